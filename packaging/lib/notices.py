@@ -8,6 +8,8 @@ from project import NAME, ROOT, TOOLS, Failed, foreign, library, version
 
 FILES = re.compile(r"^(licen[cs]e|copying|notice|unlicense|copyright)", re.I)
 RULE = "=" * 80
+# What the orders of characters come from.
+WEIGHTS = ROOT / "crates/format/src/collation/weights/NOTICE"
 # The text of the MIT licence, for what names it and has no file with it.
 MIT = """Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
 documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
@@ -61,6 +63,7 @@ def notices(target):
     """The text that every package holds."""
     parts = [of_crate(package) for package in foreign(target.triple)]
     parts += runtime(target)
+    parts += [("Weights of characters, from Jackcess", [decoded(WEIGHTS)])]
     blocks, seen = [], {decoded(ROOT / "LICENSE"): "the Apache License 2.0, as in the file LICENSE"}
     for heading, texts in parts:
         name = heading.split("\n")[0]

@@ -3,11 +3,11 @@
 //! Printable ASCII characters all differ from each other in every collation, except for case: none has a weight of
 //! zero. In locales known to have no contractions of them, that decides most equalities. In others, letters stay
 //! undecided unless they are isolated: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and
-//! everything outside ASCII, follows the rule of docs/format/collations.md#comparing-without-tables.
+//! everything outside ASCII, follows the rule of docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 
-use format::collation::{self, CharClass, CollationId, Encoding, classify};
+use format::collation::{self, CharClass, CollationId, Comparison, Encoding, classify};
 
 /// Characters of a string: bytes of a char value, code units of an nchar one.
 #[derive(Clone, Copy)]
@@ -54,18 +54,8 @@ impl<'s> Chars<'s> {
     }
 }
 
-/// Locales in which ASCII letters pair up as in English. Excluded are Turkish, Azeri, and any other that
-/// `format::collation` does not know to be plain.
-fn pairs_case(id: CollationId) -> bool {
-    matches!(id.locale(), 0x01 | 0x03 | 0x07 | 0x08 | 0x0B | 0x0C | 0x10 | 0x11 | 0x15 | 0x19 | 0x24)
-}
-
 fn is_binary(id: CollationId) -> bool {
     id.is_bin() || id.is_bin2()
-}
-
-fn ignores_case(id: CollationId) -> bool {
-    id.0 & 0x1000 != 0
 }
 
 fn is_letter(unit: u16) -> bool {
@@ -86,7 +76,7 @@ pub(crate) struct CharKeys {
 
 impl CharKeys {
     pub(crate) fn of(id: CollationId) -> Self {
-        Self { is_binary: is_binary(id), pairs_case: pairs_case(id), ignores_case: ignores_case(id) }
+        Self { is_binary: is_binary(id), pairs_case: id.letters_are_plain(), ignores_case: id.ignores_case() }
     }
 
     /// A value that is the same for equal characters and differs for others; `None` if [`same_char`] is uncertain.
@@ -102,8 +92,13 @@ impl CharKeys {
     }
 }
 
-/// Whether two characters are equal, if certain.
-pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
+/// Whether two characters are equal, if certain; of char values, bytes.
+pub(crate) fn same_char(a: u16, b: u16, id: CollationId, wide: bool) -> Option<bool> {
+    let encoding = if wide { Encoding::Unicode } else { Encoding::Ansi };
+    same_ascii(a, b, id).or_else(|| collation::is_same_character(a, b, id, encoding))
+}
+
+pub(crate) fn same_ascii(a: u16, b: u16, id: CollationId) -> Option<bool> {
     let printable = |unit: u16| (0x20..0x7F).contains(&unit);
     if is_binary(id) {
         return Some(a == b);
@@ -111,7 +106,7 @@ pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
     if !printable(a) || !printable(b) {
         return None;
     }
-    if !pairs_case(id) && (is_letter(a) || is_letter(b)) {
+    if !id.letters_are_plain() && (is_letter(a) || is_letter(b)) {
         return None;
     }
     same_alone(a, b, id)
@@ -122,22 +117,32 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     if a == b || folded(a) != folded(b) {
         return Some(a == b);
     }
-    if !ignores_case(id) {
+    if !id.ignores_case() {
         // Collation 0 is unknown.
         return (id.0 != 0).then_some(false);
     }
-    pairs_case(id).then_some(true)
+    id.letters_are_plain().then_some(true)
 }
 
-/// How two strings are compared: as Unicode if one of them is.
-fn encoding(a: Chars<'_>, b: Chars<'_>) -> Encoding {
-    if a.wide || b.wide { Encoding::Unicode } else { Encoding::Ansi }
+/// What is certain about two strings: as Unicode if one of them is.
+fn compared(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Comparison {
+    match (a.wide, b.wide) {
+        (false, false) => collation::compare(a.bytes, b.bytes, id, Encoding::Ansi),
+        (true, true) => collation::compare(a.bytes, b.bytes, id, Encoding::Unicode),
+        (true, false) => collation::compare(a.bytes, &widened(b), id, Encoding::Unicode),
+        (false, true) => collation::compare(&widened(a), b.bytes, id, Encoding::Unicode),
+    }
+}
+
+/// A char value of ASCII as nchar.
+fn widened(text: Chars<'_>) -> Vec<u8> {
+    text.iter().flat_map(u16::to_le_bytes).collect()
 }
 
 /// Whether two strings are equal, if certain. Trailing blanks don't count.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
-    if let Some(order) = collation::compare(a.iter(), b.iter(), id, encoding(a, b)) {
-        return Some(order == Ordering::Equal);
+    if let Some(equal) = compared(a, b, id).is_equal() {
+        return Some(equal);
     }
     let (a, b) = (a.trimmed(), b.trimmed());
     if a.wide == b.wide && a.bytes == b.bytes {
@@ -147,7 +152,7 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
         return None;
     }
     let alone = a.len().max(b.len()) == 1;
-    if !pairs_case(id) && !alone && a.iter().chain(b.iter()).any(is_letter) {
+    if !id.letters_are_plain() && !alone && a.iter().chain(b.iter()).any(is_letter) {
         return None;
     }
     if a.len() != b.len() {
@@ -166,8 +171,7 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
 
 /// Order of two strings, if certain.
 pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
-    collation::compare(a.iter(), b.iter(), id, encoding(a, b))
-        .or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
+    compared(a, b, id).order().or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
 }
 
 /// Whether a character is in a range of a LIKE pattern, if certain.
@@ -181,15 +185,15 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     if is_symbol(low_class) || is_symbol(high_class) {
         return None;
     }
-    if letters > 1 && !pairs_case(id) {
+    if letters > 1 && !id.letters_are_plain() {
         return None;
     }
     if class < low_class || class > high_class {
-        return (pairs_case(id) || !is_symbol(class)).then_some(false);
+        return (id.letters_are_plain() || !is_symbol(class)).then_some(false);
     }
     // At the ends of the range case may decide.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
-    if (at_end(low_class, low) || at_end(high_class, high)) && !ignores_case(id) {
+    if (at_end(low_class, low) || at_end(high_class, high)) && !id.ignores_case() {
         return None;
     }
     Some(true)

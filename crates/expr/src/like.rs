@@ -157,7 +157,11 @@ impl<'s> Pattern<'s> {
                 };
             }
             let found = match self.borders(segment, steps, borders)? {
-                true => self.search(segment, value, at, steps, borders)?,
+                // What its table has no key for may be decided one by one.
+                true => match self.search(segment, value, at, steps, borders) {
+                    Err(UNCERTAIN) => self.try_each(segment, value, at, steps)?,
+                    found => found?,
+                },
                 false => self.try_each(segment, value, at, steps)?,
             };
             let Some(end) = found else { return Ok(false) };
@@ -174,7 +178,10 @@ impl<'s> Pattern<'s> {
             Piece::Any => None,
             // One character may be two bytes, a surrogate pair or a letter with its accent.
             Piece::One => (unit < 0x80).then_some(true),
-            Piece::Char(wanted) => self.keys.key(unit).zip(self.keys.key(wanted)).map(|(a, b)| a == b),
+            Piece::Char(wanted) => match self.keys.key(unit).zip(self.keys.key(wanted)) {
+                Some((a, b)) => Some(a == b),
+                None => same_char(unit, wanted, self.collation, self.text.wide),
+            },
             Piece::Set(start, end, negated) => self.in_set(unit, start, end).map(|found| found != negated),
         };
         fits.ok_or(UNCERTAIN)
@@ -188,7 +195,7 @@ impl<'s> Pattern<'s> {
             let is_range = at + 2 < end && self.text.get(at + 1) == Some(u16::from(b'-'));
             let found = match is_range {
                 true => in_range(unit, low, self.text.get(at + 2)?, self.collation),
-                false => same_char(unit, low, self.collation),
+                false => same_char(unit, low, self.collation, self.text.wide),
             };
             match found {
                 Some(true) => return Some(true),

@@ -166,17 +166,12 @@ pub fn compare_across(
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => {
                 match compare_stored((left, a_column.order), (right, b_column.order)) {
                     // Different bytes that compare equal: trailing zeros and blanks, negative zero, the same moment with
-                    // another offset.
+                    // another offset, other cases of letters. The next column decides; but such keys are not called duplicates.
                     Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                         is_identical = false;
                         Ordering::Equal
                     }
                     Some(order) => order,
-                    // The next column decides; but only keys that are equal byte for byte are called duplicates.
-                    None if is_equal_but_for_case(left, right, a_column.order) => {
-                        is_identical = false;
-                        Ordering::Equal
-                    }
                     None => return None,
                 }
             }
@@ -199,18 +194,6 @@ fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (
     }
 }
 
-fn is_equal_but_for_case(a: &[u8], b: &[u8], order: KeyOrder) -> bool {
-    match order {
-        KeyOrder::Ansi(id) => collation::is_equal_but_for_case(bytes(a), bytes(b), id),
-        KeyOrder::Unicode(id) => collation::is_equal_but_for_case(units(a), units(b), id),
-        _ => false,
-    }
-}
-
-fn bytes(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u16> + Clone + '_ {
-    bytes.iter().map(|&byte| byte.into())
-}
-
 /// Order of two values of one column, if certain.
 pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
     Some(match order {
@@ -228,17 +211,8 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
             let by_number = locator(a)?.cmp(&locator(b)?);
             return (a.cmp(b) == by_number).then_some(by_number);
         }
-        KeyOrder::Ansi(id) => {
-            return collation::compare_at_first_difference(a, b, id, Encoding::Ansi)
-                .or_else(|| collation::compare(bytes(a), bytes(b), id, Encoding::Ansi));
-        }
-        KeyOrder::Unicode(id) => {
-            if !(a.len() | b.len()).is_multiple_of(2) {
-                return None;
-            }
-            return collation::compare_at_first_difference(a, b, id, Encoding::Unicode)
-                .or_else(|| collation::compare(units(a), units(b), id, Encoding::Unicode));
-        }
+        KeyOrder::Ansi(id) => return collation::compare(a, b, id, Encoding::Ansi).order(),
+        KeyOrder::Unicode(id) => return collation::compare(a, b, id, Encoding::Unicode).order(),
         KeyOrder::Unknown => return (a == b).then_some(Ordering::Equal),
     })
 }

@@ -249,7 +249,7 @@ fn find(
         for at in 0..what.len() {
             steps.take(STEPS_PER_COMPARISON)?;
             let pair = what.get(at).zip(text.get(start + at)).ok_or(WRONG)?;
-            equal = same_char(pair.0, pair.1, id).ok_or(COLLATION)?;
+            equal = same_char(pair.0, pair.1, id, text.wide).ok_or(COLLATION)?;
             if !equal {
                 break;
             }

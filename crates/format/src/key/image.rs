@@ -6,7 +6,7 @@ use super::{
     KeyColumn, KeyOrder, KeyValue, bit_value, datetime, day_and_time, decimal, float, guid, signed, small_datetime,
     units, unsigned,
 };
-use crate::collation::{self, CharClass, CollationId, Encoding};
+use crate::collation::{self, CollationId, Encoding};
 use crate::record::Record;
 
 /// Bytes of a [`KeyImage`].
@@ -98,8 +98,8 @@ impl ImageBuilder {
                 self.number(days.cast_signed(), 0, 3) && self.number(time.cast_signed(), 0, width.into())
             }),
             KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
-            KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id),
-            KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id),
+            KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id, Encoding::Ansi),
+            KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id, Encoding::Unicode),
             KeyOrder::Decimal => decimal(bytes).is_some_and(|value| {
                 // Minus zero, and a sign that is none, are not the only form of their number.
                 self.decimal(value, length) && bytes.first() == Some(&u8::from(value >= 0))
@@ -155,21 +155,15 @@ impl ImageBuilder {
     }
 
     /// Characters up to the first uncertain one. Never complete: equal folded text says nothing about the next column.
-    fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId) -> bool {
-        if id.is_bin() || id.is_bin2() {
-            return false;
-        }
-        let are_letters_ordered =
-            collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Encoding::Ansi).is_some();
-        for unit in units {
-            let byte = match collation::classify(unit) {
-                Some(CharClass::Digit(byte)) => byte,
-                Some(CharClass::Letter(byte)) if are_letters_ordered => byte,
-                _ => return false,
-            };
-            if !self.push(&[byte]) {
+    fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId, encoding: Encoding) -> bool {
+        let mut units = units.peekable();
+        let mut before = None;
+        while let Some(unit) = units.next() {
+            let byte = collation::image_of(before, unit, units.peek().copied(), id, encoding);
+            if !byte.is_some_and(|byte| self.push(&[byte])) {
                 return false;
             }
+            before = Some(unit);
         }
         false
     }

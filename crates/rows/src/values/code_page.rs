@@ -75,23 +75,21 @@ impl CodePage {
 /// Code pages of Windows collations, by families whose names begin alike (docs/format/collations.md#families).
 /// Unicode-only families have none.
 fn by_family(family: u8) -> CodePage {
-    CodePage::Windows(match family {
-        1 | 2 | 37 | 80 | 81 => encoding_rs::WINDOWS_1256,
-        3 | 47 | 51 | 52 | 62 | 65 | 66 | 69 | 70 => encoding_rs::BIG5,
-        4 | 13 | 19 | 20 | 22..=24 | 28 | 42 | 76 | 78 | 88 => encoding_rs::WINDOWS_1250,
-        6 | 21 | 27 | 55 | 57 | 58 | 77 | 79 | 84 | 100 => encoding_rs::WINDOWS_1251,
-        7 => encoding_rs::WINDOWS_1253,
-        5 | 8..=11 | 14 | 15 | 38 | 40 | 41 | 71 | 74 | 75 | 82 | 83 | 86 | 87 | 93 | 96 | 97 => {
-            encoding_rs::WINDOWS_1252
-        }
-        12 => encoding_rs::WINDOWS_1255,
-        16 | 43 | 48 | 72 | 73 => encoding_rs::SHIFT_JIS,
-        17 | 64 => encoding_rs::EUC_KR,
-        25 => encoding_rs::WINDOWS_874,
-        26 | 56 | 99 => encoding_rs::WINDOWS_1254,
-        29..=31 => encoding_rs::WINDOWS_1257,
-        32 => encoding_rs::WINDOWS_1258,
-        36 | 46 | 49 | 50 | 67 | 68 => encoding_rs::GBK,
+    CodePage::Windows(match format::collation::code_page(family) {
+        Some(874) => encoding_rs::WINDOWS_874,
+        Some(932) => encoding_rs::SHIFT_JIS,
+        Some(936) => encoding_rs::GBK,
+        Some(949) => encoding_rs::EUC_KR,
+        Some(950) => encoding_rs::BIG5,
+        Some(1250) => encoding_rs::WINDOWS_1250,
+        Some(1251) => encoding_rs::WINDOWS_1251,
+        Some(1252) => encoding_rs::WINDOWS_1252,
+        Some(1253) => encoding_rs::WINDOWS_1253,
+        Some(1254) => encoding_rs::WINDOWS_1254,
+        Some(1255) => encoding_rs::WINDOWS_1255,
+        Some(1256) => encoding_rs::WINDOWS_1256,
+        Some(1257) => encoding_rs::WINDOWS_1257,
+        Some(1258) => encoding_rs::WINDOWS_1258,
         _ => return CodePage::Unknown,
     })
 }

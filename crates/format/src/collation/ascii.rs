@@ -1,0 +1,135 @@
+//! What is certain about single characters of ASCII and their accented letters.
+
+use std::cmp::Ordering;
+
+use super::locales::LATIN1_GENERAL;
+use super::{CollationId, Encoding};
+
+/// What is certain about one character of a string key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CharClass {
+    /// A blank: below every other character that counts.
+    Blank,
+    /// A symbol that counts: below every digit and letter; order among symbols undecided.
+    Punctuation,
+    /// A digit.
+    Digit(u8),
+    /// An ASCII letter, case folded.
+    Letter(u8),
+}
+
+/// Classifies a code unit; `None` if its place is uncertain. That includes `-` and `'`, which Windows collations ignore
+/// until all else is equal. All other ASCII symbols come before digits and letters (Microsoft's description of word
+/// sort).
+pub fn classify(unit: u16) -> Option<CharClass> {
+    let byte = u8::try_from(unit).ok()?;
+    Some(match byte {
+        b'-' | b'\'' => return None,
+        b'0'..=b'9' => CharClass::Digit(byte),
+        b'a'..=b'z' => CharClass::Letter(byte),
+        b'A'..=b'Z' => CharClass::Letter(byte + 32),
+        b' ' => CharClass::Blank,
+        b'!'..=b'~' => CharClass::Punctuation,
+        _ => return None,
+    })
+}
+
+/// The order of the ASCII symbols that Windows collations do not ignore, the blank first, below all digits; the same in the
+/// tables of all generations (docs/format/collations.md#order-of-ascii).
+const SYMBOLS: &[u8; 31] = b" !\"#$%&()*,./:;?@[\\]^_`{|}~+<=>";
+
+/// The place of a symbol among them; `None` for any other character.
+fn symbol_rank(unit: u16) -> Option<usize> {
+    SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit)
+}
+
+/// The base letter of a Latin-1 letter with a diacritic, which counts as equal until all letters are compared (the
+/// diacritic weighs less than any later letter); `None` for any other character.
+fn base_letter(unit: u16) -> Option<u8> {
+    Some(match unit {
+        0xC0..=0xC5 | 0xE0..=0xE5 => b'a',
+        0xC7 | 0xE7 => b'c',
+        0xC8..=0xCB | 0xE8..=0xEB => b'e',
+        0xCC..=0xCF | 0xEC..=0xEF => b'i',
+        0xD1 | 0xF1 => b'n',
+        0xD2..=0xD6 | 0xF2..=0xF6 => b'o',
+        0xD9..=0xDC | 0xF9..=0xFC => b'u',
+        0xDD | 0xFD | 0xFF => b'y',
+        _ => return None,
+    })
+}
+
+/// What is certain about single characters in a collation.
+#[derive(Clone, Copy)]
+pub(super) struct Alphabet {
+    pub(super) collation: CollationId,
+    encoding: Encoding,
+    /// ASCII letters are in English order and never join.
+    pub(super) plain: bool,
+}
+
+impl Alphabet {
+    pub(super) fn of(collation: CollationId, encoding: Encoding) -> Self {
+        Self { collation, encoding, plain: collation.letters_are_plain() }
+    }
+
+    /// Whether each character counts in place (string sort), instead of `-` and `'` last (word sort).
+    pub(super) fn is_string_sort(self) -> bool {
+        self.encoding == Encoding::Ansi && self.collation.0 >> 24 != 0
+    }
+
+    /// Whether the case of a letter may weigh more than the letters after it: undocumented for the sort orders in which
+    /// case counts.
+    pub(super) fn may_put_case_first(self) -> bool {
+        self.is_string_sort() && !self.collation.ignores_case()
+    }
+
+    /// The order of two symbols that differ.
+    pub(super) fn order_of_symbols(self, one: u16, other: u16) -> Option<Ordering> {
+        let is_moved = |unit: u16| unit == u16::from(b'\\') && self.collation.moves_backslash();
+        // Each sort order of SQL collations has one of its own.
+        if self.is_string_sort() || is_moved(one) || is_moved(other) {
+            return None;
+        }
+        Some(symbol_rank(one)?.cmp(&symbol_rank(other)?))
+    }
+
+    fn is_mark(unit: u16) -> bool {
+        matches!(unit, 0x27 | 0x2D)
+    }
+
+    /// Whether a character counts only when all others are equal. Where letters may join, the letters around it stay
+    /// undecided.
+    pub(super) fn is_ignored(self, unit: u16) -> bool {
+        self.plain && !self.is_string_sort() && Self::is_mark(unit)
+    }
+
+    pub(super) fn class(self, unit: u16) -> Option<CharClass> {
+        if self.plain && self.is_string_sort() && Self::is_mark(unit) {
+            return Some(CharClass::Punctuation);
+        }
+        let has_accents = self.encoding == Encoding::Unicode && self.collation.locale() == LATIN1_GENERAL;
+        classify(unit).or_else(|| base_letter(unit).filter(|_| has_accents).map(CharClass::Letter))
+    }
+}
+
+/// The value of a character for an equality test. If every character of two strings has such a value, the strings are
+/// equal, trailing blanks aside, exactly when the values are. `None` if uncertain: outside printable ASCII a character
+/// may be ignored or expand to several.
+pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
+    if collation.is_doubtful() || collation.0 == 0 {
+        return None;
+    }
+    if collation.is_bin2() || collation.is_bin() {
+        return Some(unit);
+    }
+    // Digits differ from each other in every alphabet.
+    if (0x30..=0x39).contains(&unit) {
+        return Some(unit);
+    }
+    if !collation.letters_are_plain() || !(0x20..0x7F).contains(&unit) {
+        return None;
+    }
+    let is_upper = (0x41..=0x5A).contains(&unit) && collation.ignores_case();
+    Some(if is_upper { unit + 0x20 } else { unit })
+}

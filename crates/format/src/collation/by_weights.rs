@@ -1,0 +1,317 @@
+//! Comparing strings by the weights of their characters, as Windows collations do
+//! (docs/format/collations.md#comparing-by-weights).
+//!
+//! First the ranks of all characters that count are compared, then their accents. What comes after (case, kana, width,
+//! hyphens) is not known well enough. Generations after 80 decide only what the orders before and after them agree on.
+
+use std::cmp::Ordering;
+
+use super::exceptions::Exceptions;
+use super::locales::{FRENCH, TURKISH, VIETNAMESE, may_contract, stays_in_place};
+use super::text::Text;
+use super::weights::{Kind, Weights};
+use super::{CollationId, Comparison, Encoding};
+
+mod element;
+
+use element::{Element, Elements, Joins, Unknown};
+
+/// Compares two strings under a collation that is neither binary nor an SQL collation for char.
+pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Comparison {
+    let Some(rules) = Rules::of(collation) else { return Comparison::Undecided };
+    let (a, b) = (a.trimmed(), b.trimmed());
+    let Some(shared) = rules.shared(a, b) else { return Comparison::Undecided };
+    if !rules.is_vietnamese {
+        return rules.compare(Elements::from(a, shared, rules), Elements::from(b, shared, rules));
+    }
+    // Two letters that may be one: among strings of ASCII it is certain that they are, but for odd cases; in others the
+    // order must be the same with and without that.
+    let start = rules.start_of_letters(a, shared);
+    let compared = |left: Joins, right: Joins| {
+        let elements = |text, joins| Elements::from(text, start, rules).joining(joins);
+        rules.compare(elements(a, left), elements(b, right))
+    };
+    let joined = compared(Joins::Certain, Joins::Certain);
+    let mut others = Vec::new();
+    if element::may_join_oddly(a) || element::may_join_oddly(b) {
+        others.extend([(Joins::All, Joins::Certain), (Joins::Certain, Joins::All), (Joins::All, Joins::All)]);
+    }
+    if !a.is_ascii() || !b.is_ascii() {
+        others.push((Joins::None, Joins::None));
+    }
+    let is_certain = others.into_iter().all(|(left, right)| compared(left, right) == joined);
+    if is_certain { joined } else { Comparison::Undecided }
+}
+
+/// Appends the ranks of a string, which differ from those of strings that differ at the first level. False where a
+/// character is not known, or may be moved or joined by the locale.
+pub(super) fn letters(text: Text<'_>, collation: CollationId, into: &mut Vec<u8>) -> bool {
+    let Some(rules) = Rules::of(collation).filter(|rules| rules.is_oldest && (rules.is_plain || rules.is_turkish))
+    else {
+        return false;
+    };
+    let mut elements = Elements::from(text.trimmed(), 0, rules);
+    // What blanks and their like at the end are compared with is padding.
+    let blank = elements.blank().older;
+    let (start, mut end) = (into.len(), into.len());
+    loop {
+        match elements.next() {
+            Ok(Some(element)) if rules.is_settled(&element) => {
+                into.extend(element.older.to_be_bytes());
+                if element.older != blank {
+                    end = into.len();
+                }
+            }
+            Ok(None) => break,
+            Ok(Some(_)) | Err(Unknown) => {
+                into.truncate(start);
+                return false;
+            }
+        }
+    }
+    into.truncate(end);
+    true
+}
+
+/// See [`super::is_same_character`].
+pub(super) fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encoding) -> Option<bool> {
+    let rules = Rules::of(collation).filter(|rules| rules.is_oldest && rules.is_plain)?;
+    let character = |unit: u16| {
+        let bytes = unit.to_le_bytes();
+        let stored = if encoding == Encoding::Ansi { bytes.get(..1)? } else { &bytes };
+        let unit = Text::of(stored, collation, encoding).get(0)??;
+        let is_alone = rules.kind(unit)? == Kind::Ranked && !rules.exceptions.move_unit(unit);
+        (is_alone && !(unit == u16::from(b'\\') && collation.moves_backslash())).then_some(unit)
+    };
+    let (a, b) = (character(a)?, character(b)?);
+    if a == b {
+        return Some(true);
+    }
+    if rules.weights.of(a).older != rules.weights.of(b).older {
+        return Some(false);
+    }
+    (collation.ignores_case() && rules.folded(a) == rules.folded(b)).then_some(true)
+}
+
+/// How the strings of one collation are compared.
+#[derive(Clone, Copy)]
+struct Rules {
+    collation: CollationId,
+    weights: &'static Weights,
+    exceptions: &'static Exceptions,
+    /// Generation 80, whose weights are known for certain.
+    is_oldest: bool,
+    /// Letters of ASCII are in English order and never join.
+    is_plain: bool,
+    is_turkish: bool,
+    is_vietnamese: bool,
+}
+
+/// What the elements of two strings in the same place are to each other.
+enum Pair {
+    Same,
+    Differ(Ordering),
+    Undecided,
+}
+
+impl Rules {
+    /// `None` where nothing is known about the order of a collation.
+    fn of(collation: CollationId) -> Option<Self> {
+        /// A bit of unknown meaning.
+        const UNKNOWN: u32 = 0x400;
+        let is_binary = collation.is_bin() || collation.is_bin2();
+        if is_binary || collation.is_doubtful() || collation.is_utf8() || collation.0 & UNKNOWN != 0 {
+            return None;
+        }
+        let is_oldest = collation.generation() == 0;
+        let (is_turkish, is_vietnamese) = (collation.family() == TURKISH, collation.family() == VIETNAMESE);
+        if (is_turkish || is_vietnamese) && !is_oldest {
+            return None;
+        }
+        Some(Self {
+            collation,
+            weights: Weights::get(),
+            exceptions: Exceptions::of(collation)?,
+            is_oldest,
+            is_plain: collation.letters_are_plain(),
+            is_turkish,
+            is_vietnamese,
+        })
+    }
+
+    /// How many characters both strings begin with; `None` if one of these is not known.
+    fn shared(self, a: Text<'_>, b: Text<'_>) -> Option<usize> {
+        let mut at = 0;
+        while let (Some(left), Some(right)) = (a.get(at), b.get(at)) {
+            if left != right {
+                break;
+            }
+            self.kind(left?)?;
+            at += 1;
+        }
+        Some(at)
+    }
+
+    /// The last place up to `at` where no two letters of ASCII are apart that may belong together.
+    fn start_of_letters(self, text: Text<'_>, at: usize) -> usize {
+        let is_letter = |at: usize| text.get(at).flatten().is_some_and(element::is_ascii_letter);
+        (0..at).rev().find(|before| !is_letter(*before)).map_or(0, |before| before + 1)
+    }
+
+    /// What a character counts for under the collation; `None` if that is not known.
+    fn kind(self, unit: u16) -> Option<Kind> {
+        let weight = self.weights.of(unit);
+        match weight.kind {
+            Kind::Unknown => None,
+            Kind::Mark if self.exceptions.joins_marks => None,
+            kind => (self.is_oldest || weight.is_lasting).then_some(kind),
+        }
+    }
+
+    fn compare(self, mut a: Elements<'_>, mut b: Elements<'_>) -> Comparison {
+        let (left_text, right_text) = (a.text, b.text);
+        let mut by_accents = Ordering::Equal;
+        loop {
+            let (left, right) = match (a.next(), b.next()) {
+                (Ok(left), Ok(right)) => (left, right),
+                (Err(Unknown), _) | (_, Err(Unknown)) => return Comparison::Undecided,
+            };
+            let (left, right) = match (left, right) {
+                (Some(left), Some(right)) => (left, right),
+                (Some(longer), None) => return self.is_longer(longer, a),
+                (None, Some(longer)) => return self.is_longer(longer, b).reverse(),
+                (None, None) => break,
+            };
+            match self.pair(&left, &right, (left_text, right_text)) {
+                Pair::Same => by_accents = by_accents.then(left.accent.cmp(&right.accent)),
+                Pair::Differ(order) => return Comparison::Decided(order),
+                Pair::Undecided => return Comparison::Undecided,
+            }
+        }
+        let accents_count = self.is_oldest && !self.is_vietnamese && self.collation.family() != FRENCH;
+        let are_known = accents_count && !a.has_doubtful_accents && !b.has_doubtful_accents;
+        match by_accents {
+            Ordering::Equal if self.is_oldest && self.are_cases(left_text, right_text) => Comparison::Equal,
+            Ordering::Less | Ordering::Greater if are_known && !self.collation.ignores_accents() => {
+                Comparison::ByAccents(by_accents)
+            }
+            _ => Comparison::SameLetters,
+        }
+    }
+
+    /// A string that goes on with `next` and `rest` where the other one ends, padded with blanks.
+    fn is_longer(self, next: Element, mut rest: Elements<'_>) -> Comparison {
+        let text = rest.text;
+        let blank = rest.blank();
+        let mut next = next;
+        loop {
+            match self.pair(&next, &blank, (text, text)) {
+                Pair::Same => {}
+                Pair::Differ(order) => return Comparison::Decided(order),
+                Pair::Undecided => return Comparison::Undecided,
+            }
+            match rest.next() {
+                Ok(Some(element)) => next = element,
+                Ok(None) => return Comparison::SameLetters,
+                Err(Unknown) => return Comparison::Undecided,
+            }
+        }
+    }
+
+    fn pair(self, left: &Element, right: &Element, (left_text, right_text): (Text<'_>, Text<'_>)) -> Pair {
+        if left.units == right.units {
+            return Pair::Same;
+        }
+        if !self.is_plain && !self.is_turkish && !self.is_vietnamese {
+            let are_certain = self.is_certain(left, left_text) && self.is_certain(right, right_text);
+            if !are_certain {
+                return Pair::Undecided;
+            }
+        }
+        let order = left.older.cmp(&right.older);
+        if !self.is_oldest && left.later.cmp(&right.later) != order {
+            return Pair::Undecided;
+        }
+        let are_cases = left.units.map(|unit| self.folded(unit)) == right.units.map(|unit| self.folded(unit));
+        if order.is_eq() && are_cases {
+            return Pair::Same;
+        }
+        match (self.is_settled(left) && self.is_settled(right), order) {
+            (true, Ordering::Equal) => Pair::Same,
+            (true, order) => Pair::Differ(order),
+            // Vietnamese letters stay between the letters before and after those of ASCII that they are made of.
+            (false, Ordering::Less | Ordering::Greater)
+                if self.is_vietnamese && self.is_letter(left) && self.is_letter(right) =>
+            {
+                Pair::Differ(order)
+            }
+            (false, _) => Pair::Undecided,
+        }
+    }
+
+    /// Whether the place of an element is that of the default order, or known.
+    fn is_settled(self, element: &Element) -> bool {
+        let [unit, _] = element.units;
+        if unit == u16::from(b'\\') && self.collation.moves_backslash() {
+            return false;
+        }
+        !self.exceptions.move_unit(unit) || self.is_turkish && element::turkish(unit).is_some()
+    }
+
+    /// Whether an element has the rank of a letter of ASCII, whatever its accent.
+    fn is_letter(self, element: &Element) -> bool {
+        let [unit, _] = element.units;
+        let rank = |unit: u16| self.weights.of(unit).older;
+        (b'a'..=b'z').any(|letter| rank(letter.into()) == rank(unit))
+    }
+
+    /// Whether a locale that moves or joins letters of ASCII leaves this one alone.
+    fn is_certain(self, element: &Element, text: Text<'_>) -> bool {
+        let [unit, _] = element.units;
+        let neighbour = |at: Option<usize>| at.and_then(|at| text.get(at));
+        let (before, next) = (neighbour(element.at.checked_sub(1)), neighbour(element.at.checked_add(1)));
+        let folded = u8::try_from(unit).map_or(0, |byte| byte.to_ascii_lowercase());
+        let is_apart = |other: Option<Option<u16>>| match other {
+            None => true,
+            Some(None) => false,
+            Some(Some(unit)) => matches!(self.kind(unit), Some(Kind::Ranked | Kind::Expanded)),
+        };
+        let joins = |first: Option<u16>, second: Option<u16>| {
+            first.zip(second).is_some_and(|(first, second)| may_contract(first, second, self.collation))
+        };
+        (!folded.is_ascii_alphabetic() || stays_in_place(folded, self.collation))
+            && is_apart(before)
+            && is_apart(next)
+            && !joins(before.flatten(), Some(unit))
+            && !joins(Some(unit), next.flatten())
+            && !next.flatten().is_some_and(|next| self.exceptions.move_unit(next))
+    }
+
+    /// Whether two strings certainly differ in nothing but the case of letters, and the collation ignores case.
+    fn are_cases(self, a: Text<'_>, b: Text<'_>) -> bool {
+        let folded = |text: Text<'_>, at: usize| text.get(at).flatten().map(|unit| self.folded(unit));
+        self.collation.ignores_case()
+            && a.len() == b.len()
+            && (0..a.len()).all(|at| folded(a, at).is_some_and(|unit| folded(b, at) == Some(unit)))
+    }
+
+    /// A letter without its case; only of scripts whose pairs all tables have.
+    fn folded(self, unit: u16) -> u16 {
+        if unit < 0x80 && !(self.is_turkish && unit == b'I'.into()) {
+            return u8::try_from(unit).map_or(unit, |byte| byte.to_ascii_lowercase().into());
+        }
+        if self.is_turkish
+            && let Some((_, _, small)) = element::turkish(unit)
+        {
+            return small;
+        }
+        if !matches!(unit, 0x80..0x0530 | 0x1E00..0x1F00) {
+            return unit;
+        }
+        let mut small = char::from_u32(unit.into()).into_iter().flat_map(char::to_lowercase);
+        match (small.next(), small.next()) {
+            (Some(small), None) => u16::try_from(u32::from(small)).unwrap_or(unit),
+            _ => unit,
+        }
+    }
+}

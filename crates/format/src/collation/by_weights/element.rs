@@ -1,0 +1,203 @@
+//! The parts of a string that count.
+
+use super::Rules;
+use crate::collation::text::Text;
+use crate::collation::weights::{Kind, Weight};
+
+/// A character that is not known, or not in this generation or locale.
+pub(super) struct Unknown;
+
+/// What counts as one letter, digit or symbol.
+pub(super) struct Element {
+    /// Its place in the order of generation 80.
+    pub(super) older: u32,
+    /// Its place in the order of generation 100.
+    pub(super) later: u32,
+    pub(super) accent: u8,
+    /// The character; two of them if they are one letter.
+    pub(super) units: [u16; 2],
+    /// Where the character is in the string.
+    pub(super) at: usize,
+}
+
+/// Which two letters of ASCII are taken for one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joins {
+    None,
+    /// Those in cases in which they certainly are.
+    Certain,
+    /// Those in odd cases too, or with characters between them that count last.
+    All,
+}
+
+/// Room between two ranks for letters that a locale has between them.
+const STEP: u32 = 4;
+
+/// The second-level weight of a letter of its own.
+const NO_ACCENT: u8 = 2;
+
+/// The elements of a string.
+#[derive(Clone)]
+pub(super) struct Elements<'a> {
+    pub(super) text: Text<'a>,
+    at: usize,
+    rules: Rules,
+    /// Letters of an expanded character that are still to come.
+    pending: &'static [u16],
+    /// Which two Vietnamese letters are one.
+    joins: Joins,
+    /// Some accents belong to more or fewer letters than there are characters.
+    pub(super) has_doubtful_accents: bool,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements from a character on.
+    pub(super) fn from(text: Text<'a>, at: usize, rules: Rules) -> Self {
+        Self { text, at, rules, pending: &[], joins: Joins::None, has_doubtful_accents: false }
+    }
+
+    /// The same, with some letters of two.
+    pub(super) fn joining(self, joins: Joins) -> Self {
+        Self { joins, ..self }
+    }
+
+    /// The next element, if there is one.
+    pub(super) fn next(&mut self) -> Result<Option<Element>, Unknown> {
+        if let Some((letter, rest)) = self.pending.split_first() {
+            self.pending = rest;
+            return Ok(Some(self.part(*letter, self.at.saturating_sub(1))));
+        }
+        while let Some(unit) = self.text.get(self.at) {
+            let unit = unit.ok_or(Unknown)?;
+            let at = self.at;
+            self.at += 1;
+            match self.rules.kind(unit).ok_or(Unknown)? {
+                Kind::Ranked => return Ok(Some(self.ranked(unit, at))),
+                Kind::Expanded => {
+                    self.has_doubtful_accents = true;
+                    let (first, rest) = self.rules.weights.expansion(unit).split_first().ok_or(Unknown)?;
+                    self.pending = rest;
+                    return Ok(Some(self.part(*first, at)));
+                }
+                Kind::Mark => self.has_doubtful_accents = true,
+                Kind::Last | Kind::Ignored | Kind::Unknown => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// What strings are padded with.
+    pub(super) fn blank(&self) -> Element {
+        let blank = u16::from(b' ');
+        element(blank, self.rules.weights.of(blank), usize::MAX)
+    }
+
+    /// A letter that an expanded character counts as; it has the character for its unit.
+    fn part(&self, letter: u16, at: usize) -> Element {
+        let unit = self.text.get(at).flatten().unwrap_or(letter);
+        Element { units: [unit, letter], ..element(letter, self.rules.weights.of(letter), at) }
+    }
+
+    fn ranked(&mut self, unit: u16, at: usize) -> Element {
+        let weights = self.rules.weights;
+        let found = element(unit, weights.of(unit), at);
+        if self.rules.is_turkish
+            && let Some((base, step, _)) = turkish(unit)
+        {
+            let older = u32::from(weights.of(base).older) * STEP + step;
+            return Element { older, accent: NO_ACCENT, ..found };
+        }
+        if !self.rules.is_vietnamese {
+            return found;
+        }
+        match self.second(unit) {
+            Some((second, step, after)) => {
+                self.at = after;
+                Element { older: found.older + step, units: [unit, second], ..found }
+            }
+            None => found,
+        }
+    }
+
+    /// The second part of a Vietnamese letter, how far behind its first it is, and the place after it.
+    fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
+        let mut at = self.at;
+        while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {
+            at += 1;
+        }
+        let second = self.text.get(at).flatten()?;
+        let is_taken = match self.joins {
+            Joins::None => false,
+            Joins::Certain => !is_odd(first, second),
+            Joins::All => true,
+        };
+        Some((second, vietnamese(first, second).filter(|_| is_taken)?, at + 1))
+    }
+}
+
+fn element(unit: u16, weight: Weight, at: usize) -> Element {
+    Element {
+        older: u32::from(weight.older) * STEP,
+        later: u32::from(weight.later) * STEP,
+        accent: weight.accent,
+        units: [unit, 0],
+        at,
+    }
+}
+
+pub(super) fn is_ascii_letter(unit: u16) -> bool {
+    u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphabetic())
+}
+
+/// The Turkish letters that the default order has elsewhere: the letter of ASCII that they come with or after, by how
+/// much, and their small form.
+pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
+    let (base, step, small) = match unit {
+        0xC7 | 0xE7 => (b'c', 1, 0xE7),
+        0x11E | 0x11F => (b'g', 1, 0x11F),
+        // Dotless.
+        0x49 | 0x131 => (b'h', 1, 0x131),
+        0x69 | 0x130 => (b'i', 0, 0x69),
+        0xD6 | 0xF6 => (b'o', 1, 0xF6),
+        0x15E | 0x15F => (b's', 1, 0x15F),
+        0xDC | 0xFC => (b'u', 1, 0xFC),
+        _ => return None,
+    };
+    Some((base.into(), step, small))
+}
+
+/// How far behind its first letter a Vietnamese letter of two of ASCII is; `None` for two that are not one.
+fn vietnamese(first: u16, second: u16) -> Option<u32> {
+    let fold = |unit: u16| u8::try_from(unit).map(|byte| byte.to_ascii_lowercase()).ok();
+    match (fold(first)?, fold(second)?) {
+        (b'c' | b'k' | b'p' | b't', b'h') | (b'g', b'i') | (b'q', b'u') | (b'n', b'g') => Some(1),
+        (b'n', b'h') | (b't', b'r') => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether two letters are in cases in which they may not be one letter.
+fn is_odd(first: u16, second: u16) -> bool {
+    let is_capital = |unit: u16| (0x41..=0x5A).contains(&unit);
+    is_capital(second) && !is_capital(first)
+}
+
+/// Whether a character of ASCII counts when all else is equal.
+fn counts_last(unit: u16) -> bool {
+    matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
+}
+
+/// Whether it is not certain of some letters of a string of ASCII if they are one: for their cases, or a character between
+/// them that counts last.
+pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
+    let (mut before, mut is_apart) = (0, false);
+    text.raw_units().any(|unit| {
+        if counts_last(unit) {
+            is_apart = true;
+            return false;
+        }
+        let is_doubtful = vietnamese(before, unit).is_some() && (is_apart || is_odd(before, unit));
+        (before, is_apart) = (unit, false);
+        is_doubtful
+    })
+}

@@ -1,0 +1,127 @@
+//! Strings whose first difference decides, without a look at anything else.
+
+use std::cmp::Ordering;
+
+use super::{CollationId, Encoding};
+
+/// Order of two strings as stored, decided by the first difference alone: everything before it is ASCII, both sides
+/// have a letter or digit there, and the alphabet is plain. `None` decides nothing; [`compare`] has to. Never
+/// contradicts [`compare`].
+pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
+    if !is_decided_by_first_difference(collation) {
+        return None;
+    }
+    let (at, shared) = first_difference(a, b);
+    let (at, beyond_ascii) = match encoding {
+        Encoding::Ansi => (at, 0x8080_8080_8080_8080),
+        Encoding::Unicode => (at & !1, 0xFF80_FF80_FF80_FF80),
+    };
+    if shared & beyond_ascii != 0 {
+        return None;
+    }
+    let unit = |bytes: &[u8]| match (encoding, bytes.get(at..)?) {
+        (Encoding::Ansi, [byte, ..]) | (Encoding::Unicode, [byte, 0, ..]) => Some(*byte),
+        _ => None,
+    };
+    let (left, right) = (fold(unit(a)?)?, fold(unit(b)?)?);
+    (left != right).then(|| left.cmp(&right))
+}
+
+/// Whether the first different letters or digits decide the order of strings of ASCII before them.
+fn is_decided_by_first_difference(collation: CollationId) -> bool {
+    let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
+    !is_special && collation.letters_are_plain()
+}
+
+/// Whether strings of one collation are certainly in order by their first eight bytes, as [`compare_at_first_difference`] has it;
+/// without a branch, for many of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Beginnings {
+    /// Bits of a character.
+    width: u32,
+    beyond_ascii: u64,
+}
+
+impl Beginnings {
+    /// `None` if other rules decide in this collation.
+    pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
+        is_decided_by_first_difference(collation).then_some(match encoding {
+            Encoding::Ansi => Self { width: 8, beyond_ascii: 0x8080_8080_8080_8080 },
+            Encoding::Unicode => Self { width: 16, beyond_ascii: 0xFF80_FF80_FF80_FF80 },
+        })
+    }
+
+    /// Whether strings of this many bytes end with a whole character.
+    #[inline(always)]
+    pub(crate) fn are_whole(self, bytes: usize) -> bool {
+        bytes.is_multiple_of((self.width / 8) as usize)
+    }
+
+    /// The beginning of a string; of one that is too short or ends with half a character, one that is in no order.
+    #[inline(always)]
+    pub(crate) fn of_text(self, text: &[u8]) -> u64 {
+        let is_whole = self.are_whole(text.len());
+        text.first_chunk().filter(|_| is_whole).map_or(0, |first| u64::from_le_bytes(*first))
+    }
+
+    /// Whether the string of the first beginning is less. False also where more than the beginnings decides.
+    #[inline(always)]
+    pub(crate) fn is_less(self, left: u64, right: u64) -> bool {
+        // The first character where they differ; of equal ones, the first.
+        let at = (left ^ right).trailing_zeros() & (u64::BITS - self.width);
+        let is_ascii_before = left & !(u64::MAX << at) & self.beyond_ascii == 0;
+        let fold = |word: u64| {
+            let unit = word >> at & (u64::MAX >> (u64::BITS - self.width));
+            FOLDED.get(unit.min(0xFF) as usize).copied().unwrap_or_default()
+        };
+        let (left, right) = (fold(left), fold(right));
+        is_ascii_before & (left != 0) & (left < right)
+    }
+}
+
+/// By byte: [`fold`], 0 for what is no letter or digit.
+#[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
+const FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < folded.len() {
+        folded[byte] = match fold(byte as u8) {
+            Some(folded) => folded,
+            None => 0,
+        };
+        byte += 1;
+    }
+    folded
+};
+
+/// Position of the first difference between two byte strings, or of the shorter one's end; and the union of all bits
+/// before it, bytes at even places in the even bytes of the number.
+fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
+    let (mut at, mut shared) = (0, 0);
+    for (left, right) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let (left, right) = (u64::from_le_bytes(*left), u64::from_le_bytes(*right));
+        if left != right {
+            let same_bits = (left ^ right).trailing_zeros() & !7;
+            return (at + (same_bits / 8) as usize, shared | left & !(u64::MAX << same_bits));
+        }
+        shared |= left;
+        at += 8;
+    }
+    for (left, right) in a.iter().zip(b).skip(at) {
+        if left != right {
+            break;
+        }
+        shared |= u64::from(*left) << (8 * (at % 2));
+        at += 1;
+    }
+    (at, shared)
+}
+
+/// A digit, or an ASCII letter without its case, in order.
+const fn fold(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' | b'a'..=b'z' => Some(byte),
+        b'A'..=b'Z' => Some(byte + 32),
+        _ => None,
+    }
+}
