@@ -30,11 +30,13 @@ mod invariance;
 mod legal;
 mod limits;
 mod lob;
+mod orders;
 mod partitions;
 mod rows;
 mod sound;
 mod sparse;
 mod subjects;
+mod swapped;
 mod together;
 mod twice;
 mod unprotected;
@@ -81,6 +83,8 @@ fn main() {
             hostile::trials,
             invariance::trials,
             legal::trials,
+            orders::trials,
+            swapped::trials,
             sparse::trials,
             together::trials,
             twice::trials,
