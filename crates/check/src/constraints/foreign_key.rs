@@ -20,8 +20,8 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes per stored key in a hash table that is half full.
-const BYTES_PER_KEY: u64 = 40;
+/// Bytes per stored key in a hash table that is half full: of all of it, and of its letters.
+const BYTES_PER_KEY: u64 = 80;
 /// Bounds of the keys stored per pass: at most some 40 MB, half of the rest of the grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
@@ -71,8 +71,10 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
+        // Equal keys have the same letters.
+        let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
         // It is unknown which other keys such a key equals.
-        let (mut has_uncertain, mut has_unknown) = (false, false);
+        let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,
             columns,
@@ -80,10 +82,12 @@ pub(super) fn verdict(
         ) {
             KeyValue::Null => {}
             KeyValue::Unknown => has_unknown = true,
-            KeyValue::Value { hash, is_certain } => {
+            KeyValue::Value { hash, is_certain, letters } => {
                 has_uncertain |= !is_certain;
-                if hash.0 % passes == pass {
+                all_have_letters &= letters.is_some();
+                if in_pass(hash, letters) {
                     keys.insert(hash);
+                    keys.extend(letters);
                 }
             }
         });
@@ -93,8 +97,10 @@ pub(super) fn verdict(
                 // Report it only once.
                 KeyValue::Unknown if pass > 0 => return,
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
-                KeyValue::Value { hash, .. } if hash.0 % passes != pass || keys.contains(&hash) => return,
+                KeyValue::Value { hash, letters, .. } if !in_pass(hash, letters) || keys.contains(&hash) => return,
                 KeyValue::Value { .. } if has_unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
+                // No key of the other table has these letters.
+                KeyValue::Value { letters: Some(letters), .. } if all_have_letters && !keys.contains(&letters) => None,
                 KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
                     Some(&limits::CONSTRAINT_KEYS_COLLATION)
                 }

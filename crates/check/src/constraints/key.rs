@@ -1,7 +1,7 @@
 //! Keys by equality, and rows in the notation of CHECKCONSTRAINTS.
 
 use catalog::Stored;
-use format::collation::equality_unit;
+use format::collation::{Encoding, equality_unit, letters_of};
 use format::record::Record;
 use format::types::xtype;
 use format::value;
@@ -21,6 +21,8 @@ pub(super) enum KeyValue {
         hash: (u64, u64),
         /// None of its characters depends on collation tables.
         is_certain: bool,
+        /// Keyed hash of what counts first: keys that differ in it are different. `None` if some of that is not known.
+        letters: Option<(u64, u64)>,
     },
     /// Not in the record.
     Unknown,
@@ -28,12 +30,15 @@ pub(super) enum KeyValue {
 
 /// The key of a row.
 pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) -> KeyValue {
-    let mut hasher = key.hasher();
-    let (mut is_certain, mut is_known) = (true, true);
+    let (mut hasher, mut of_letters) = (key.hasher(), key.hasher());
+    let (mut is_certain, mut is_known, mut has_letters) = (true, true, true);
     for (_, column) in columns {
         match column.value(record) {
             Stored::Null => return KeyValue::Null,
-            Stored::Plain(bytes) => is_certain &= add(&mut hasher, column, bytes),
+            Stored::Plain(bytes) => {
+                is_certain &= add(&mut hasher, column, bytes);
+                has_letters = has_letters && add_letters(&mut of_letters, column, bytes);
+            }
             Stored::Absent | Stored::Complex(_) => is_known = false,
         }
     }
@@ -41,7 +46,22 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
         return KeyValue::Unknown;
     }
     hasher.add_bytes(&[is_certain.into()]);
-    KeyValue::Value { hash: hasher.finish(), is_certain }
+    of_letters.add_bytes(b"letters");
+    KeyValue::Value { hash: hasher.finish(), is_certain, letters: has_letters.then(|| of_letters.finish()) }
+}
+
+/// Adds a value in a form that differs only for values that are different. Returns whether it has one.
+fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
+    let encoding = match column.column.info.xtype {
+        xtype::CHAR | xtype::VARCHAR => Encoding::Ansi,
+        xtype::NCHAR | xtype::NVARCHAR => Encoding::Unicode,
+        _ => return add(hasher, column, bytes),
+    };
+    let mut letters = Vec::new();
+    let is_known = bytes.len().is_multiple_of(if encoding == Encoding::Ansi { 1 } else { 2 })
+        && letters_of(bytes, column.column.collation, encoding, &mut letters);
+    hasher.add_bytes(&letters);
+    is_known
 }
 
 /// Adds a value in a form that is the same for all values equal to it. Returns whether the form differs for all other
@@ -165,6 +185,28 @@ mod tests {
         assert_eq!(hashes(xtype::INT, 0, [&[1, 0, 0, 0], &[2, 0, 0, 0]]), ([true; 2], false));
         let moment = [[1, 2, 3, 4, 5, 6, 7, 8, 60, 0], [1, 2, 3, 4, 5, 6, 7, 8, 0, 0]];
         assert_eq!(hashes(xtype::DATETIMEOFFSET, 0, [&moment[0], &moment[1]]), ([true; 2], true));
+    }
+
+    #[test]
+    fn strings_that_differ_in_their_letters_are_different_keys() {
+        let key = FactHash::new(Some(1));
+        let letters = |kind, collation, bytes: &[u8]| {
+            let mut hasher = key.hasher();
+            add_letters(&mut hasher, &column(kind, collation), bytes).then(|| hasher.finish())
+        };
+        let text = |collation, text: &str| {
+            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            letters(xtype::NVARCHAR, collation, &units)
+        };
+        assert!(text(0xD008, "Espa\u{f1}a").is_some());
+        assert_ne!(text(0xD008, "Espa\u{f1}a"), text(0xD008, "Francia"));
+        assert_eq!(text(0xD008, "Espa\u{f1}a "), text(0xD008, "espana"));
+        assert_eq!(text(0xD028, "Espa\u{f1}a"), None, "a letter of its own");
+        assert_eq!(text(0x4_D008, "Espa\u{f1}a"), None, "a later generation");
+        assert_ne!(text(0x4_D008, "Espana"), text(0x4_D008, "Francia"));
+        let sorted = |bytes: &[u8]| letters(xtype::VARCHAR, 0x3400_D008, bytes);
+        assert_eq!(sorted(b"Espa\xF1a "), sorted(b"ESPANA"));
+        assert_ne!(sorted(b"Espa\xF1a"), sorted(b"Espa\xDFa"));
     }
 
     #[test]
