@@ -165,8 +165,12 @@ pub fn compare_across(
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => {
                 match compare_stored((left, a_column.order), (right, b_column.order)) {
-                    // Different bytes that compare equal: trailing zeros and blanks, negative zero, the same moment with
-                    // another offset, other cases of letters. The next column decides; but such keys are not called duplicates.
+                    // Strings are equal where that is proven at all levels.
+                    Some(Ordering::Equal) if matches!(a_column.order, KeyOrder::Ansi(_) | KeyOrder::Unicode(_)) => {
+                        Ordering::Equal
+                    }
+                    // Different bytes that compare equal: trailing zeros, negative zero, the same moment with another
+                    // offset. The next column decides; but such keys are not called duplicates.
                     Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                         is_identical = false;
                         Ordering::Equal
