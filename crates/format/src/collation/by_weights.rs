@@ -27,19 +27,20 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     // Two letters that may be one: among strings of ASCII it is certain that they are, but for odd cases; in others the
     // order must be the same with and without that.
     let start = rules.start_of_letters(a, shared);
-    let compared = |left: Joins, right: Joins| {
-        let elements = |text, joins| Elements::from(text, start, rules).joining(joins);
-        rules.compare(elements(a, left), elements(b, right))
+    let compared = |joins: Joins| {
+        let elements = |text| Elements::from(text, start, rules).joining(joins);
+        rules.compare(elements(a), elements(b))
     };
-    let joined = compared(Joins::Certain, Joins::Certain);
+    let joined = compared(Joins::Certain);
     let mut others = Vec::new();
+    // A case in which letters are one is so for all of them: the tables list contractions by case.
     if element::may_join_oddly(a) || element::may_join_oddly(b) {
-        others.extend([(Joins::All, Joins::Certain), (Joins::Certain, Joins::All), (Joins::All, Joins::All)]);
+        others.push(Joins::All);
     }
     if !a.is_ascii() || !b.is_ascii() {
-        others.push((Joins::None, Joins::None));
+        others.push(Joins::None);
     }
-    let is_certain = others.into_iter().all(|(left, right)| compared(left, right) == joined);
+    let is_certain = others.into_iter().all(|joins| compared(joins) == joined);
     if is_certain { joined } else { Comparison::Undecided }
 }
 
