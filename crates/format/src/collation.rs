@@ -11,11 +11,10 @@ mod comparison;
 mod exceptions;
 mod first_difference;
 mod locales;
+mod name;
 mod sort_52;
 mod text;
 mod weights;
-
-use locales::{LATIN1_GENERAL, TURKISH};
 
 pub use ascii::{CharClass, classify, equality_unit};
 pub(crate) use certain::image_of;
@@ -64,7 +63,7 @@ impl CollationId {
         self.0 >> 17 & 7
     }
 
-    /// Whether accents count.
+    /// Whether letters with and without accents are the same.
     fn ignores_accents(self) -> bool {
         self.0 & 0x2000 != 0
     }
@@ -82,44 +81,6 @@ impl CollationId {
         let is_binary = self.is_bin() || self.is_bin2();
         !is_binary
             && matches!(self.0 >> 24, 30 | 33 | 40 | 43 | 49 | 50 | 53 | 56 | 58..=60 | 120..=122 | 183..=186 | 210..)
-    }
-
-    /// The name, where the id says it for certain; `None` for locales whose name is not known here, for most SQL collations,
-    /// and with bits of more than one meaning.
-    pub fn name(self) -> Option<String> {
-        const KNOWN_BITS: u32 = 0xFF0F_F9FF;
-        let family = match self.family() {
-            LATIN1_GENERAL => "Latin1_General",
-            0x15 => "Cyrillic_General",
-            TURKISH => "Turkish",
-            0x24 => "Chinese_PRC",
-            _ => return None,
-        };
-        if self.0 & !KNOWN_BITS != 0 {
-            return None;
-        }
-        match (self.0 >> 24, self.locale()) {
-            (0, _) => {}
-            (0x33, LATIN1_GENERAL) => return Some("SQL_Latin1_General_CP1_CS_AS".to_owned()),
-            (0x34, LATIN1_GENERAL) => return Some("SQL_Latin1_General_CP1_CI_AS".to_owned()),
-            (0x36, LATIN1_GENERAL) => return Some("SQL_Latin1_General_CP1_CI_AI".to_owned()),
-            _ => return None,
-        }
-        let generation = ["", "_90", "_100", "_140"].get(self.generation() as usize)?;
-        let mut name = format!("{family}{generation}");
-        if self.is_bin2() || self.is_bin() {
-            name.push_str(if self.is_bin2() { "_BIN2" } else { "_BIN" });
-            name.push_str(if self.is_utf8() { "_UTF8" } else { "" });
-            return Some(name);
-        }
-        let ignores = |bit: u32| self.0 & bit != 0;
-        name.push_str(if ignores(0x1000) { "_CI" } else { "_CS" });
-        name.push_str(if ignores(0x2000) { "_AI" } else { "_AS" });
-        name.push_str(if ignores(0x4000) { "" } else { "_KS" });
-        name.push_str(if ignores(0x8000) { "" } else { "_WS" });
-        name.push_str(if self.0 & 0x100 != 0 { "_SC" } else { "" });
-        name.push_str(if self.is_utf8() { "_UTF8" } else { "" });
-        Some(name)
     }
 }
 
