@@ -21,6 +21,7 @@ mod partitions;
 mod row_counts;
 mod rows;
 mod size;
+mod statistics;
 mod whole;
 
 pub use base_table::{Unread, read_base_table, read_base_table_as, read_base_table_stored};
@@ -36,3 +37,4 @@ pub use load::load;
 pub use off_row::off_row_value;
 pub use partitions::{Boundary, PartitionFunction, Partitioned};
 pub use row_counts::set_row_counts;
+pub use statistics::{Statistics, StatisticsColumn, StoredStatistics, read_statistics};

@@ -29,6 +29,7 @@ pub mod same_shape;
 mod simd;
 pub mod slots;
 pub mod sparse;
+pub mod statistics;
 pub mod types;
 
 pub mod value;

@@ -35,6 +35,7 @@ mod partitions;
 mod rows;
 mod sound;
 mod sparse;
+mod statistics;
 mod subjects;
 mod swapped;
 mod together;
@@ -86,6 +87,7 @@ fn main() {
             orders::trials,
             swapped::trials,
             sparse::trials,
+            statistics::trials,
             together::trials,
             twice::trials,
         ] {

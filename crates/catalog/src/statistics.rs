@@ -1,0 +1,171 @@
+//! Statistics of tables: their columns, and what SQL Server has stored of them (docs/format/statistics.md).
+
+use std::collections::BTreeMap;
+
+use format::bytes::{unsigned, utf16};
+use format::collation::CollationId;
+use format::types::TypeInfo;
+use source::PageSource;
+
+use crate::base_table::{Unread, read_base_table, read_base_table_stored};
+use crate::database::Database;
+use crate::layout::Stored;
+use crate::off_row::off_row_value;
+
+/// More than any has: 200 steps with keys of 900 bytes, and a summary of strings.
+const MAX_BLOB_BYTES: usize = 4 << 20;
+
+/// A column of statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatisticsColumn {
+    /// Column id in its table.
+    pub column_id: u32,
+    /// Declared type; the length is 0 for the max types.
+    pub info: TypeInfo,
+    /// Collation; that of the database where syscolpars has none.
+    pub collation: CollationId,
+}
+
+/// Statistics of a table or view, of an index or by themselves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Statistics {
+    /// The table or view.
+    pub object_id: i32,
+    /// Number among those of the table; that of the index if they are of one.
+    pub id: i32,
+    /// Name; empty if sysidxstats has no row of them.
+    pub name: String,
+    /// Status bits (docs/format/catalog.md#sysidxstats).
+    pub status: u32,
+    /// Columns, in order; the histogram is of the first. One that syscolpars does not have is `None`.
+    pub columns: Vec<Option<StatisticsColumn>>,
+}
+
+/// What is stored of statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoredStatistics<'a> {
+    /// Nothing: they were never filled.
+    Nothing,
+    /// The blob (`format::statistics`).
+    Blob(&'a [u8]),
+    /// It is off the row, and cannot be read.
+    Unreadable,
+}
+
+const SYSCOLPARS: i32 = 41;
+const SYSIDXSTATS: i32 = 54;
+const SYSISCOLS: i32 = 55;
+const SYSOBJVALUES: i32 = 60;
+
+/// Table and number of statistics.
+type Key = (i32, i32);
+
+/// Calls `visit` with the statistics of the tables that are wanted, in the order of the base table, and with what is stored
+/// of each.
+///
+/// # Errors
+/// [`Unread`]; `visit` may have been called with some of them.
+pub fn read_statistics(
+    source: &dyn PageSource,
+    database: &Database,
+    is_wanted: impl Fn(i32) -> bool,
+    mut visit: impl FnMut(&Statistics, StoredStatistics<'_>),
+) -> Result<(), Unread> {
+    const STATISTICS: u64 = 60;
+    let mut known = descriptions(source, database, &is_wanted)?;
+    let columns = ["valclass", "objid", "subobjid", "imageval"];
+    read_base_table_stored(source, database, SYSOBJVALUES, &columns, |_, values| {
+        let [class, object, number, image] = values else { return };
+        let key = (int(object.plain()), int(number.plain()));
+        if class.plain().map(unsigned) != Some(STATISTICS) || !is_wanted(key.0) {
+            return;
+        }
+        let statistics = known.remove(&key).unwrap_or_else(|| Statistics::unknown(key));
+        match *image {
+            Stored::Null | Stored::Absent | Stored::Plain([]) => visit(&statistics, StoredStatistics::Nothing),
+            Stored::Plain(bytes) => visit(&statistics, StoredStatistics::Blob(bytes)),
+            Stored::Complex(pointer) => match off_row_value(source, pointer, MAX_BLOB_BYTES) {
+                Some(bytes) => visit(&statistics, StoredStatistics::Blob(&bytes)),
+                None => visit(&statistics, StoredStatistics::Unreadable),
+            },
+        }
+    })
+}
+
+impl Statistics {
+    fn unknown((object_id, id): Key) -> Self {
+        Self { object_id, id, name: String::new(), status: 0, columns: Vec::new() }
+    }
+
+    /// Whether SQL Server made them by itself, for a query.
+    pub fn is_automatic(&self) -> bool {
+        self.status & 0x2000 != 0
+    }
+}
+
+/// The statistics of the catalog with their columns.
+fn descriptions(
+    source: &dyn PageSource,
+    database: &Database,
+    is_wanted: &impl Fn(i32) -> bool,
+) -> Result<BTreeMap<Key, Statistics>, Unread> {
+    const INDEX_COLUMN: u64 = 0x2;
+    const INCLUDED: u64 = 0x10;
+    let mut found = BTreeMap::new();
+    read_base_table(source, database, SYSIDXSTATS, &["id", "indid", "name", "status"], |_, values| {
+        let &[object, number, name, status] = values else { return };
+        let key = (int(object), int(number));
+        if is_wanted(key.0) {
+            let (name, status) = (name.map(utf16).unwrap_or_default(), int(status).cast_unsigned());
+            found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
+        }
+    })?;
+    // By their place among the key columns; statistics by themselves have no such number.
+    let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
+    let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
+    read_base_table(source, database, SYSISCOLS, &columns, |_, values| {
+        let &[object, number, place, status, column, key_place] = values else { return };
+        let (key, status) = ((int(object), int(number)), status.map_or(0, unsigned));
+        let place = if status & INDEX_COLUMN == 0 { place } else { key_place }.map_or(0, unsigned);
+        if status & INCLUDED == 0 && found.contains_key(&key) {
+            places.entry(key).or_default().insert(place, int(column).cast_unsigned());
+        }
+    })?;
+    let mut types = BTreeMap::new();
+    let columns = ["id", "number", "colid", "xtype", "length", "prec", "scale", "collationid"];
+    read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
+        let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
+        let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
+        // Parameters of a procedure have its number.
+        if value(number) != 0 || !is_wanted(int(object)) {
+            return;
+        }
+        let info = TypeInfo {
+            xtype: value(xtype) as u8,
+            // -1 for the max types.
+            length: if value(length) as u16 == u16::MAX { 0 } else { value(length) as u16 },
+            precision: value(precision) as u8,
+            scale: value(scale) as u8,
+        };
+        let column_id = int(column).cast_unsigned();
+        let collation = CollationId(int(collation).cast_unsigned());
+        types.insert((int(object), column_id), StatisticsColumn { column_id, info, collation });
+    })?;
+    let default = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
+    for (key, columns) in places {
+        let Some(statistics) = found.get_mut(&key) else { continue };
+        let column = |column: &u32| {
+            let mut column = types.get(&(key.0, *column)).copied()?;
+            if column.collation == CollationId(0) {
+                column.collation = default;
+            }
+            Some(column)
+        };
+        statistics.columns = columns.values().map(column).collect();
+    }
+    Ok(found)
+}
+
+fn int(bytes: Option<&[u8]>) -> i32 {
+    (bytes.map_or(0, unsigned) as u32).cast_signed()
+}

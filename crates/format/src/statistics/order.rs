@@ -1,0 +1,147 @@
+//! The order of the steps of a histogram, by the type of the first column.
+
+use std::cmp::Ordering;
+
+use crate::bytes::{u8_at, u32_at};
+use crate::collation::CollationId;
+use crate::key::{self, KeyOrder};
+use crate::statistics::Step;
+use crate::types::{TypeInfo, fixed_length, xtype};
+
+/// How the steps of a histogram are ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StepOrder {
+    /// As keys are.
+    Key {
+        /// How values are compared.
+        order: KeyOrder,
+        /// Bytes of each value, if the type has a fixed length.
+        length: Option<u16>,
+    },
+    /// As values of sql_variant: those of one base type as that type has it.
+    Variant,
+}
+
+impl StepOrder {
+    /// The order of a column's values; `None` for types whose order is not known.
+    pub fn of(info: TypeInfo, collation: CollationId) -> Option<Self> {
+        let order = match info.xtype {
+            xtype::SQL_VARIANT => return Some(Self::Variant),
+            xtype::TEXT => KeyOrder::Ansi(collation),
+            xtype::NTEXT => KeyOrder::Unicode(collation),
+            xtype::IMAGE => KeyOrder::Bytes,
+            _ => KeyOrder::of(info, collation, 0),
+        };
+        let length = match info.xtype {
+            xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
+            // What is stored in a row is a pointer.
+            xtype::TEXT | xtype::NTEXT | xtype::IMAGE => None,
+            _ => fixed_length(info),
+        };
+        (order != KeyOrder::Unknown).then_some(Self::Key { order, length })
+    }
+
+    /// Whether the step has as many bytes as a value of the column.
+    pub fn fits(self, step: &Step<'_>) -> bool {
+        match (self, step.value) {
+            (Self::Key { length: Some(length), .. }, Some(value)) => value.len() == usize::from(length),
+            _ => true,
+        }
+    }
+
+    /// Whether a step follows another, as far as that is certain: its value is greater. `None` is undecided.
+    pub fn ascends(self, before: &Step<'_>, after: &Step<'_>) -> Option<bool> {
+        match (before.value, after.value) {
+            (_, None) => Some(false),
+            (None, Some(_)) => Some(true),
+            (Some(before), Some(after)) => match self.compare(before, after)? {
+                Ordering::Less => Some(true),
+                Ordering::Greater => Some(false),
+                // Long values may have been cut before they differ; equal numbers are one step.
+                Ordering::Equal => self.is_of_numbers().then_some(false),
+            },
+        }
+    }
+
+    fn compare(self, before: &[u8], after: &[u8]) -> Option<Ordering> {
+        match self {
+            Self::Key { order, .. } => key::compare_values(before, after, order),
+            Self::Variant => compare_variants(before, after),
+        }
+    }
+
+    fn is_of_numbers(self) -> bool {
+        match self {
+            Self::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_) | KeyOrder::Bytes, .. } | Self::Variant => {
+                false
+            }
+            Self::Key { .. } => true,
+        }
+    }
+}
+
+/// Values of one base type in the order of that type; of different ones, in the order of the families that Microsoft documents
+/// (docs/format/types-and-keys.md#sql_variant). Within a family, values of different types are not compared.
+fn compare_variants(before: &[u8], after: &[u8]) -> Option<Ordering> {
+    let (before, after) = (Variant::read(before)?, Variant::read(after)?);
+    match before.family()?.cmp(&after.family()?) {
+        Ordering::Equal if before.order == after.order && before.info.scale == after.info.scale => {
+            key::compare_values(before.value, after.value, before.order)
+        }
+        Ordering::Equal => None,
+        different => Some(different),
+    }
+}
+
+/// A value of sql_variant.
+struct Variant<'a> {
+    info: TypeInfo,
+    order: KeyOrder,
+    value: &'a [u8],
+}
+
+impl<'a> Variant<'a> {
+    /// Base type, version, properties of the type, value.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        const VERSION: u8 = 1;
+        let (base, version) = (u8_at(bytes, 0)?, u8_at(bytes, 1)?);
+        let mut info = TypeInfo { xtype: base, ..TypeInfo::default() };
+        let mut collation = CollationId(0);
+        let header = match base {
+            xtype::DECIMAL | xtype::NUMERIC => {
+                (info.precision, info.scale) = (u8_at(bytes, 2)?, u8_at(bytes, 3)?);
+                4
+            }
+            xtype::BINARY | xtype::VARBINARY => 4,
+            xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR => {
+                collation = CollationId(u32_at(bytes, 4)?);
+                8
+            }
+            xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => {
+                info.scale = u8_at(bytes, 2)?;
+                3
+            }
+            _ => 2,
+        };
+        let value = bytes.get(header..).filter(|_| version == VERSION)?;
+        info.length = u16::try_from(value.len()).ok()?;
+        let order = KeyOrder::of(info, collation, 0);
+        let is_whole = fixed_length(info).is_none_or(|length| length == info.length);
+        (is_whole && order != KeyOrder::Unknown).then_some(Self { info, order, value })
+    }
+
+    /// The place of its family, the lowest first.
+    fn family(&self) -> Option<u8> {
+        Some(match self.info.xtype {
+            xtype::UNIQUEIDENTIFIER => 0,
+            xtype::BINARY | xtype::VARBINARY => 1,
+            xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR => 2,
+            xtype::BIT | xtype::TINYINT | xtype::SMALLINT | xtype::INT | xtype::BIGINT => 3,
+            xtype::MONEY | xtype::SMALLMONEY | xtype::DECIMAL | xtype::NUMERIC => 3,
+            xtype::REAL | xtype::FLOAT => 4,
+            xtype::DATE | xtype::TIME | xtype::DATETIME | xtype::SMALLDATETIME => 5,
+            xtype::DATETIME2 | xtype::DATETIMEOFFSET => 5,
+            _ => return None,
+        })
+    }
+}
