@@ -169,9 +169,7 @@ impl<'a> Context<'a> {
 
     /// Whether the run, or its batch, covers a unit. A table and its indexes are in the same batch.
     pub(crate) fn in_scope(&self, unit: &Unit) -> bool {
-        if let Some((batch, batches)) = self.batch
-            && unit.owner.object_id.unsigned_abs() % batches != batch
-        {
+        if !self.is_in_batch(unit.owner.object_id) {
             return false;
         }
         match &self.options.scope {
@@ -187,6 +185,20 @@ impl<'a> Context<'a> {
     /// Whether the run, or its batch, covers the pages of a unit; for `None`, pages in use that no unit claims.
     pub(crate) fn covers(&self, unit: Option<UnitIndex>) -> bool {
         unit.and_then(|unit| self.units.get(unit)).map_or_else(|| self.covers_unclaimed(), |unit| self.in_scope(unit))
+    }
+
+    /// Whether the run covers what the catalog stores about an object.
+    pub(crate) fn covers_object(&self, object_id: i32) -> bool {
+        let is_in_scope = match &self.options.scope {
+            Scope::Database => true,
+            Scope::Tables(objects) => objects.contains(&object_id),
+            Scope::Allocation | Scope::Catalog | Scope::Filegroup(_) => false,
+        };
+        is_in_scope && self.is_in_batch(object_id)
+    }
+
+    fn is_in_batch(&self, object_id: i32) -> bool {
+        self.batch.is_none_or(|(batch, batches)| object_id.unsigned_abs() % batches == batch)
     }
 
     /// Whether the run, or its batch, covers pages that are in use but that no unit claims.

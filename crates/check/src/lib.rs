@@ -72,6 +72,7 @@ mod run;
 mod settle;
 mod single_page;
 mod spill;
+mod statistics;
 mod sums;
 mod survey;
 mod sweep;

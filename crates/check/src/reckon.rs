@@ -10,7 +10,7 @@ use crate::registry::limits;
 use crate::row_check::Stage;
 use crate::tallies::UnitTally;
 use crate::units::UnitIndex;
-use crate::{columnstore, counts, extended};
+use crate::{columnstore, counts, extended, statistics};
 
 /// Compares the sums of the sweeps of all batches.
 pub(crate) fn reckon(
@@ -40,6 +40,7 @@ pub(crate) fn reckon(
         // Last, because damage found earlier rules out comparisons.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
+        statistics::reckon(context, to.coverage);
         columnstore::reckon(context, &mut swept.tallies, to.findings, to.coverage);
     }
 }

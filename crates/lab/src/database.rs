@@ -77,6 +77,9 @@ pub(crate) fn write_tables(
     }
     for table in 0..description.tables.len() {
         catalogue.describe_constraints(table, &objects, &mut ids);
+        if let Some(&object) = objects.get(table) {
+            catalogue.describe_statistics(table, object);
+        }
     }
     // The system tables are written last but placed first. With some space for their growth, they determine the length
     // of file 1.

@@ -90,6 +90,8 @@ pub struct Table {
     pub checks: Vec<(String, Filter)>,
     /// Foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
+    /// Columns with statistics of their own, as SQL Server makes them for queries.
+    pub statistics: Vec<usize>,
     /// The table was rebuilt after columns were added and dropped, so that its rows show nothing of that.
     pub is_rebuilt: bool,
 }
@@ -316,6 +318,13 @@ impl Description {
                     compressed && table.columns.len() > compress::MOST_COLUMNS,
                     "is compressed and has more than 127 columns",
                 ),
+                (
+                    table
+                        .statistics
+                        .iter()
+                        .any(|&column| !table.columns.get(column).is_some_and(Column::has_histogram)),
+                    "has statistics of a column that does not exist, or whose type has none here",
+                ),
                 (table.filegroup >= self.filegroups.len(), "names a filegroup that does not exist"),
                 (compressed && !since_2008, "is compressed, which 2005 does not know"),
                 (sparse && !since_2008, "has sparse columns, which 2005 does not know"),
@@ -341,6 +350,12 @@ impl Description {
 }
 
 impl Column {
+    /// Whether the lab writes statistics of it.
+    fn has_histogram(&self) -> bool {
+        const BIT: u8 = 104;
+        !self.is_dropped() && !self.sparse && !self.ty.is_lob() && !self.ty.is_encrypted() && self.ty.xtype != BIT
+    }
+
     /// A NOT NULL column.
     pub fn new(name: &str, ty: SqlType, values: Values) -> Self {
         Self {

@@ -42,6 +42,7 @@ pub mod snapshot;
 mod space;
 pub mod specimens;
 mod staged;
+mod statistics;
 mod tree;
 pub mod truth;
 mod types;

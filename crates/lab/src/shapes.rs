@@ -92,6 +92,7 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
         filegroup: dice.below(filegroups as u64) as usize,
         checks: checks(number, &columns),
         foreign_keys: Vec::new(),
+        statistics: Vec::new(),
         is_rebuilt: false,
         columns,
         clustered,

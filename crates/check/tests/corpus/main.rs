@@ -70,6 +70,7 @@ fn main() {
         limits::lab_trials,
         computed::lab_trials,
         twice::lab_trials,
+        statistics::lab_trials,
     ] {
         trials.extend(family());
     }

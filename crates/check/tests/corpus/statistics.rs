@@ -1,19 +1,24 @@
 //! Statistics of real databases: every blob is read to its end, its steps ascend and its counts are possible; and every
-//! collation of a real column has a name.
+//! collation of a real column has a name. Damaged, statistics of the lab give a note, and only with extended logical checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
 use catalog::{Database, StatisticsColumn, StoredStatistics, read_base_table, read_statistics};
+use check::Options;
+use check::registry::limits::{self, Limit};
+use format::PAGE_BYTES;
 use format::bytes::unsigned;
 use format::collation::CollationId;
-use format::key::KeyOrder;
 use format::statistics::{StatisticsBlob, Step, StepOrder};
 use libtest_mimic::{Failed, Trial};
 use source::PageSource;
 
 use crate::Corpus;
+use crate::base_table::BaseTable;
+use crate::image::Image;
+use crate::subjects::{self, STATISTICS};
 
 /// Two tests over all files.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -102,8 +107,7 @@ fn one(counts: &mut Counts, bytes: &[u8], column: Option<StatisticsColumn>) -> R
     if let Some(step) = blob.steps.iter().find(|step| !order.fits(step)) {
         return Err(format!("{step:?} does not fit"));
     }
-    let is_text = matches!(order, StepOrder::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_), .. });
-    let collation = if is_text { column.collation.name().unwrap_or_default() } else { String::new() };
+    let collation = if order.is_of_text() { column.collation.name().unwrap_or_default() } else { String::new() };
     let pair = counts.steps.entry(format!("{} {collation}", column.info.name())).or_default();
     for (before, after) in blob.steps.iter().zip(blob.steps.iter().skip(1)) {
         match order.ascends(before, after) {
@@ -142,4 +146,137 @@ fn collations(corpus: &Corpus) -> Result<(), Failed> {
         true => Ok(()),
         false => Err(format!("no name: {unnamed:x?}; not read: {unread:?}").into()),
     }
+}
+
+/// Where a blob is: its page, and its place there.
+type At = (u32, usize);
+
+/// Changes the bytes of a page from the blob on.
+type Damage = fn(&mut [u8]);
+
+/// A test without damage to a blob.
+type State = fn() -> Result<(), Failed>;
+
+/// One test per damage and kind of column.
+pub fn lab_trials() -> Vec<Trial> {
+    let damages: [(&str, &'static Limit, usize, Damage); 10] = [
+        ("a number above the next", &limits::STATISTICS_ORDER, NUMBERS, |blob| step(blob, 3)[16..20].fill(0x7F)),
+        ("a text above the next", &limits::STATISTICS_ORDER, TEXTS, |blob| step(blob, 3)[23] = b'~'),
+        ("a count that is no number", &limits::STATISTICS_COUNTS, NUMBERS, |blob| step(blob, 2)[4..8].fill(0xFF)),
+        ("a negative count", &limits::STATISTICS_COUNTS, TEXTS, |blob| step(blob, 2)[7] |= 0x80),
+        ("rows that no step has", &limits::STATISTICS_COUNTS, NUMBERS, |blob| {
+            blob[13] += 1;
+            blob[21] += 1;
+        }),
+        ("a density above 1", &limits::STATISTICS_DENSITIES, NUMBERS, |blob| blob[35] = 0x41),
+        ("a step less", &limits::STATISTICS_WHOLE, NUMBERS, |blob| blob[164] -= 1),
+        ("a histogram that ends too early", &limits::STATISTICS_WHOLE, TEXTS, |blob| blob[340] -= 1),
+        ("an unknown version", &limits::STATISTICS_FORM, NUMBERS, |blob| blob[0] = 8),
+        ("a text that only the collation orders", &limits::STATISTICS_ORDER_COLLATION, TEXTS, |blob| {
+            // A letter outside ASCII.
+            step(blob, 3)[23..25].copy_from_slice(&[0x11, 0x01]);
+        }),
+    ];
+    let damages = damages.into_iter().map(|(name, limit, which, damage)| {
+        Trial::test(format!("statistics: {name}"), move || {
+            let mut image = subjects::image(STATISTICS);
+            let (page, at) = blobs(&image)[which];
+            image.edit(page, |bytes| damage(&mut bytes[at..]));
+            is_noted(&image, limit)
+        })
+    });
+    let others: [(&str, State); 3] = [
+        ("sound ones are silent", sound_ones_are_silent),
+        ("a column of another type", another_type),
+        ("a page that cannot be read", unreadable),
+    ];
+    let others = others.into_iter().map(|(name, test)| Trial::test(format!("statistics: {name}"), test));
+    damages.chain(others).collect()
+}
+
+const NUMBERS: usize = 0;
+const TEXTS: usize = 1;
+
+fn extended() -> Options {
+    Options { extended_logical_checks: true, ..Options::default() }
+}
+
+/// The limit speaks of the statistics, no finding does, and without the option nothing is read.
+fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
+    let report = image.check_with(&extended());
+    let list = if limit.is_note() { &report.notes } else { &report.not_verified };
+    let of_statistics = |entry: &&check::NotVerified| entry.what == "statistics";
+    let ids: Vec<&str> = list.iter().filter(of_statistics).map(|entry| entry.limit.id).collect();
+    if ids != [limit.id] || !report.findings.is_empty() {
+        return Err(format!("{ids:?} {:?} {:?}", report.notes, report.not_verified).into());
+    }
+    is_silent(image, &Options::default())
+}
+
+fn is_silent(image: &Image, options: &Options) -> Result<(), Failed> {
+    let report = image.check_with(options);
+    let mut all = report.notes.iter().chain(&report.not_verified);
+    match (report.findings.is_empty(), all.find(|entry| entry.what == "statistics")) {
+        (true, None) => Ok(()),
+        (_, entry) => Err(format!("{entry:?}").into()),
+    }
+}
+
+fn sound_ones_are_silent() -> Result<(), Failed> {
+    is_silent(&subjects::image(STATISTICS), &extended())
+}
+
+/// Statistics of a number that sysiscols says are of a longer one.
+fn another_type() -> Result<(), Failed> {
+    const SYSISCOLS: i32 = 55;
+    let mut image = subjects::image(STATISTICS);
+    let database = image.database();
+    let columns = BaseTable::of(&database, SYSISCOLS).expect("sysiscols");
+    let rows = columns.rows(&image);
+    let of_statistics = |record: &[u8]| columns.value(record, "status") == Some(1);
+    let row = rows.iter().find(|row| of_statistics(&row.bytes) && columns.value(&row.bytes, "intprop") == Some(2));
+    columns.change(&mut image, row.expect("statistics of the second column"), "intprop", 4);
+    // The index on the column is out of order now.
+    let report = image.check_with(&extended());
+    let mut all = report.notes.iter().chain(&report.not_verified).filter(|entry| entry.what == "statistics");
+    match (all.next(), all.next()) {
+        (Some(entry), None) if entry.limit == &limits::STATISTICS_COLUMN => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+fn unreadable() -> Result<(), Failed> {
+    let mut image = subjects::image(STATISTICS);
+    let (page, at) = blobs(&image)[NUMBERS];
+    image.edit_unsealed(page, |bytes| bytes[at] ^= 0x40);
+    let report = image.check_with(&extended());
+    match report.not_verified.iter().any(|entry| entry.limit == &limits::STATISTICS_UNREAD) {
+        true => Ok(()),
+        false => Err(format!("{:?}", report.not_verified).into()),
+    }
+}
+
+/// The blobs in the image, by their number.
+fn blobs(image: &Image) -> Vec<At> {
+    /// Version, and when the lab says that they were updated.
+    const BEGINNING: [u8; 12] = [7, 0, 0, 0, 0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
+    let pages = 0..(image.bytes.len() / PAGE_BYTES) as u32;
+    let mut found: Vec<At> = pages
+        .flat_map(|page| {
+            let bytes = image.page(page);
+            let starts = bytes.windows(BEGINNING.len()).enumerate().filter(|(_, window)| *window == BEGINNING);
+            starts.map(|(at, _)| (page, at)).collect::<Vec<_>>()
+        })
+        .collect();
+    // Those of texts have records of variable length.
+    found.sort_by_key(|(page, at)| image.page(*page)[at + 176]);
+    found.reverse();
+    found
+}
+
+/// A step of the histogram, the only part.
+fn step(blob: &mut [u8], number: usize) -> &mut [u8] {
+    const BASE: usize = 348;
+    let start = u16::from_le_bytes([blob[BASE + 8 * number], blob[BASE + 8 * number + 1]]);
+    &mut blob[BASE + usize::from(start)..]
 }

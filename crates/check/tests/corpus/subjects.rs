@@ -24,6 +24,9 @@ pub const SHOP: &str = "lab shop";
 /// A table with nullable variable columns, one in an index and one in none.
 pub const NOTES: &str = "lab notes";
 
+/// A table with statistics of numbers and of texts.
+pub const STATISTICS: &str = "lab statistics";
+
 /// The images read or written so far.
 static IMAGES: Mutex<BTreeMap<String, Image>> = Mutex::new(BTreeMap::new());
 
@@ -59,6 +62,7 @@ fn description(name: &str) -> Option<Description> {
             Some(of(name, Version::V852, tables))
         }
         DATES => Some(of(name, Version::V904, vec![dates()])),
+        STATISTICS => Some(of(name, Version::V852, vec![people()])),
         NOTES => Some(of(name, Version::V852, vec![notes()])),
         SHOP => Some(of(name, Version::V706, vec![models(), products(), details(), suppliers(), employees()])),
         _ => None,
@@ -85,6 +89,23 @@ fn serial(start: i64) -> Values {
 
 fn text(name: &str, characters: u16) -> Column {
     Column::new(name, SqlType::nvarchar(characters), Values::Text { least: 5, most: characters.into() })
+}
+
+fn people() -> Table {
+    let number = |name, ty, values| Column { nullable: true, nulls: 10, ..Column::new(name, ty, values) };
+    Table {
+        name: "Person".to_owned(),
+        columns: vec![
+            Column::new("PersonID", SqlType::INT, serial(1)),
+            number("Points", SqlType::INT, Values::Uniform { low: -500, high: 90_000 }),
+            text("Name", 30),
+            number("Visits", SqlType::BIGINT, serial(1)),
+        ],
+        clustered: Some(Index::on("PK_Person", &[0]).primary_key()),
+        rows: 900,
+        statistics: vec![1, 2],
+        ..Table::default()
+    }
 }
 
 fn models() -> Table {

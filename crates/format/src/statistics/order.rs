@@ -70,13 +70,13 @@ impl StepOrder {
         }
     }
 
+    /// Whether a collation determines it.
+    pub fn is_of_text(self) -> bool {
+        matches!(self, Self::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_), .. })
+    }
+
     fn is_of_numbers(self) -> bool {
-        match self {
-            Self::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_) | KeyOrder::Bytes, .. } | Self::Variant => {
-                false
-            }
-            Self::Key { .. } => true,
-        }
+        !self.is_of_text() && !matches!(self, Self::Key { order: KeyOrder::Bytes, .. } | Self::Variant)
     }
 }
 

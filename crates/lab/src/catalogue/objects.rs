@@ -5,6 +5,7 @@ use super::{Catalogue, base};
 use crate::build::{BuiltRowset, Ids};
 use crate::description::{Column, Index, Table, Values};
 use crate::facts::ObjectFact;
+use crate::statistics;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
@@ -19,6 +20,7 @@ const IS_INDEX: i64 = 0x1;
 const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
 const PRIMARY_KEY: i64 = 0x20;
+const AUTOMATIC_STATISTICS: i64 = 0x2000;
 const FILTERED: i64 = 0x2_0000;
 /// A bit of unknown meaning that every index has from 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
@@ -26,6 +28,7 @@ const SINCE_2019: i64 = 0x8_0000;
 /// sysiscols.status.
 const KEY: i64 = 3;
 const DESCENDING_KEY: i64 = 7;
+const OF_STATISTICS: i64 = 1;
 const INCLUDED: i64 = 0x12;
 
 /// syscolpars.status.
@@ -39,6 +42,7 @@ const SPARSE: i64 = 0x100_0000;
 /// sysobjvalues.valclass.
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
+const STATISTICS: i64 = 60;
 const FILTER_TEXT: i64 = 66;
 /// Header of an sql_variant: int, version 1; 2 means one byte per character.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
@@ -224,6 +228,40 @@ impl Catalogue<'_> {
                     self.add_single_reference(CONSTRAINT_INDEX, (constraint, 0), (rowset.index, 0));
                 }
             }
+        }
+    }
+
+    /// Adds the rows of a table's statistics.
+    pub(crate) fn describe_statistics(&mut self, number: usize, object: i32) {
+        let description = self.description;
+        let Some(table) = description.tables.get(number) else { return };
+        for (at, &column) in table.statistics.iter().enumerate() {
+            // Behind the table, its clustered index and the others.
+            let id = (table.indexes.len() + 2 + at) as i32;
+            let name = format!("_WA_Sys_{:08X}_{object:08X}", column + 1);
+            self.add(
+                base::SYSIDXSTATS,
+                &[
+                    ("id", Number(i64::from(object))),
+                    ("indid", Number(i64::from(id))),
+                    ("name", Text(&name)),
+                    ("status", Number(HAS_KEYS | AUTOMATIC_STATISTICS)),
+                ],
+            );
+            self.add_index_column((i64::from(object), id), 1, OF_STATISTICS, column as i64 + 1, 0);
+            let blob = statistics::blob(description, number, column);
+            // sql_variant: bigint.
+            let value = [&[127, 1][..], &table.rows.to_le_bytes()].concat();
+            self.add(
+                base::SYSOBJVALUES,
+                &[
+                    ("valclass", Number(STATISTICS)),
+                    ("objid", Number(i64::from(object))),
+                    ("subobjid", Number(i64::from(id))),
+                    ("value", Bytes(&value)),
+                    ("imageval", Bytes(&blob)),
+                ],
+            );
         }
     }
 

@@ -34,6 +34,8 @@ const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
 const NOTHING: &str = "Nothing is known to be wrong; how SQL Server uses these bytes is not documented.";
 const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If only older backups are free of it, the catalog was damaged or changed by hand.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
+const UPDATE_STATISTICS: &str =
+    "Run UPDATE STATISTICS for the table: it writes them anew. Wrong statistics make queries slow, never wrong.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
@@ -528,6 +530,35 @@ limits! {
     EXTENDED_KEYS = "extended.keys", Unsupported, "extended logical checks",
         "rows with unknown keys or node ids",
         action EXTENDED_ON_SERVER;
+
+    // Statistics.
+    STATISTICS_WHOLE = "statistics.whole", Damaged note, "statistics",
+        "what is stored of them does not fit together: {}",
+        action UPDATE_STATISTICS;
+    STATISTICS_ORDER = "statistics.order", Damaged note, "statistics",
+        "a step of the histogram is not above the one before it",
+        action UPDATE_STATISTICS;
+    STATISTICS_COUNTS = "statistics.counts", Damaged note, "statistics",
+        "the histogram has a count that is negative or no number, or counts that are not those of all rows",
+        action UPDATE_STATISTICS;
+    STATISTICS_DENSITIES = "statistics.densities", Damaged note, "statistics",
+        "a density is no number, or that of more values than there are rows, or of none",
+        action UPDATE_STATISTICS;
+    STATISTICS_ORDER_COLLATION = "statistics.order-collation", Unsupported, "statistics",
+        "only the collation's tables determine the order of these steps",
+        action EXTENDED_ON_SERVER;
+    STATISTICS_ORDER_UNKNOWN = "statistics.order-unknown", Undocumented, "statistics",
+        "it is not known how steps of this type are ordered",
+        action EXTENDED_ON_SERVER;
+    STATISTICS_FORM = "statistics.form", Undocumented, "statistics",
+        "they are of a version, or have a part, that is not known",
+        action EXTENDED_ON_SERVER;
+    STATISTICS_COLUMN = "statistics.column", Damaged, "statistics",
+        "their first column is not in the catalog, or is of another type than the steps",
+        action COMPARE_CATALOG;
+    STATISTICS_UNREAD = "statistics.unread", Damaged, "statistics",
+        "they could not be read to their end",
+        action SEE_FINDINGS;
 
     // Partitions.
     PARTITION_FUNCTION = "partition.function", Damaged, "partition of each row",

@@ -1,0 +1,124 @@
+//! What is stored of statistics, with extended logical checks (docs/format/statistics.md). Nothing that is wrong with them makes
+//! a row wrong, and SQL Server writes them anew at any time: a contradiction is a note.
+
+use catalog::{Statistics, StoredStatistics, read_statistics};
+use format::statistics::{Fault, StatisticsBlob, StepOrder};
+
+use crate::context::Context;
+use crate::coverage::{Coverage, Place};
+use crate::registry::limits::{self, Limit, Reason};
+
+/// What is noted of what is not read.
+const WHAT: &str = limits::STATISTICS_UNREAD.what;
+
+/// After the sweep.
+pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
+    if !context.options.extended_logical_checks {
+        return;
+    }
+    let is_wanted = |object_id| context.covers_object(object_id);
+    let read = read_statistics(context.source, context.database, is_wanted, |statistics, stored| match stored {
+        StoredStatistics::Nothing => {}
+        StoredStatistics::Unreadable => coverage.note(&limits::STATISTICS_UNREAD, place(context, statistics), 1),
+        StoredStatistics::Blob(bytes) => {
+            let mut to = Notes { context, statistics, coverage };
+            if let Some(blob) = blob_is_whole(bytes, &mut to) {
+                counts_are_possible(&blob, &mut to);
+                densities_are_possible(&blob, &mut to);
+                steps_ascend(&blob, &mut to);
+            }
+        }
+    });
+    if read.is_err() {
+        coverage.note_as(WHAT, &limits::STATISTICS_UNREAD, "database", 0);
+    }
+}
+
+fn place(context: &Context<'_>, statistics: &Statistics) -> Place {
+    let object = context.database.object_name(statistics.object_id);
+    let name = match statistics.name.as_str() {
+        "" => format!("{object}, statistics {}", statistics.id),
+        name => format!("{object}.{name}"),
+    };
+    Place::of(statistics.object_id, name)
+}
+
+/// Where the notes about statistics go.
+struct Notes<'n, 'c> {
+    context: &'n Context<'c>,
+    statistics: &'n Statistics,
+    coverage: &'n mut Coverage,
+}
+
+impl Notes<'_, '_> {
+    /// Notes a contradiction, if the log cannot explain it.
+    fn contradiction(&mut self, reason: impl Into<Reason>) {
+        let place = place(self.context, self.statistics);
+        match self.context.is_clean() {
+            true => self.coverage.note(reason, place, 1),
+            false => self.coverage.note_as(WHAT, &limits::DEMOTED_LOG, place, 1),
+        }
+    }
+
+    /// Notes what is not verified.
+    fn unknown(&mut self, limit: &'static Limit, count: u64) {
+        self.coverage.note(limit, place(self.context, self.statistics), count);
+    }
+}
+
+/// Every part of the blob ends where the next begins, and the last where the blob ends.
+fn blob_is_whole<'a>(bytes: &'a [u8], to: &mut Notes<'_, '_>) -> Option<StatisticsBlob<'a>> {
+    match StatisticsBlob::read(bytes) {
+        Ok(blob) => Some(blob),
+        Err(Fault::Unknown) => {
+            to.unknown(&limits::STATISTICS_FORM, 1);
+            None
+        }
+        Err(Fault::Broken(how)) => {
+            to.contradiction(limits::STATISTICS_WHOLE.with(&[&how]));
+            None
+        }
+    }
+}
+
+/// Counts are numbers, none is negative, and those of statistics of all rows add up to these.
+fn counts_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
+    if !blob.has_possible_counts() {
+        to.contradiction(&limits::STATISTICS_COUNTS);
+    }
+}
+
+/// A density is that of one value at least, and of no more than there are rows.
+fn densities_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
+    if !blob.has_possible_densities() {
+        to.contradiction(&limits::STATISTICS_DENSITIES);
+    }
+}
+
+/// Every step is above the one before it, in the order of the first column.
+fn steps_ascend(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
+    if blob.steps.is_empty() {
+        return;
+    }
+    let Some(column) = to.statistics.columns.first().copied().flatten() else {
+        return to.unknown(&limits::STATISTICS_COLUMN, 1);
+    };
+    let Some(order) = StepOrder::of(column.info, column.collation) else {
+        return to.unknown(&limits::STATISTICS_ORDER_UNKNOWN, blob.steps.len() as u64);
+    };
+    if !blob.steps.iter().all(|step| order.fits(step)) {
+        return to.unknown(&limits::STATISTICS_COLUMN, 1);
+    }
+    let neighbors = || blob.steps.iter().zip(blob.steps.iter().skip(1));
+    if neighbors().any(|(before, after)| order.ascends(before, after) == Some(false)) {
+        to.contradiction(&limits::STATISTICS_ORDER);
+    }
+    let undecided = neighbors().filter(|(before, after)| order.ascends(before, after).is_none()).count() as u64;
+    if undecided > 0 {
+        let limit = match order.is_of_text() {
+            true => &limits::STATISTICS_ORDER_COLLATION,
+            false => &limits::STATISTICS_ORDER_UNKNOWN,
+        };
+        to.unknown(limit, undecided);
+    }
+}
