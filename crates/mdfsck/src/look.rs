@@ -158,24 +158,30 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Size => report::tables::Order::Size,
         TableOrder::Rows => report::tables::Order::Rows,
     };
-    show_catalog(&arguments.database, arguments.json, |database, out| match arguments.json {
-        true => report::tables::write_json(database, arguments.all, order, out),
-        false => report::tables::write(database, arguments.all, order, out),
+    let (all, is_json) = (arguments.all, arguments.json);
+    show_catalog(&arguments.database, is_json, |source, database, out| match (arguments.statistics, is_json) {
+        (true, true) => report::table_statistics::write_json(source, database, all, out),
+        (true, false) => report::table_statistics::write(source, database, all, out),
+        (false, true) => report::tables::write_json(database, all, order, out).map(|()| true),
+        (false, false) => report::tables::write(database, all, order, out).map(|()| true),
     })
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, arguments.json, |database, out| match arguments.json {
-        true => report::lint::write_json(database, out),
-        false => report::lint::write(database, out),
+    show_catalog(&arguments.database, arguments.json, |_, database, out| match arguments.json {
+        true => report::lint::write_json(database, out).map(|()| true),
+        false => report::lint::write(database, out).map(|()| true),
     })
 }
 
-/// Prints the catalog as recovery leaves it.
+/// The warning when the system tables behind a list have a gap that the catalog does not know.
+const NOT_WHOLE: &str = "a system table cannot be read to its end: the list is not complete";
+
+/// Prints the catalog as recovery leaves it. `write` returns whether all of it was readable.
 fn show_catalog(
     arguments: &DatabaseArguments,
     is_json: bool,
-    write: impl FnOnce(&Database, &mut dyn io::Write) -> io::Result<()>,
+    write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &arguments.set, false)?;
     let as_stored = catalog::load(source.as_ref());
@@ -184,15 +190,20 @@ fn show_catalog(
     let lacks_input = recover::warn_about_input(source, &database, "read");
     let gaps = gaps(source, &database, lacks_input);
     gaps.iter().for_each(warn);
-    let status = if gaps.is_empty() { 0 } else { Failure::UNABLE };
+    let mut is_whole = true;
     output::print(|out| {
         // There is nothing to show if the catalog cannot be found.
         if database.boot.is_some() && !database.is_encrypted {
-            write(&database, out)?;
+            is_whole = write(source, &database, out)?;
         }
-        let mut errors = gaps.iter().filter(|_| is_json);
-        errors.try_for_each(|gap| report::json::write_failure(gap, status, out))
+        let more = (!is_whole && gaps.is_empty()).then_some(NOT_WHOLE).into_iter();
+        let mut errors = gaps.iter().map(String::as_str).chain(more).filter(|_| is_json);
+        errors.try_for_each(|gap| report::json::write_failure(gap, Failure::UNABLE, out))
     })?;
+    if !is_whole && gaps.is_empty() {
+        warn(NOT_WHOLE);
+    }
+    let status = if gaps.is_empty() && is_whole { 0 } else { Failure::UNABLE };
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
 }
 

@@ -42,6 +42,7 @@ pub mod parts;
 pub mod server_messages;
 pub mod statistics;
 pub mod summary;
+pub mod table_statistics;
 pub mod tableresults;
 pub mod tables;
 pub mod text;

@@ -95,8 +95,12 @@ pub(crate) struct TablesArguments {
     pub(crate) all: bool,
 
     /// Order of the list
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "name")]
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "name", conflicts_with = "statistics")]
     pub(crate) sort: TableOrder,
+
+    /// List the statistics instead: columns, when they were updated, rows, steps of the histogram
+    #[arg(long)]
+    pub(crate) statistics: bool,
 
     /// Print one JSON object per line
     #[arg(long)]

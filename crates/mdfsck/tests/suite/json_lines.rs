@@ -87,6 +87,7 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
         ],
         checks: vec![("CK_price".to_owned(), Filter::AtLeast(1, 0))],
         rows: 50,
+        statistics: vec![1],
         ..Table::default()
     });
     lab::write(&description, folder).unwrap().files
@@ -127,7 +128,13 @@ fn sound(lines: &mut Lines) {
         let status = lines.check(options, &files);
         assert!(status & !16 == 0, "{options:?}: {status}");
     }
-    for command in [&["info", "--json"][..], &["tables", "--json", "--all"], &["lint", "--json"]] {
+    let commands = [
+        &["info", "--json"][..],
+        &["tables", "--json", "--all"],
+        &["tables", "--json", "--statistics"],
+        &["lint", "--json"],
+    ];
+    for command in commands {
         assert_eq!(lines.run(command, &files), 0, "{command:?}");
     }
     for page in 0..60 {

@@ -10,6 +10,7 @@ mod json_lines;
 mod log_text;
 mod memory;
 mod restore_chains;
+mod table_statistics;
 mod unusable_logs;
 mod words;
 mod workloads;

@@ -178,6 +178,54 @@ pub(crate) struct ComputedColumn<'a> {
     pub(crate) definition: Option<&'a str>,
 }
 
+/// Statistics of a table or view (`mdfsck tables --statistics`), as they were when SQL Server updated them last.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct TableStatistics<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
+    /// Id of the table.
+    pub(crate) object_id: i32,
+    /// Its schema; null if the catalog has no such object.
+    pub(crate) schema: Option<&'a str>,
+    /// Its name.
+    pub(crate) name: Option<&'a str>,
+    /// Number of the statistics; that of the index if they are of one.
+    pub(crate) statistics_id: i32,
+    /// Their name.
+    pub(crate) statistics: &'a str,
+    /// Whether SQL Server made them by itself, for a query.
+    pub(crate) automatic: bool,
+    /// Their columns in order; `?` for one that is not known.
+    pub(crate) columns: Vec<String>,
+    /// When they were updated; null if never, or not known.
+    pub(crate) updated: Option<String>,
+    /// Rows then.
+    pub(crate) rows: Option<u64>,
+    /// Rows with NULL in the first column.
+    pub(crate) null_rows: Option<f32>,
+    /// For the first column, the first two and so on, then with the clustering key: 1 divided by the number of different values.
+    pub(crate) densities: Vec<Option<f32>>,
+    /// The histogram of the first column, in order.
+    pub(crate) steps: Vec<HistogramStep>,
+    /// Why what is stored of them could not be read; null if it was, or nothing is stored.
+    pub(crate) problem: Option<&'static str>,
+}
+
+/// A step of a histogram; a number that is none is null.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct HistogramStep {
+    /// The highest value of the step, as `mdfsck page` shows it; null for NULL.
+    pub(crate) value: Option<String>,
+    /// Rows with this value.
+    pub(crate) equal_rows: Option<f32>,
+    /// Rows between the step before and this value.
+    pub(crate) range_rows: Option<f32>,
+    /// Rows for each different value between them.
+    pub(crate) average_range_rows: Option<f32>,
+}
+
 /// A part of the schema that makes CHECKDB slow, or prevents it from seeing damage (`mdfsck lint`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -29,6 +29,7 @@ pub(crate) enum Line<'a> {
     Info(Box<catalog::Database<'a>>),
     LogFile(catalog::LogFileInfo),
     Table(catalog::Table<'a>),
+    TableStatistics(catalog::TableStatistics<'a>),
     Lint(catalog::Lint<'a>),
     Page(page::Page<'a>),
 }
