@@ -22,7 +22,8 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "[SCHEMA.]NAME")]
     pub(crate) table: Vec<String>,
 
-    /// Format of the files     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
+    /// Format of the files
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
     pub(crate) format: ExportFormat,
 
     /// Also write procedures, functions, views and triggers, to the folder definitions in DIR
@@ -87,10 +88,12 @@ pub(crate) struct RowsArguments {
     #[command(flatten)]
     pub(crate) stop: StopArguments,
 
-    /// Maximum number of rows     #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Maximum number of rows
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u64,
 
-    /// Format of the rows     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
+    /// Format of the rows
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: RowsFormat,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             let (said, warned) = (text(&output.stdout), text(&output.stderr));
             ensure(!said.contains("cannot be restored"), said.clone())?;
             ensure(warned.contains("01_full.bak: is damaged; its copy "), warned.clone())?;
-            ensure(warned.contains("zz_full.bak is taken"), warned)?;
+            ensure(warned.contains("zz_full.bak is used"), warned)?;
             ensure(output.status.code() == Some(1) && said.contains("zz_full.bak"), said)
         }),
         ("chain --at says from which backups, and its claim holds when the moment is restored", |folder| {
@@ -60,7 +60,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             {
                 let (status, output) = chain(folder, &["here", "--at", moment])?;
                 ensure(status == 16 && output.contains("no; ") && words(&output).contains(word), output.clone())?;
-                ensure(output.contains("the nearest moment"), output)?;
+                ensure(output.contains("the nearest point in time"), output)?;
                 let (status, output) = chain(folder, &["here", "--at", moment, "--script", "-"])?;
                 ensure(status == 16 && output.starts_with("-- ") && !output.contains("RESTORE D"), output)?;
             }

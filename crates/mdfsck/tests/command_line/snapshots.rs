@@ -71,7 +71,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
         let laid = mdfsck(folder, &[&["check", SNAPSHOT, LATER], way].concat());
         ensure(laid.stdout == first.stdout && laid.status == first.status, format!("{way:?} {}", text(&laid.stdout)))?;
         let said = text(&laid.stderr);
-        ensure(said.contains("laid over later/workload.mdf") && !said.contains("shut down"), said)?;
+        ensure(said.contains("combined with later/workload.mdf") && !said.contains("shut down"), said)?;
     }
     let first = mdfsck(folder, &["check", "first"]);
     // The current database has other rows.
