@@ -169,7 +169,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             }
             // A database that needs more than its share runs alone; one that needs more than the grant is refused.
             let least = text(&mdfsck(folder, &["check", "--memory", "1MB", "all/a.mdf"]).stderr);
-            let least = least.split("needs ").nth(1).and_then(|rest| rest.split(" at least").next()).ok_or("least")?;
+            let least =
+                least.split("needs at least ").nth(1).and_then(|rest| rest.split(" (").next()).ok_or("least")?;
             let least = least.replace(' ', "");
             let tight = mdfsck(folder, &["check", "all", "--databases", "2", "--memory", &least]);
             ensure(tight.stdout == mdfsck(folder, &["check", "all"]).stdout, text(&tight.stderr))?;

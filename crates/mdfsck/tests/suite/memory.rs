@@ -59,7 +59,7 @@ fn least_grant_with(folder: &Path, arguments: &[&str]) -> String {
         .unwrap();
     assert_eq!(program.status.code(), Some(8));
     let text = String::from_utf8(program.stderr).unwrap();
-    let (_, number) = text.split_once("needs ").unwrap();
+    let (_, number) = text.split_once("needs at least ").unwrap();
     number.split_whitespace().take(2).collect()
 }
 

@@ -232,7 +232,7 @@ fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> 
 /// The least grant, which the program names when it refuses a smaller one.
 pub(super) fn least_grant(program: &Program, arguments: &[&str]) -> Option<String> {
     let refused = program.run(&[arguments, &["--memory", "1KB"]].concat()).end();
-    let (_, number) = refused.stderr.split_once("needs ")?;
+    let (_, number) = refused.stderr.split_once("needs at least ")?;
     Some(number.split_whitespace().take(2).collect())
 }
 

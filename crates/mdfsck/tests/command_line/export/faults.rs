@@ -69,7 +69,7 @@ fn small_grants(folder: &Path) -> Result<(), Failed> {
         refused(&small, 8, &["--memory 1 MB", "needs", "at least"])?;
         ensure(!folder.join("small").exists(), "nothing is made")?;
         let said = text(&small.stderr);
-        let least = said.split("needs ").nth(1).and_then(|rest| rest.split(" at least").next()).ok_or("no grant")?;
+        let least = said.split("needs at least ").nth(1).and_then(|rest| rest.lines().next()).ok_or("no grant")?;
         let least = least.replace(' ', "");
         let (least, large) = (run(&least, &format!("{format}-least")), run("1GB", &format!("{format}-large")));
         ensure(least.status.code() == large.status.code(), text(&least.stderr))?;

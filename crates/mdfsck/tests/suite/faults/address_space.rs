@@ -9,7 +9,7 @@ const PER_THREAD_MB: u64 = 68;
 
 /// The minimum grant in megabytes, from the refusal of a smaller one.
 fn least_grant_mb(text: &str) -> u64 {
-    let (_, rest) = text.split_once("needs ").unwrap();
+    let (_, rest) = text.split_once("needs at least ").unwrap();
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
 
