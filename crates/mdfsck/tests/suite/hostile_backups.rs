@@ -200,7 +200,7 @@ fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     let path = plain.write(&changed);
     let (output, said) = run(&["check", "--memory", "12MB", "--maxdop", "1"], &path);
     assert_eq!(output.status.code(), Some(8));
-    assert!(said.contains("its damaged places take more than") && said.contains("--memory"), "{said}");
+    assert!(said.contains("its damaged places need more memory than") && said.contains("--memory"), "{said}");
 }
 
 /// A compressed container with many records of nine bytes each, smaller than any writer makes.
