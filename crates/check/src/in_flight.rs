@@ -9,7 +9,10 @@ use format::{Page, PageId, PageType};
 use source::PageSource;
 
 use crate::finding::Finding;
-use crate::registry::{self, Phase};
+use crate::registry::{self, Check, Phase};
+
+/// Checks of what a checksum or torn bits say of a page, whatever the catalog says of it.
+const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
 /// The pages in flight and the objects that they belong to.
 #[derive(Debug, Default)]
@@ -73,7 +76,7 @@ impl InFlight {
         }
         if self.everything {
             // Row layouts may have been read from pages in flight; only a checksum depends on no other page.
-            return *finding.check != registry::PAGE_IO;
+            return !OF_CHECKSUMS.contains(&finding.check);
         }
         let is_apart = finding.object_id().is_some_and(|object| !self.objects.contains(&object));
         depends && !self.pages.is_empty() && !is_apart

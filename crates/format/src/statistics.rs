@@ -40,7 +40,7 @@ const HISTOGRAM: u32 = 0x1;
 /// Why a blob is not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It is of a version, or has a part, that is not known: nothing is said about it.
+    /// The version of the blob, or one of its parts, is unknown.
     Unknown,
     /// It is of a known version, and its parts do not fit together.
     Broken(&'static str),

@@ -403,7 +403,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
     fs::write(&file, json.replace("\"v\": 1", "\"v\": 2"))?;
-    refused(&merge(), 8, &["plan.json", "has the form 2 of plans"])?;
+    refused(&merge(), 8, &["plan.json", "is a plan of form 2"])?;
     fs::write(&file, &json[..json.len() / 2])?;
     refused(&merge(), 8, &["plan.json", "is damaged"])?;
     fs::write(&file, &json)?;
