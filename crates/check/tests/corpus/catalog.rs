@@ -213,7 +213,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
 fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
-        entry.what == "catalog references" && entry.scope.contains(table) && entry.reason.contains("does not exist")
+        entry.what == "catalog references" && entry.scope.contains(table) && entry.reason.contains("do not exist")
     });
     let tells = |finding: &&Cow<'_, Finding>| {
         let text = finding.text(&report.names());

@@ -1,5 +1,6 @@
 //! Plain English: comments of all crates, and every document, without the phrases that must be read twice
 //! (CONTRIBUTING.md#words).
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

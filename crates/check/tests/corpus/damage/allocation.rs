@@ -230,7 +230,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let iam = facts.clustered.unit.first_iam.page;
             let lost = without_owner(image, iam);
             image.edit_unsealed(iam, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
-            [vec![(8939, iam), (8928, iam), (2575, iam), (7965, 0)], lost].concat()
+            [vec![(8928, iam), (2575, iam), (7965, 0)], lost].concat()
         }),
         ("IAM page zeroed", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
