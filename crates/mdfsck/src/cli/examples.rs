@@ -297,7 +297,7 @@ Examples:
   mdfsck man | man -l -
   mdfsck man check > mdfsck-check.1
   mdfsck man lab new > mdfsck-lab-new.1
-  mdfsck man --markdown > commands.md";
+  mdfsck man --markdown | less";
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
 Exit status (bits, they add):

@@ -16,7 +16,7 @@ For everyone who runs mdfsck: every command with its options, as `mdfsck COMMAND
 `mdfsck man --markdown`. Options have DBCC's names where DBCC has the option: `--physical-only`, `--noindex`, `--table` (CHECKTABLE),
 `--filegroup` (CHECKFILEGROUP), `--alloc` (CHECKALLOC), `--catalog` (CHECKCATALOG), `--no-infomsgs`, `--tableresults`, `--maxdop`.
 
-The [guides](guides/README.md) show which commands solve which problem.
+The guides show which commands solve which problem.
 
 ";
 

@@ -16,7 +16,7 @@ pub(crate) fn with_terminal() -> Vec<(&'static str, Test)> {
         ("each cause at standard input has its own message", standard_input),
         ("a folder for temporary files is tried first", temp_dir),
         ("progress as lines: no line twice, plain words, percent", progress_lines),
-        ("the runs that the README and running.md show print what is shown", shown_runs),
+        ("the runs that the README and docs/running.md show print what is shown", shown_runs),
         ("a summary can be asked for where there is no terminal", summary_without_terminal),
     ];
     #[cfg(unix)]
