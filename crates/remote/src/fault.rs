@@ -206,10 +206,10 @@ mod tests {
                       <Message>sig=SECRETSECRET</Message></Error>";
         let place = Place::S3 { endpoint: None, region: None, bucket: "b".to_owned() };
         let text = of(&error(answer), Act::Open, &place, &Settings::default()).to_string();
-        assert!(text.starts_with("access is denied (403 ExpiredToken); look at AWS_ACCESS_KEY_ID"), "{text}");
+        assert!(text.starts_with("access is denied (403 ExpiredToken); check AWS_ACCESS_KEY_ID"), "{text}");
         assert!(!text.contains("SECRETSECRET"), "{text}");
         let busy = error("Server returned non-2xx status code: 503 Slow Down: ");
         let text = of(&busy, Act::Read, &place, &Settings::default()).to_string();
-        assert_eq!(text, "the storage answers 503, also when asked again; try again later");
+        assert_eq!(text, "the storage answers 503, even after retries; try again later");
     }
 }

@@ -364,7 +364,7 @@ mod tests {
         let known = known(&[Some(19 * DAY), None]);
         let broken = WindowView { read: Kept::Broken(0), closed: Some(Kept::Never(19)), ..view(&known) };
         let lines = lines(&broken);
-        assert!(lines[1].starts_with("Read:   1024 MB never read (promised"), "{}", lines[1]);
+        assert!(lines[1].starts_with("Read:   1024 MB were never read (promised"), "{}", lines[1]);
         assert!(lines[1].contains("PROMISE BROKEN: the oldest is 20 days old, promised"), "{}", lines[1]);
         assert!(
             lines[2].ends_with("PROMISE CANNOT BE KEPT: a cycle takes 19 windows (19 days), promised 14 days."),

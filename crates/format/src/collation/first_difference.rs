@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::{CollationId, Encoding};
 
 /// Order of two strings as stored, decided by the first difference alone: everything before it is ASCII, both sides
-/// have a letter or digit there, and the alphabet is plain. `None` decides nothing; [`compare`] has to. Never
-/// contradicts [`compare`].
+/// have a letter or digit there, and the alphabet is plain. `None` decides nothing; [`compare`](super::compare) has to. Never
+/// contradicts [`compare`](super::compare).
 pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
     if !is_decided_by_first_difference(collation) {
         return None;
