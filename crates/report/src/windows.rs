@@ -379,7 +379,7 @@ mod tests {
         assert!(super::lines(&physical).iter().all(|line| !line.starts_with("Closed:")));
         let done = view(&known).done.map(|done| Done { done_bytes: done.all_bytes, ..done });
         let read = WindowView { done, closed: None, ..view(&known) };
-        assert!(super::lines(&read)[0].ends_with("all of it is read)."), "{}", super::lines(&read)[0]);
+        assert!(super::lines(&read)[0].ends_with("fully read)."), "{}", super::lines(&read)[0]);
     }
 
     #[test]
