@@ -23,7 +23,7 @@ use crate::units::UnitIndex;
 /// Bytes per stored key in a hash table that is half full: of all of it, and of its letters.
 const BYTES_PER_KEY: u64 = 80;
 /// Bounds of the keys stored per pass: at most some 40 MB, half of the rest of the grant.
-const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
+const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 
 /// The page ranges of tables with foreign keys: found in one pass for all keys, as each of a hundred thousand tables
 /// may have one.
