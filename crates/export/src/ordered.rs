@@ -54,7 +54,8 @@ impl Turns {
     }
 }
 
-/// Locks even after a thread ended while it held the lock: the data is still consistent, and the failure is noted.
+/// Locks even if another thread panicked while it held the lock: the data is still consistent, and that thread
+/// records its failure.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -73,7 +73,7 @@ pub struct Step<'a> {
     pub equal_rows: f32,
     /// Rows between the step before and this value.
     pub range_rows: f32,
-    /// Rows for each different value between them.
+    /// Average number of rows per distinct value of this range.
     pub average_range_rows: f32,
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn push_record(status: u8, values: &[Stored], out: &mut Vec<u8>) {
     }
     let long: Vec<&Stored> = values.iter().filter(|value| is_long(value)).collect();
     let complex = long.iter().any(|value| matches!(value, Stored::Pointer(_)));
-    // The offsets have two bytes; a second bit marks regions with a pointer.
+    // Bit 0: offsets of two bytes. Bit 1: the region has a pointer.
     out.push(1 | if complex { 2 } else { 0 });
     out.extend((long.len() as u16).to_le_bytes());
     let mut end = 0;

@@ -24,7 +24,7 @@ enum Then {
     Kept,
     /// All rows were rewritten, because a persisted computed column was added.
     Rewritten,
-    /// ALTER TABLE REBUILD left no space of dropped columns.
+    /// ALTER TABLE REBUILD removed the space of dropped columns.
     Rebuilt,
 }
 

@@ -47,7 +47,8 @@ fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// The named files, and the wanted files in the named folders, by name. `what` describes these for error messages.
+/// The named files, and the wanted files of each named folder, sorted by name. `what` describes wanted files in error
+/// messages.
 ///
 /// # Errors
 /// If a folder cannot be read, or holds no wanted file.

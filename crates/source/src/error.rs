@@ -162,7 +162,7 @@ pub enum OpenError {
     LogBackup {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// A differential backup without its full backup.
@@ -170,7 +170,7 @@ pub enum OpenError {
     DifferentialAlone {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// A differential backup of another full backup.
@@ -178,7 +178,7 @@ pub enum OpenError {
     OtherBase {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// A log backup after a gap.
@@ -186,7 +186,7 @@ pub enum OpenError {
     LogGap {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// Where the log ends that can be applied.
         reached: Lsn,
@@ -198,7 +198,7 @@ pub enum OpenError {
     OtherFork {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// The full backup.
         other: PathBuf,
@@ -208,7 +208,7 @@ pub enum OpenError {
     LeftFork {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// The record after its log.
         last: Lsn,
@@ -220,7 +220,7 @@ pub enum OpenError {
     EndsLater {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// When it ends, in the local time of the server.
         finished: String,
@@ -230,7 +230,7 @@ pub enum OpenError {
     StripesMissing {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// What the set is.
         kind: &'static str,
@@ -242,7 +242,7 @@ pub enum OpenError {
     OtherDatabaseSet {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// The full backup.
         other: PathBuf,
@@ -252,7 +252,7 @@ pub enum OpenError {
     WithoutPrimary {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// Sets of files, where a restore to a point in time is requested.
@@ -260,7 +260,7 @@ pub enum OpenError {
     FilesHaveNoMoment {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// A log backup beside file or filegroup backups.
@@ -268,7 +268,7 @@ pub enum OpenError {
     LogOfFiles {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
     },
     /// A differential of a file, filegroup or partial backup.
@@ -276,7 +276,7 @@ pub enum OpenError {
     UnsupportedSet {
         /// The path.
         path: PathBuf,
-        /// The set.
+        /// Position of the set in the file.
         position: u16,
         /// What it is.
         kind: &'static str,

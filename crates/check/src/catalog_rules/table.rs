@@ -184,7 +184,8 @@ references! {
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
     // A cursor, which only a parameter can have as its type, has no row in the table of types.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
-    // 330 defaults and 2 XML collections. No file has a rule: the meaning of chk follows from sys.columns.
+    // Seen: 330 columns with a default and 2 with an XML collection, none with a rule (CREATE RULE). The meaning of chk
+    // is inferred from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;

@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::row_check::{Done, Handled};
 use crate::units::UnitIndex;
 
-/// Checks the columns of the page's live rows, and counts them if there is nothing to report. May leave the variable
-/// columns of rows with a complex column unchecked.
+/// Checks the columns of the page's live rows, and counts the rows if there is nothing to report. May leave the
+/// variable columns of rows with a complex column unchecked.
 pub(super) fn page(
     plans: &Plans,
     context: &Context<'_>,

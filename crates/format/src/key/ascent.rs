@@ -151,7 +151,7 @@ impl Ascent {
             KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
             _ => None,
         };
-        // What is stored in a row that is not plain is not always the value.
+        // In a row that is not plain, the stored bytes are not always the value.
         let Some(beginnings) = beginnings.filter(|_| rows.are_plain().is_none()) else { return };
         let Self { open, beginnings: words } = self;
         words.clear();

@@ -207,7 +207,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a byte of a file, and resets the time of its last write.
+/// Changes a byte of a file and keeps its modification time.
 fn change(path: &Path, at: usize, seal: bool) -> Result<(), Failed> {
     let modified = fs::metadata(path)?.modified()?;
     let mut bytes = fs::read(path)?;
@@ -554,7 +554,7 @@ fn depths(folder: &Path) -> Result<(), Failed> {
     let pages_only = coverage()?;
     let count = &pages_only["pages_in_use"];
     ensure(count.as_u64() > Some(100) && pages_only["pages_within"] == *count, pages_only.to_string())?;
-    // Some ranges are then read in full, too.
+    // The next run checks a few ranges in full, not only their pages.
     let full = line(&window(folder, &["sound"], "1", &["--json", "--range", "3MB"]))?;
     ensure(
         full["never_read_bytes"].as_u64() > Some(0),

@@ -12,7 +12,7 @@ use crate::text_table::{padded, width};
 const BESIDE: usize = 10;
 /// Bytes of a longer field that are shown beside it.
 const EXCERPT: usize = 6;
-/// Most bytes shown of a long field, or of undescribed bytes.
+/// At most this many bytes are shown of a long field, or of a run of undescribed bytes.
 const BELOW: usize = 128;
 
 /// A line about a field, or about bytes that no field describes.

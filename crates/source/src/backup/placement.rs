@@ -305,8 +305,8 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents that a full backup copies of an interval: allocated in GAM, marked in SGAM, the first of the interval,
-/// and those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
+/// The extents of an interval that a full backup copies: those allocated in GAM or marked in SGAM, the first one, and
+/// those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
 fn allocated(
     interval: u32,
     extents: u32,
@@ -329,7 +329,7 @@ fn allocated(
     Ok(Some((0..of_file).filter(is_copied).map(|index| first_extent + index).collect()))
 }
 
-/// The extents that a differential copies of an interval: the first one, and those marked in its differential map.
+/// The extents of an interval that a differential copies: the first one, and those marked in the differential map.
 fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
     let Some(map) = fetch(interval * INTERVAL_PAGES + 6, PageType::DiffMap)? else { return Ok(None) };
     let Some(map) = allocation::bitmap(Page::new(&map)) else { return Ok(None) };

@@ -116,8 +116,8 @@ fn flipped(description: &lab::Description, seed: u64, share: usize) -> Result<()
     result
 }
 
-/// Changes the heads of one record, of a few or of all in the same way, or some slots; in most cases to nearly valid
-/// values.
+/// Changes the heads of one, some or all records in the same way, or changes some slots. Most new values are nearly
+/// valid.
 fn change(mut bytes: PageBytes, random: &mut Random) -> PageBytes {
     let view = Page::new(&bytes);
     let is_data = view.header().kind() == Some(PageType::Data);
