@@ -1,4 +1,4 @@
-//! Statistics of tables: their columns, and what SQL Server has stored of them (docs/format/statistics.md).
+//! Statistics of tables: their columns, and the content that SQL Server has stored (docs/format/statistics.md).
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use crate::database::Database;
 use crate::layout::Stored;
 use crate::off_row::off_row_value;
 
-/// More than any has: 200 steps with keys of 900 bytes, and a summary of strings.
+/// A limit that no blob reaches: 200 steps with keys of 900 bytes, and a summary of strings.
 const MAX_BLOB_BYTES: usize = 4 << 20;
 
-/// A column of statistics.
+/// A column for which statistics were made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatisticsColumn {
-    /// Column id in its table.
+    /// Column id in the table.
     pub column_id: u32,
     /// Declared type; the length is 0 for the max types.
     pub info: TypeInfo,
-    /// Collation; that of the database where syscolpars has none.
+    /// Collation; the database's if syscolpars has none.
     pub collation: CollationId,
 }
 
-/// Statistics of a table or view, of an index or by themselves.
+/// Statistics of a table or view: those of an index, or made without one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statistics {
     /// The table or view.
     pub object_id: i32,
-    /// Number among those of the table; that of the index if they are of one.
+    /// Number among the statistics of the table; the number of the index if there is one.
     pub id: i32,
-    /// Name; empty if sysidxstats has no row of them.
+    /// Name; empty if sysidxstats has no row for the statistics.
     pub name: String,
     /// Status bits (docs/format/catalog.md#sysidxstats).
     pub status: u32,
-    /// Columns, in order; the histogram is of the first. One that syscolpars does not have is `None`.
+    /// Columns, in order; the histogram describes the first. `None` for a column that is missing in syscolpars.
     pub columns: Vec<Option<StatisticsColumn>>,
 }
 
-/// What is stored of statistics.
+/// The stored content of statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoredStatistics<'a> {
-    /// Nothing: they were never filled.
+    /// Nothing: the statistics were never filled.
     Nothing,
     /// The blob (`format::statistics`).
     Blob(&'a [u8]),
-    /// It is off the row, and cannot be read.
+    /// The blob is stored outside the row and cannot be read.
     Unreadable,
 }
 
@@ -57,14 +57,14 @@ const SYSIDXSTATS: i32 = 54;
 const SYSISCOLS: i32 = 55;
 const SYSOBJVALUES: i32 = 60;
 
-/// Table and number of statistics.
+/// Object id of the table and number of the statistics.
 type Key = (i32, i32);
 
-/// Calls `visit` with the statistics of the tables that are wanted, in the order of the base table, and with what is stored
-/// of each.
+/// Calls `visit` with the statistics of each table for which `is_wanted` is true, in the order of the base table, and
+/// with their stored content.
 ///
 /// # Errors
-/// [`Unread`]; `visit` may have been called with some of them.
+/// [`Unread`]; `visit` may already have been called for some statistics.
 pub fn read_statistics(
     source: &dyn PageSource,
     database: &Database,
@@ -97,7 +97,7 @@ impl Statistics {
         Self { object_id, id, name: String::new(), status: 0, columns: Vec::new() }
     }
 
-    /// Whether SQL Server made them by itself, for a query.
+    /// Whether SQL Server made the statistics automatically, for a query.
     pub fn is_automatic(&self) -> bool {
         self.status & 0x2000 != 0
     }
@@ -120,7 +120,7 @@ fn descriptions(
             found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
         }
     })?;
-    // By their place among the key columns; statistics by themselves have no such number.
+    // By position among the key columns; statistics without an index use their own position instead.
     let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
     read_base_table(source, database, SYSISCOLS, &columns, |_, values| {
@@ -136,7 +136,7 @@ fn descriptions(
     read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
         let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
         let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
-        // Parameters of a procedure have its number.
+        // Parameters of a procedure have the procedure's id and a number above 0.
         if value(number) != 0 || !is_wanted(int(object)) {
             return;
         }

@@ -1,5 +1,5 @@
-//! What is stored of statistics, with extended logical checks (docs/format/statistics.md). Nothing that is wrong with them makes
-//! a row wrong, and SQL Server writes them anew at any time: a contradiction is a note.
+//! Checks stored statistics, with extended logical checks (docs/format/statistics.md). Wrong statistics do not make
+//! a row wrong, and SQL Server may rewrite them at any time: so a contradiction is a note.
 
 use catalog::{Statistics, StoredStatistics, read_statistics};
 use format::statistics::{Fault, StatisticsBlob, StepOrder};
@@ -8,16 +8,16 @@ use crate::context::Context;
 use crate::coverage::{Coverage, Place};
 use crate::registry::limits::{self, Limit, Reason};
 
-/// What is noted of what is not read.
+/// The subject of the notes about statistics that cannot be read.
 const WHAT: &str = limits::STATISTICS_UNREAD.what;
 
 /// Bytes of the description of an index or a column, with its name.
 const BYTES_PER_DESCRIPTION: usize = 150;
-/// Bounds of the descriptions kept per pass: at most 15 MB, half of the rest of the grant. A catalog that has more indexes and columns
-/// is read in several passes, each with a share of its tables.
+/// Bounds of the number of descriptions kept per pass: at most 15 MB, half of the unused memory grant. A catalog with more
+/// indexes and columns is read in several passes, each for a share of the tables.
 const DESCRIPTIONS_PER_PASS: std::ops::RangeInclusive<usize> = 10_000..=100_000;
 
-/// Looks at all statistics in the scope, after the sweep.
+/// Checks all statistics in the scope, after the sweep.
 pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
@@ -70,7 +70,7 @@ fn place(context: &Context<'_>, statistics: &Statistics) -> Place {
     Place::of(statistics.object_id, name)
 }
 
-/// Where the notes about statistics go.
+/// Notes about one set of statistics.
 struct Notes<'n, 'c> {
     context: &'n Context<'c>,
     statistics: &'n Statistics,
@@ -87,13 +87,13 @@ impl Notes<'_, '_> {
         }
     }
 
-    /// Notes what is not verified.
+    /// Notes that something is not verified.
     fn unknown(&mut self, limit: &'static Limit, count: u64) {
         self.coverage.note(limit, place(self.context, self.statistics), count);
     }
 }
 
-/// Every part of the blob ends where the next begins, and the last where the blob ends.
+/// Checks that every part of the blob ends where the next begins, and the last where the blob ends.
 fn blob_is_whole<'a>(bytes: &'a [u8], to: &mut Notes<'_, '_>) -> Option<StatisticsBlob<'a>> {
     match StatisticsBlob::read(bytes) {
         Ok(blob) => Some(blob),
@@ -108,21 +108,21 @@ fn blob_is_whole<'a>(bytes: &'a [u8], to: &mut Notes<'_, '_>) -> Option<Statisti
     }
 }
 
-/// Counts are numbers, none is negative, and those of statistics of all rows add up to these.
+/// Checks that counts are numbers and not negative, and add up to the rows if all rows were read.
 fn counts_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if !blob.has_possible_counts() {
         to.contradiction(&limits::STATISTICS_COUNTS);
     }
 }
 
-/// A density is that of one value at least, and of no more than there are rows.
+/// Checks that each density is possible: at least one different value, and at most as many as there are rows.
 fn densities_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if !blob.has_possible_densities() {
         to.contradiction(&limits::STATISTICS_DENSITIES);
     }
 }
 
-/// Every step is above the one before it, in the order of the first column.
+/// Checks that every step is above the one before, in the order of the first column.
 fn steps_ascend(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if blob.steps.is_empty() {
         return;

@@ -1,15 +1,15 @@
 //! Equality and order of strings beyond `format::collation`: what is certain about single ASCII characters.
 //!
-//! Printable ASCII characters all differ from each other in every collation, except for case: none has a weight of
-//! zero. In locales known to have no contractions of them, that decides most equalities. In others, letters stay
-//! undecided unless they are isolated: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and
+//! In every collation, all printable ASCII characters differ from each other, except for case: none has a weight of
+//! zero. In locales known to have no contractions of these characters, that decides most equalities. In others, letters
+//! stay undecided unless they are isolated: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and
 //! everything outside ASCII, follows the rule of docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 
 use format::collation::{self, CharClass, CollationId, Comparison, Encoding, classify};
 
-/// Characters of a string: bytes of a char value, code units of an nchar one.
+/// The characters of a string: bytes of a char value, code units of an nchar value.
 #[derive(Clone, Copy)]
 pub(crate) struct Chars<'s> {
     pub(crate) bytes: &'s [u8],
@@ -92,7 +92,7 @@ impl CharKeys {
     }
 }
 
-/// Whether two characters are equal, if certain; of char values, bytes.
+/// Whether two characters are equal, if certain; in char values, a character is a byte.
 pub(crate) fn same_char(a: u16, b: u16, id: CollationId, wide: bool) -> Option<bool> {
     let encoding = if wide { Encoding::Unicode } else { Encoding::Ansi };
     same_ascii(a, b, id).or_else(|| collation::is_same_character(a, b, id, encoding))
@@ -134,7 +134,7 @@ fn compared(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Comparison {
     }
 }
 
-/// A char value of ASCII as nchar.
+/// An ASCII char value as nchar.
 fn widened(text: Chars<'_>) -> Vec<u8> {
     text.iter().flat_map(u16::to_le_bytes).collect()
 }
@@ -191,7 +191,7 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     if class < low_class || class > high_class {
         return (id.letters_are_plain() || !is_symbol(class)).then_some(false);
     }
-    // At the ends of the range case may decide.
+    // At the ends of the range, case may decide.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
     if (at_end(low_class, low) || at_end(high_class, high)) && !id.ignores_case() {
         return None;

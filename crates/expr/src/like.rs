@@ -1,8 +1,8 @@
-//! LIKE, if each single character comparison is certain.
+//! LIKE, evaluated if each single character comparison is certain.
 //!
 //! A pattern is split into segments at its `%`: the first must be at the start of the value, the last at its end, each
 //! other at the first place after its predecessor. Segments of plain characters are searched in linear time (Knuth,
-//! Morris, Pratt); segments with `_` or sets are tried at each place, which takes steps for each character tried.
+//! Morris, Pratt); segments with `_` or sets are tried at each place, and each character tried costs steps.
 
 use format::collation::CollationId;
 
@@ -18,7 +18,7 @@ const LONGEST_SEARCHED: usize = 8000;
 /// A shorter segment is tried at each place: the table would take longer.
 const SHORTEST_SEARCHED: usize = 3;
 
-/// The right side of a LIKE.
+/// A pattern: the right side of a LIKE.
 #[derive(Clone, Copy)]
 pub(crate) struct Pattern<'s> {
     text: Chars<'s>,
@@ -43,10 +43,10 @@ enum Piece {
 /// The pieces between two `%`. Each matches one character of the value.
 #[derive(Clone, Copy)]
 struct Segment {
-    /// Its start in the pattern.
+    /// The segment's start in the pattern.
     start: usize,
     pieces: usize,
-    /// It has no `_`, set or escape: a piece is a unit of the pattern.
+    /// Whether the segment has no `_`, set or escape: then each piece is one unit of the pattern.
     is_plain: bool,
     /// Where the pattern continues after the `%`; `None` after the last segment.
     next: Option<usize>,
@@ -80,7 +80,7 @@ impl<'s> Pattern<'s> {
         last.is_some_and(|unit| unit != u16::from(b'_') && unit != u16::from(b']') && unit != 0x20)
     }
 
-    /// The piece at `at`, and the start of the next. `None`: an invalid pattern, or one with unknown meaning.
+    /// The piece at `at`, and the start of the next. `None` if the pattern is invalid or its meaning is unknown.
     #[inline(always)]
     fn piece(self, at: usize) -> Option<(Piece, usize)> {
         let unit = self.text.get(at)?;
@@ -157,7 +157,7 @@ impl<'s> Pattern<'s> {
                 };
             }
             let found = match self.borders(segment, steps, borders)? {
-                // What its table has no key for may be decided one by one.
+                // Characters without a key in the table may still be decidable one by one.
                 true => match self.search(segment, value, at, steps, borders) {
                     Err(UNCERTAIN) => self.try_each(segment, value, at, steps)?,
                     found => found?,
@@ -227,8 +227,8 @@ impl<'s> Pattern<'s> {
         Ok(stands)
     }
 
-    /// Whether the value ends with the last segment, which begins at `at` or later. Each character of the rest is
-    /// compared with some piece: an uncertain one may be several characters.
+    /// Whether the value ends with the last segment, at `at` or later. Each character of the rest is compared with some
+    /// piece, because an uncertain character may count as several.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
@@ -246,7 +246,7 @@ impl<'s> Pattern<'s> {
         Ok(fits)
     }
 
-    /// Like [`Self::ends`], by trying each place, which may not need the uncertain character.
+    /// Like [`Self::ends`], by trying each place: that may avoid comparing the uncertain character.
     fn ends_somewhere(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         for start in at..value.len() {
             if self.stands_at(segment, value, start, steps)? && start + segment.pieces == value.len() {
@@ -256,7 +256,7 @@ impl<'s> Pattern<'s> {
         Ok(false)
     }
 
-    /// The end of the segment's first match at `at` or later; by trying each place.
+    /// The end of the segment's first match at `at` or later, found by trying each place.
     fn try_each(
         self,
         segment: Segment,
@@ -276,8 +276,8 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the longest border of each prefix of a segment: what it both begins and ends with. False for a
-    /// segment that is not plain, too long or too short for it, or has uncertain characters.
+    /// The length of the longest border of each prefix of a segment: the string with which it both begins and ends. False
+    /// for a segment that is not plain, too long or too short for the table, or has uncertain characters.
     fn borders(self, segment: Segment, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         if !segment.is_plain || !(SHORTEST_SEARCHED..=LONGEST_SEARCHED).contains(&segment.pieces) {
             return Ok(false);
@@ -294,7 +294,7 @@ impl<'s> Pattern<'s> {
         Ok(true)
     }
 
-    /// Like [`Self::try_each`], with the table of borders.
+    /// Like [`Self::try_each`], using the table of borders.
     fn search(
         self,
         segment: Segment,
@@ -314,7 +314,7 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// How much of the segment ends with a character, if `found` of it end before.
+    /// The length of the segment's prefix that ends with a character, if a prefix of `found` units ends before it.
     #[inline(always)]
     fn longer(
         self,

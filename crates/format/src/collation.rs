@@ -28,7 +28,7 @@ pub use first_difference::compare_at_first_difference;
 pub struct CollationId(pub u32);
 
 impl CollationId {
-    /// Whether capitals and small letters are the same.
+    /// Whether capitals and small letters are equal.
     pub fn ignores_case(self) -> bool {
         self.0 & 0x1000 != 0
     }
@@ -43,12 +43,12 @@ impl CollationId {
         self.0 & 0x10000 != 0
     }
 
-    /// Index of the locale; that of UTF-8 collations is none of those that are known.
+    /// Index of the locale; a UTF-8 collation has an index that matches no known locale.
     pub fn locale(self) -> u8 {
         self.0 as u8
     }
 
-    /// The family: collations whose names begin alike, whether they are UTF-8 or not.
+    /// The family: all collations whose names begin with the same words, UTF-8 or not.
     pub fn family(self) -> u8 {
         self.locale() & 0x7F
     }
@@ -63,7 +63,7 @@ impl CollationId {
         self.0 >> 17 & 7
     }
 
-    /// Whether letters with and without accents are the same.
+    /// Whether letters with and without accents are equal.
     fn ignores_accents(self) -> bool {
         self.0 & 0x2000 != 0
     }

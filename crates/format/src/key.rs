@@ -1,4 +1,4 @@
-//! Order of index keys where it is certain (docs/format/types-and-keys.md).
+//! Order of index keys, if certain (docs/format/types-and-keys.md).
 
 mod ascent;
 mod image;
@@ -16,7 +16,7 @@ pub use image::{IMAGE_BYTES, KeyImage};
 /// How the values of a key column are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyOrder {
-    /// Little-endian two's complement integer; an absent or empty one counts as 0 (uniquifier).
+    /// Little-endian two's complement integer; an absent or empty value counts as 0 (uniquifier).
     Signed,
     /// Little-endian unsigned integer: tinyint, and the parts of date and time types.
     Unsigned,
@@ -69,16 +69,16 @@ impl KeyOrder {
     }
 }
 
-/// A column of an index key and its place in the records of one level.
+/// A column of an index key, and its position in the records of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyColumn {
-    /// How its values are ordered.
+    /// How the column's values are ordered.
     pub order: KeyOrder,
     /// Positive: byte offset from the record's start. Negative: variable column, counted from -1. 0: not stored.
     pub offset: i16,
     /// Bytes of a fixed column.
     pub length: u16,
-    /// Number in the null bitmap, from 1; 0 when it has none.
+    /// Number in the null bitmap, from 1; 0 for a column without one.
     pub null_bit: u16,
     /// Sorted descending.
     pub descending: bool,
@@ -122,15 +122,15 @@ impl KeyColumn {
     }
 }
 
-/// Calls `add` with the value of each of these columns as stored, a bit as a byte, `None` for NULL; false if one is not stored in the record, or not
-/// in a form that can be compared. Keys that have the same values are equal.
+/// Calls `add` with the value of each column as stored, a bit as a byte, `None` for NULL. Returns false if a value is
+/// not stored in the record, or not in a form that can be compared. Keys with the same values are equal.
 pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl FnMut(Option<&'a [u8]>)) -> bool {
     columns.iter().all(|column| {
         match column.value(record) {
             KeyValue::Unknown => return false,
             KeyValue::Null => add(None),
             KeyValue::Bytes(bytes) => match column.order {
-                // Its place in the byte differs by level.
+                // The bit's position in the byte differs by level.
                 KeyOrder::Bit(bit) => match bit_value(bytes, bit) {
                     Some(is_set) => add(Some(if is_set { &[1] } else { &[0] })),
                     None => return false,
@@ -149,8 +149,8 @@ pub fn compare(a: &Record<'_>, b: &Record<'_>, columns: &[KeyColumn]) -> Option<
     compare_across(a, columns, b, columns)
 }
 
-/// Like [`compare`], for records of different levels, whose columns have different places. Compares as many columns as
-/// both sides have.
+/// Like [`compare`], for records of different levels, whose columns have different positions. Compares as many columns
+/// as both sides have.
 pub fn compare_across(
     a: &Record<'_>,
     a_columns: &[KeyColumn],
@@ -165,12 +165,12 @@ pub fn compare_across(
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => {
                 match compare_stored((left, a_column.order), (right, b_column.order)) {
-                    // Strings are equal where that is proven at all levels.
+                    // Strings count as equal only if that is proven at all levels.
                     Some(Ordering::Equal) if matches!(a_column.order, KeyOrder::Ansi(_) | KeyOrder::Unicode(_)) => {
                         Ordering::Equal
                     }
-                    // Different bytes that compare equal: trailing zeros, negative zero, the same moment with another
-                    // offset. The next column decides; but such keys are not called duplicates.
+                    // Different bytes may compare equal: trailing zeros, negative zero, the same time with another
+                    // offset. The next column decides; but such keys are not reported as duplicates.
                     Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                         is_identical = false;
                         Ordering::Equal
@@ -188,7 +188,7 @@ pub fn compare_across(
     is_identical.then_some(Ordering::Equal)
 }
 
-/// Order of two values of one column, each with the order of its level: the place of a bit in its byte differs by level.
+/// Order of two values of one column, each read as its level stores it: a bit's position in its byte differs by level.
 fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (&[u8], KeyOrder)) -> Option<Ordering> {
     match (left_order, right_order) {
         (KeyOrder::Bit(left_bit), KeyOrder::Bit(right_bit)) => {
@@ -278,8 +278,8 @@ fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
     Some((unsigned(bytes.get(4..6)?), unsigned(bytes.get(..4)?), unsigned(bytes.get(6..8)?)))
 }
 
-/// For two records that differ only in the addresses that end their keys, and whose order is uncertain: whether the
-/// first is less bytewise. All such pairs of one page must agree.
+/// For two records that differ only in the row addresses at the end of their keys, and whose order is uncertain: whether
+/// the first address is less bytewise. All such pairs of one page must agree.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],

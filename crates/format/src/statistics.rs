@@ -6,13 +6,13 @@ use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub use order::StepOrder;
 
-/// More steps than any histogram has.
+/// The greatest number of steps that a histogram can have.
 pub const MAX_STEPS: usize = 200;
 
-/// A column's densities have room for this many prefixes of the columns.
+/// The number of densities for which a blob has space: one for each prefix of the columns.
 const MAX_PREFIXES: usize = 33;
 
-/// Places in the header, in bytes.
+/// Offsets in the header, in bytes.
 mod place {
     pub(super) const VERSION: usize = 0;
     pub(super) const UPDATED: usize = 4;
@@ -20,29 +20,29 @@ mod place {
     pub(super) const ROWS_READ: usize = 20;
     pub(super) const DENSITIES: usize = 32;
     pub(super) const STEPS: usize = 164;
-    /// Of version 4: the steps that there is room for.
+    /// Version 4: the number of steps for which there is space.
     pub(super) const CAPACITY: usize = 168;
     pub(super) const PREFIXES: usize = 172;
     pub(super) const FIXED_END: usize = 176;
     pub(super) const NULL_ROWS: usize = 188;
-    /// Of version 7: a bit for each part that follows.
+    /// Version 7: a bit for each part that follows.
     pub(super) const PARTS: usize = 324;
-    /// Of version 4: the table of steps.
+    /// Version 4: the table of steps.
     pub(super) const STEPS_OF_4: usize = 324;
-    /// Of version 7: where each part ends.
+    /// Version 7: the offsets at which the parts end.
     pub(super) const ENDS: usize = 340;
 }
 
-/// The parts that a blob of version 7 may have: histogram, summary of strings, and three whose content is not known.
+/// The parts that a version 7 blob may have: histogram, summary of strings, and three whose content is unknown.
 const KNOWN_PARTS: u32 = 0x41B;
 const HISTOGRAM: u32 = 0x1;
 
-/// Why a blob is not read.
+/// Why a blob cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The version of the blob, or one of its parts, is unknown.
     Unknown,
-    /// It is of a known version, and its parts do not fit together.
+    /// The version is known, but the parts of the blob do not fit together.
     Broken(&'static str),
 }
 
@@ -51,16 +51,16 @@ pub enum Fault {
 pub struct StatisticsBlob<'a> {
     /// When the statistics were updated: ticks of 1/300 s, and days since 1900.
     pub updated: (u32, i32),
-    /// Rows that they stand for.
+    /// Rows that the statistics describe.
     pub rows: u64,
-    /// Rows with NULL in the first column; they are in no step.
+    /// Rows with NULL in the first column; no step counts them.
     pub null_rows: f32,
-    /// For the first column, the first two and so on: 1 divided by the number of different values. The clustering key
-    /// follows the columns of a nonclustered index.
+    /// 1 divided by the number of different values: of the first column, the first two and so on. In a nonclustered index,
+    /// the clustering key follows the index's own columns.
     pub densities: Vec<f32>,
-    /// The histogram, in order.
+    /// The steps of the histogram, in order.
     pub steps: Vec<Step<'a>>,
-    /// Whether the counts are of all rows, not of a sample.
+    /// Whether all rows were counted, not a sample.
     is_of_all_rows: bool,
 }
 
@@ -71,9 +71,9 @@ pub struct Step<'a> {
     pub value: Option<&'a [u8]>,
     /// Rows with this value.
     pub equal_rows: f32,
-    /// Rows between the step before and this value.
+    /// Rows between the previous step's value and this one.
     pub range_rows: f32,
-    /// Average number of rows per distinct value of this range.
+    /// Average number of rows per different value between the previous step's value and this one.
     pub average_range_rows: f32,
 }
 
@@ -120,8 +120,8 @@ impl<'a> StatisticsBlob<'a> {
         })
     }
 
-    /// Whether its counts are possible: none is negative or no number, nothing is below the first step, and if all rows
-    /// were read, the steps have all rows but those with NULL.
+    /// Whether the counts are possible: none is negative or NaN, no row is below the first step, and if all rows
+    /// were read, the steps and the rows with NULL add up to them.
     pub fn has_possible_counts(&self) -> bool {
         /// Counts are numbers of 24 bits, rounded one by one.
         const ROUNDING: f64 = 1e-4;
@@ -135,16 +135,16 @@ impl<'a> StatisticsBlob<'a> {
         are_counts && starts_with_its_value && (adds_up || !self.is_of_all_rows)
     }
 
-    /// Whether each density is one of at least one value, and of no more values than there are rows.
+    /// Whether each density is possible: at least one different value, and at most as many as there are rows.
     pub fn has_possible_densities(&self) -> bool {
-        // Rows that SQL Server counted while others were added or removed are not told from these.
+        // This may be legal too: rows were added or removed while SQL Server counted them.
         const ROUNDING: f64 = 1e-4;
         let least = (1.0 - ROUNDING) / (self.rows.max(1) as f64);
         self.rows == 0 || self.densities.iter().all(|&density| (least..=1.0).contains(&f64::from(density)))
     }
 }
 
-/// Where the steps are: each begins at the place of its number, relative to `base`, and ends where the next begins or
+/// Where the steps are: each begins at the offset with its number, relative to `base`, and ends where the next begins or
 /// the histogram ends.
 struct Places {
     base: usize,
@@ -153,7 +153,7 @@ struct Places {
 }
 
 impl Places {
-    /// Ends of all parts, then the steps' places of eight bytes and the steps, then the other parts.
+    /// Version 7: the ends of all parts, then the steps' offsets of eight bytes and the steps, then the other parts.
     fn of_version_7(bytes: &[u8], steps: usize, parts: u32) -> Result<Self, Fault> {
         let count = parts.count_ones() as usize;
         let base = place::ENDS + 8 * count;
@@ -177,7 +177,7 @@ impl Places {
         Ok(Self { base, starts, end })
     }
 
-    /// The steps' places of two bytes, with room for more and one of them unused, then the steps.
+    /// Version 4: the steps' offsets of two bytes, with spare ones and one that is unused, then the steps.
     fn of_version_4(bytes: &[u8], steps: usize, capacity: u32) -> Result<Self, Fault> {
         let capacity = capacity as usize;
         if capacity < steps || capacity > MAX_STEPS {
@@ -207,7 +207,7 @@ impl Places {
 }
 
 impl<'a> Step<'a> {
-    /// Reads a step from a record of four columns, three floats and the value, which is all of `record`.
+    /// Reads a step: `record` must be exactly one record of four columns, three floats and the value.
     fn read(record: &'a [u8], fixed_end: u32) -> Option<Self> {
         const FIXED: [u8; 2] = [0x10, 0];
         const VARIABLE: [u8; 2] = [0x30, 0];

@@ -116,7 +116,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// Whether so many moved rows wait that they should be written now.
+    /// Whether enough moved rows are waiting that they should be written now.
     pub(crate) fn has_many_moved(&self) -> bool {
         self.moved.len() >= MOST_MOVED
     }

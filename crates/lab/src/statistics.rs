@@ -1,4 +1,4 @@
-//! Statistics of a column: what SQL Server stores of its values (docs/format/statistics.md).
+//! Statistics of a column: the blob that SQL Server stores (docs/format/statistics.md).
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::order::push_sort_key;
 use crate::row::Row;
 use crate::values::Rows;
 
-/// Steps at most: fewer than SQL Server's 200, so that the row stays on its page.
+/// The most steps that are written: fewer than SQL Server's 200, so that the row fits on its page.
 const MOST_STEPS: usize = 40;
 
-/// A value of the column and the rows that have it, by its sort key.
+/// By sort key: a value of the column, and the number of rows that have it.
 type Groups = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
 
-/// The blob of statistics of a column of a table.
+/// The blob of statistics for a column of a table.
 pub(crate) fn blob(description: &Description, table: usize, column: usize) -> Vec<u8> {
     let described = &description.tables[table];
     let ty = described.columns[column].ty;
@@ -42,11 +42,11 @@ struct Step<'a> {
     value: &'a [u8],
     equal: u64,
     range: u64,
-    /// Different values of the rows in the range.
+    /// The number of different values in the range.
     range_values: u64,
 }
 
-/// The first and the last value, and some between them.
+/// The first and the last value, and some values between them.
 fn steps(groups: &Groups) -> Vec<Step<'_>> {
     let every = groups.len().div_ceil(MOST_STEPS - 1).max(1);
     let (mut steps, mut range, mut range_values) = (Vec::new(), 0, 0);
@@ -81,11 +81,11 @@ impl Step<'_> {
     }
 }
 
-/// What stands before the steps.
+/// The fields of the header before the steps.
 struct Header {
     rows: u64,
     nulls: u64,
-    /// Different values, NULL among them.
+    /// The number of different values, counting NULL.
     values: u64,
     steps: usize,
     /// Bytes of the value in a step; 0 if its length varies.

@@ -60,7 +60,7 @@ fn runtime() -> io::Result<&'static Runtime> {
     runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
 }
 
-/// Fails if the system does not grant so many threads: a runtime would then panic instead of returning an error.
+/// Fails if the system does not grant that number of threads: a runtime would then panic instead of returning an error.
 fn threads_can_be_had(threads: usize) -> io::Result<()> {
     let all_run = Arc::new(Barrier::new(threads + 1));
     let wait = |_| {

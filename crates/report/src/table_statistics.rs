@@ -12,7 +12,7 @@ use crate::json::catalog as lines;
 use crate::json::lines::Line;
 use crate::text_table::TextTable;
 
-/// Writes one line for each of the statistics, by table; those of system objects only if `all`. False if not all could be read.
+/// Writes one line for each set of statistics, by table; for system objects only if `all`. False if some were not readable.
 ///
 /// # Errors
 /// Those of `out`.
@@ -37,7 +37,7 @@ pub fn write(source: &dyn PageSource, database: &Database, all: bool, out: &mut 
     Ok(read.is_ok())
 }
 
-/// Writes one JSON object for each of the statistics, in the order of the base table. False if not all could be read.
+/// Writes one JSON object for each set of statistics, in the order of the base table. False if some were not readable.
 ///
 /// # Errors
 /// Those of `out`.
@@ -57,14 +57,14 @@ pub fn write_json(
     written.map(|()| read.is_ok())
 }
 
-/// Whether statistics of an object are listed.
+/// Whether the statistics of an object are listed.
 fn is_wanted(database: &Database, all: bool) -> impl Fn(i32) -> bool {
     let is_table =
         |id: i32| database.objects.get(&id).is_some_and(|object| matches!(object.type_code.as_str(), "U" | "V"));
     move |id| all || is_table(id)
 }
 
-/// What is stored of statistics, as far as it is known.
+/// The stored content of statistics, if known.
 enum Content<'a> {
     Nothing,
     Blob(StatisticsBlob<'a>),
@@ -85,7 +85,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Statistics with what is stored of them.
+/// Statistics with their stored content.
 struct Entry<'a> {
     database: &'a Database,
     statistics: &'a Statistics,
@@ -133,7 +133,7 @@ impl<'a> Entry<'a> {
 
     fn value(&self, step: &Step<'_>) -> String {
         let info = self.statistics.columns.first().copied().flatten().map_or(TypeInfo::default(), |column| column.info);
-        // The value itself, where a row of the table has a pointer.
+        // A step has the value itself, although a row of the table has a pointer.
         let info = match info.xtype {
             xtype::TEXT => TypeInfo { xtype: xtype::VARCHAR, ..info },
             xtype::NTEXT => TypeInfo { xtype: xtype::NVARCHAR, ..info },
@@ -177,7 +177,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Cells of which only the first are known.
+/// A row of cells of which only the first three are known.
 fn row(known: [String; 3]) -> [String; 8] {
     let mut cells: [String; 8] = Default::default();
     cells.iter_mut().zip(known).for_each(|(cell, known)| *cell = known);

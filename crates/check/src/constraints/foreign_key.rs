@@ -1,8 +1,8 @@
-//! Foreign keys: every key without NULL is a key of the table that it refers to.
+//! Foreign keys: every key without NULL must be a key of the referenced table.
 //!
-//! Order-free and in bounded memory: each pass keeps the hashes of a part of the referenced keys, those whose hash has
-//! the pass's number, and looks up the keys of the other table in the same part. A table with more keys takes more
-//! passes. Hashes are keyed and 128 bits long, so that no file can be crafted in which two keys are taken for one.
+//! The check needs no order and bounded memory. Each pass stores the hashes of one part of the referenced keys, the keys
+//! whose hash has the pass's number, and looks up the keys of the other table in the same part. A table with more keys
+//! needs more passes. Hashes are keyed and 128 bits long, so that no file can be crafted in which two keys collide.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,17 +20,17 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes per stored key in a hash table that is half full: of all of it, and of its letters.
+/// Bytes per stored key in half-full hash tables: one of whole keys, one of their letters.
 const BYTES_PER_KEY: u64 = 80;
-/// Bounds of the keys stored per pass: at most some 40 MB, half of the rest of the grant.
+/// Bounds of the number of keys stored per pass: at most some 40 MB, half of the unused memory grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 
-/// The page ranges of tables with foreign keys: found in one pass for all keys, as each of a hundred thousand tables
-/// may have one.
+/// The page ranges of tables with foreign keys. One pass finds them for all keys, because each of a hundred thousand
+/// tables may have a key.
 pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
-    /// For the keys among these plans whose tables have rows.
+    /// The ranges for the foreign keys among these plans whose tables have rows.
     pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {
@@ -47,7 +47,7 @@ fn rows_of(swept: &Tallies, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
 }
 
-/// The result of the rows for a foreign key.
+/// The verdict on the rows of a foreign key.
 pub(super) fn verdict(
     context: &Context<'_>,
     swept: &Tallies,
@@ -73,7 +73,7 @@ pub(super) fn verdict(
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
         // Equal keys have the same letters.
         let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
-        // It is unknown which other keys such a key equals.
+        // It is unknown which other keys equal a key that is not certain.
         let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,
@@ -99,7 +99,7 @@ pub(super) fn verdict(
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, letters, .. } if !in_pass(hash, letters) || keys.contains(&hash) => return,
                 KeyValue::Value { .. } if has_unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
-                // No key of the other table has these letters.
+                // No key of the referenced table has these letters.
                 KeyValue::Value { letters: Some(letters), .. } if all_have_letters && !keys.contains(&letters) => None,
                 KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
                     Some(&limits::CONSTRAINT_KEYS_COLLATION)
@@ -118,7 +118,7 @@ pub(super) fn verdict(
     verdict
 }
 
-/// Calls `visit` with each live row of one side of the key, and its columns.
+/// Calls `visit` with each live row on one side of the key, and its columns.
 fn each_key(
     context: &Context<'_>,
     places: &Places,

@@ -19,12 +19,12 @@ pub(super) enum KeyValue {
     Value {
         /// Keyed hash.
         hash: (u64, u64),
-        /// None of its characters depends on collation tables.
+        /// Whether no character of the key depends on collation tables.
         is_certain: bool,
-        /// Keyed hash of what counts first: keys that differ in it are different. `None` if some of that is not known.
+        /// Keyed hash of the first level: keys with different hashes are different. `None` if it is not fully known.
         letters: Option<(u64, u64)>,
     },
-    /// Not in the record.
+    /// The record does not contain the key.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
     KeyValue::Value { hash: hasher.finish(), is_certain, letters: has_letters.then(|| of_letters.finish()) }
 }
 
-/// Adds a value in a form that differs only for values that are different. Returns whether it has one.
+/// Adds a value in a form that differs only between different values. Returns whether the value has such a form.
 fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let encoding = match column.column.info.xtype {
         xtype::CHAR | xtype::VARCHAR => Encoding::Ansi,
@@ -64,8 +64,7 @@ fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     is_known
 }
 
-/// Adds a value in a form that is the same for all values equal to it. Returns whether the form differs for all other
-/// values.
+/// Adds a value in a form that equal values share. Returns whether all other values have a different form.
 fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let trimmed = |trailing: u8| bytes.len() - bytes.iter().rev().take_while(|byte| **byte == trailing).count();
     match column.column.info.xtype {

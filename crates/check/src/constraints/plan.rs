@@ -17,17 +17,17 @@ pub(crate) type Named = (String, Column);
 
 /// What a constraint requires of rows.
 pub(crate) enum RowRule {
-    /// A condition, evaluated in the sweep.
+    /// A condition on each row, evaluated during the sweep.
     Condition,
-    /// A row of another table.
+    /// A matching row in another table.
     KeyReference(KeyReference),
 }
 
 /// A foreign key.
 pub(crate) struct KeyReference {
-    /// The columns, by unit of the table that has the key.
+    /// The referencing columns, by unit of the table that has the key.
     pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
-    /// The columns that they refer to, by unit of that table.
+    /// The referenced columns, by unit of the referenced table.
     pub(crate) to: Vec<(UnitIndex, Vec<Named>)>,
     /// The name of the table referred to.
     pub(crate) referenced: String,
@@ -35,18 +35,18 @@ pub(crate) struct KeyReference {
 
 /// A constraint that can be checked.
 pub(crate) struct Plan {
-    /// The result so far: its table and name.
+    /// The result so far: the constraint's table and name.
     pub(crate) result: ConstraintResult,
-    /// Whether rows are looked at: the engine trusts it, or all are asked for.
+    /// Whether rows are checked: the engine trusts the constraint, or the caller asked for all.
     pub(crate) is_wanted: bool,
-    /// Units of the table that has it.
+    /// Units of the table that has the constraint.
     pub(crate) units: Vec<UnitIndex>,
-    /// What it requires.
+    /// The rule for rows.
     pub(crate) demand: RowRule,
 }
 
 impl Plan {
-    /// The units of all tables that it is about.
+    /// The units of all tables that the constraint involves.
     pub(crate) fn all_units(&self) -> impl Iterator<Item = UnitIndex> {
         let referenced = match &self.demand {
             RowRule::KeyReference(key) => key.to.as_slice(),
@@ -62,15 +62,15 @@ pub(crate) struct UnitPlan {
     pub(crate) plan: usize,
     /// The condition.
     pub(crate) formula: Formula,
-    /// The columns that it names.
+    /// The columns that the condition names.
     pub(crate) shown: Vec<Named>,
-    /// Steps that it may take per page.
+    /// Steps that the evaluation may use per page.
     pub(crate) share: u64,
 }
 
 /// A constraint that cannot be checked.
 pub(crate) struct LeftOut {
-    /// Its table and name.
+    /// The constraint's table and name.
     pub(crate) result: ConstraintResult,
     /// Units of its table.
     pub(crate) units: Vec<UnitIndex>,
@@ -85,7 +85,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans for all constraints; `all` with those that the engine does not trust.
+    /// Plans for all constraints; `all` includes those that the engine does not trust.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey, all: bool) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for constraint in &database.constraints {
@@ -125,7 +125,7 @@ impl Plans {
         &self.plans
     }
 
-    /// What to do with the rows of a unit.
+    /// The conditions to evaluate for the rows of a unit.
     pub(crate) fn work(&self, unit: UnitIndex) -> &[UnitPlan] {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }
@@ -219,7 +219,7 @@ fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, Re
     Ok((name, Column::of_table(column)))
 }
 
-/// Whether equality of the type is known and its values are in the row.
+/// Whether equality is known for the type, and its values are in the row.
 fn is_comparable(info: TypeInfo) -> bool {
     match info.xtype {
         xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => !matches!(info.length, 0 | 0xFFFF),

@@ -1,4 +1,4 @@
-//! Neighbouring keys of all B-trees of the real files: what is decided of their strings, at which level; none against it.
+//! Neighbouring keys of all B-trees of the real files: counts how their strings are decided, and that no pair is wrong.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use source::PageSource;
 
 use crate::Corpus;
 
-/// One test over all files: it prints what it counted.
+/// One test over all files, which prints its counts.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let folder = corpus.files.clone();
     vec![Trial::test("orders: neighbouring strings are in the order of their collation", move || all_files(&folder))]
 }
 
-/// Pairs of neighbours by what decides their first string column that differs.
+/// Counts of neighbouring pairs, by how their first string column that differs is decided.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     first_level: u64,
@@ -35,11 +35,11 @@ struct Counts {
     against: u64,
 }
 
-/// Where the bytes of a PFS page begin, one for each page.
+/// The offset of the allocation bytes in a PFS page: one byte for each page.
 const PFS_BYTES: usize = 100;
 const IS_ALLOCATED: u8 = 0x40;
 
-/// Whether a page is allocated. Those that were given back keep keys in the order of a collation that the database had before.
+/// Whether a page is allocated. Freed pages may keep keys in the order of a collation that the database had before.
 pub fn is_allocated(map: &PageBytes, page: u32) -> bool {
     map[PFS_BYTES + (page % PFS_PAGES) as usize] & IS_ALLOCATED != 0
 }
@@ -47,14 +47,14 @@ pub fn is_allocated(map: &PageBytes, page: u32) -> bool {
 /// By collation, and whether the strings are nchar.
 type ByCollation = BTreeMap<(u32, bool), Counts>;
 
-/// What was counted in some files.
+/// The counts of some files.
 #[derive(Default)]
 struct Found {
     pairs: ByCollation,
     files: u64,
-    /// Files with a pair that is not decided.
+    /// Files with an undecided pair.
     undecided_files: Vec<String>,
-    /// Neighbours of unique indexes with equal keys that are not the same bytes.
+    /// Neighbours in unique indexes whose keys are equal but have different bytes.
     duplicates: u64,
     wrong: Vec<String>,
 }
@@ -147,7 +147,7 @@ fn file(path: &Path, found: &Mutex<Found>) {
     }
 }
 
-/// The page as it is in memory, if it is one of a B-tree whose layout is known.
+/// The page as it is in memory, if it belongs to a B-tree with a known layout.
 pub fn read<'d>(source: &dyn PageSource, database: &'d Database, id: PageId) -> Option<(Box<PageBytes>, &'d Rowset)> {
     let mut bytes = source.read_page(id)?;
     undo_torn_bits(&mut bytes);
@@ -173,7 +173,7 @@ fn page(source: &dyn PageSource, database: &Database, id: PageId, found: &mut Fo
         }
         prior = Some(record);
     }
-    // The first of the next page.
+    // The last record of this page and the first of the next.
     if let Some(prior) = prior.filter(|_| is_leaf)
         && let Some((bytes, other)) = read(source, database, page.header().next())
         && other.id == rowset.id
@@ -183,7 +183,7 @@ fn page(source: &dyn PageSource, database: &Database, id: PageId, found: &mut Fo
     }
 }
 
-/// The key of the records of a page; of none whose records have another length than the catalog says.
+/// The key columns of a page's records; empty if their fixed length is not the one in the catalog.
 pub fn columns(layout: &RowLayout, page: Page<'_>) -> Vec<KeyColumn> {
     let level = if page.header().level == 0 { Level::Leaf } else { Level::Node };
     let is_index = page.header().kind() == Some(PageType::Index);

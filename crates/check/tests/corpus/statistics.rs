@@ -1,5 +1,5 @@
 //! Statistics of real databases: every blob is read to its end, its steps ascend and its counts are possible; and every
-//! collation of a real column has a name. Damaged, statistics of the lab give a note, and only with extended logical checks.
+//! collation of a real column has a name. Damaged statistics of the lab give a note, only with extended logical checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +29,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     ]
 }
 
-/// Data files and backups, those that can be opened by themselves.
+/// Data files, and backups that can be opened without others.
 fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &Database)) -> usize {
     let mut count = 0;
     for list in ["inventory.tsv", "inventory2.tsv"] {
@@ -40,7 +40,7 @@ fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &D
             let full: PathBuf = corpus.files.join(path);
             let Ok(source) = source::open(&[full], &[], false) else { continue };
             let database = catalog::load(source.as_ref());
-            // Stripes by themselves, and files that lost their catalog, are left out.
+            // Single stripes, and files without a readable catalog, are left out.
             if database.boot.is_some() && !database.is_encrypted && database.gaps.is_empty() {
                 each(path, source.as_ref(), &database);
                 count += 1;
@@ -50,7 +50,7 @@ fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &D
     count
 }
 
-/// What was read, and how many pairs of steps of each type and collation ascend or are undecided.
+/// What was read, and per type and collation, how many pairs of steps ascend or are undecided.
 #[derive(Default)]
 struct Counts {
     empty: u64,
@@ -124,7 +124,7 @@ fn contradiction(before: &Step<'_>, after: &Step<'_>) -> String {
 }
 
 fn collations(corpus: &Corpus) -> Result<(), Failed> {
-    /// Of XML node tables: a bit of it is not known, and no server has a name for it.
+    /// The id of columns of XML node tables: the meaning of one bit is unknown, and no server has a name for the id.
     const OF_NODES: u32 = 0xC08;
     const SYSCOLPARS: i32 = 41;
     let mut found: BTreeMap<u32, u64> = BTreeMap::new();
@@ -148,13 +148,13 @@ fn collations(corpus: &Corpus) -> Result<(), Failed> {
     }
 }
 
-/// Where a blob is: its page, and its place there.
+/// The location of a blob: page and offset.
 type At = (u32, usize);
 
-/// Changes the bytes of a page from the blob on.
+/// Changes the bytes of a page, from the start of the blob.
 type Damage = fn(&mut [u8]);
 
-/// A test without damage to a blob.
+/// A test that does not damage a blob.
 type State = fn() -> Result<(), Failed>;
 
 /// One test per damage and kind of column.
@@ -201,7 +201,7 @@ fn extended() -> Options {
     Options { extended_logical_checks: true, ..Options::default() }
 }
 
-/// The limit speaks of the statistics, no finding does, and without the option nothing is read.
+/// Checks that the only limit on statistics is this one, without a finding, and that there is none without the option.
 fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
     let report = image.check_with(&extended());
     let list = if limit.is_note() { &report.notes } else { &report.not_verified };
@@ -226,7 +226,7 @@ fn sound_ones_are_silent() -> Result<(), Failed> {
     is_silent(&subjects::image(STATISTICS), &extended())
 }
 
-/// Statistics of a number that sysiscols says are of a longer one.
+/// The column is a number, but sysiscols names a column with longer values.
 fn another_type() -> Result<(), Failed> {
     const SYSISCOLS: i32 = 55;
     let mut image = subjects::image(STATISTICS);
@@ -236,7 +236,7 @@ fn another_type() -> Result<(), Failed> {
     let of_statistics = |record: &[u8]| columns.value(record, "status") == Some(1);
     let row = rows.iter().find(|row| of_statistics(&row.bytes) && columns.value(&row.bytes, "intprop") == Some(2));
     columns.change(&mut image, row.expect("statistics of the second column"), "intprop", 4);
-    // The index on the column is out of order now.
+    // This change also puts the index on the column out of order.
     let report = image.check_with(&extended());
     let mut all = report.notes.iter().chain(&report.not_verified).filter(|entry| entry.what == "statistics");
     match (all.next(), all.next()) {
@@ -256,9 +256,9 @@ fn unreadable() -> Result<(), Failed> {
     }
 }
 
-/// The blobs in the image, by their number.
+/// The blobs in the image, by the number of the statistics.
 fn blobs(image: &Image) -> Vec<At> {
-    /// Version, and when the lab says that they were updated.
+    /// The version, and the update time that the lab writes.
     const BEGINNING: [u8; 12] = [7, 0, 0, 0, 0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
     let pages = 0..(image.bytes.len() / PAGE_BYTES) as u32;
     let mut found: Vec<At> = pages
@@ -268,13 +268,13 @@ fn blobs(image: &Image) -> Vec<At> {
             starts.map(|(at, _)| (page, at)).collect::<Vec<_>>()
         })
         .collect();
-    // Those of texts have records of variable length.
+    // Blobs of texts have records of variable length.
     found.sort_by_key(|(page, at)| image.page(*page)[at + 176]);
     found.reverse();
     found
 }
 
-/// A step of the histogram, the only part.
+/// A step of the histogram, which is the blob's only part.
 fn step(blob: &mut [u8], number: usize) -> &mut [u8] {
     const BASE: usize = 348;
     let start = u16::from_le_bytes([blob[BASE + 8 * number], blob[BASE + 8 * number + 1]]);

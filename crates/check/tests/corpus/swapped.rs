@@ -1,7 +1,7 @@
-//! Neighbouring keys that only weights or the alphabet of a locale can order, swapped in copies of real files: each is found
-//! on its page.
+//! Swaps neighbouring keys that only weights or a locale's alphabet can order, in copies of real files: the check must find
+//! each swap on its page.
 //!
-//! `MDFSCK_SWAPS` sets how many are tried.
+//! `MDFSCK_SWAPS` sets how many swaps are tried.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -20,9 +20,9 @@ use crate::Corpus;
 use crate::image::Image;
 use crate::orders::{columns, is_allocated, read, record, search, values};
 
-/// The largest files that are taken, in bytes.
+/// The size in bytes above which a file is skipped.
 const MAX_BYTES: u64 = 24 << 20;
-/// Most swaps of one copy, each on a page of its own.
+/// The most swaps in one copy, each on its own page.
 const MAX_SWAPS: usize = 400;
 
 /// One test over all files.
@@ -41,7 +41,7 @@ fn all_files(folder: &Path) -> Result<(), Failed> {
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_BYTES)
     };
     paths.retain(|path| is_fit(path));
-    // Files of many collations first, whatever their folders are called.
+    // Files with many collations first, in whatever folder.
     paths.sort_by_key(|path| path.as_os_str().len() % 7);
     let (mut swapped, mut found, mut missed) = (0, 0, Vec::new());
     for round in 0.. {
@@ -66,7 +66,7 @@ fn all_files(folder: &Path) -> Result<(), Failed> {
     if found * 100 >= swapped * 99 && swapped > 0 { Ok(()) } else { Err("too few were found".into()) }
 }
 
-/// Swaps one pair on each page that has enough of them; how many, and those that were not found.
+/// Swaps one pair on each page that has enough pairs. Returns the number of swaps, and those that the check missed.
 fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     let Ok(files) = DataFiles::open(&[path.to_owned()]) else { return (0, Vec::new()) };
     let database = catalog::load(&files);
@@ -115,7 +115,7 @@ fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     (pages.len(), missed)
 }
 
-/// Whether two keys are ordered by their first column, a string, and not by letters and digits of English.
+/// Whether the first column that differs is a string that English letters and digits alone do not order.
 fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::key::KeyColumn]) -> bool {
     let differs = a.iter().zip(b).zip(columns).find(|((a, b), _)| a != b);
     let Some(((Some(left), Some(right)), column)) = differs else { return false };
@@ -130,7 +130,8 @@ fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::k
         && !is_english(left, right, id, encoding)
 }
 
-/// Whether the first difference is one of ASCII letters or digits, in a locale that was always known to be like English.
+/// Whether the collation is binary, or both strings are ASCII in a locale that was always known to be like English. False
+/// if the first difference is between two symbols.
 fn is_english(a: &[u8], b: &[u8], id: CollationId, encoding: Encoding) -> bool {
     const LOCALES: [u8; 11] = [0x01, 0x03, 0x07, 0x08, 0x0B, 0x0C, 0x10, 0x11, 0x15, 0x19, 0x24];
     let width = if encoding == Encoding::Ansi { 1 } else { 2 };

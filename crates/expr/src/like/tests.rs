@@ -122,13 +122,13 @@ fn what_cannot_be_linear_ends_with_the_steps() {
     assert_eq!(pattern.matches(text, &steps, &mut Vec::new()), Err(crate::steps::TOO_EXPENSIVE));
 }
 
-/// The meaning of LIKE in as few words as possible, without the rule of trailing blanks; for certain characters.
+/// The meaning of LIKE in as little code as possible, without the rule for trailing blanks; for certain characters.
 fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     let Some((first, rest)) = pattern.split_first() else { return Some(value.is_empty()) };
     let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
     let next = |fits: bool, rest: &[u8]| match value.split_first() {
         Some((_, others)) if fits => means(others, rest, escape),
-        // What follows must be a pattern too.
+        // The rest must be a valid pattern too.
         _ => means(b"", rest, escape).map(|_| false),
     };
     let unit = value.first().copied();
@@ -148,7 +148,7 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
                 Some((b'^', set)) => (true, set),
                 _ => (false, set),
             };
-            // Ranges among other characters of a set are not modeled here.
+            // Ranges mixed with other characters in a set are not modeled here.
             let has_other_ranges = set.contains(&b'-') && !matches!(set, [_, b'-', _]);
             if set.is_empty() || has_other_ranges || escape.is_some_and(|escape| set.contains(&escape)) {
                 return None;
@@ -163,7 +163,7 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     }
 }
 
-/// The usual algorithm with one way back, to the last `%`: returns what is certain, without regard to time.
+/// The usual algorithm, which backtracks only to the last `%`: returns the certain result, whatever time it needs.
 fn walk(value: &[u8], pattern: Pattern<'_>) -> Option<bool> {
     let (mut at, mut from) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -235,7 +235,7 @@ proptest! {
         if walked.is_some() {
             prop_assert_eq!(run.ok(), walked, "{:?} {:?}", value, String::from_utf8_lossy(&text));
         }
-        // Nothing is decided that depends on the meaning of an uncertain character.
+        // No result may depend on the meaning of an uncertain character.
         if let (Ok(decided), false) = (run, collation == BIN2) {
             for other in [&b"ae"[..], b"a", b"b1", b"1", b"ab"] {
                 let resolved: Vec<u8> = value.iter().flat_map(|unit| {

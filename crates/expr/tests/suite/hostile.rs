@@ -294,8 +294,8 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                // The steps depend only on the expression and the row: with exactly so many the value is the same, with
-                // one less there is none.
+                // The number of steps depends only on the expression and the row: exactly that number gives the same
+                // value, one less gives none.
                 scratch.allow(u64::MAX);
                 let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
                 let steps = u64::MAX - scratch.allowed();

@@ -34,11 +34,11 @@ pub fn classify(unit: u16) -> Option<CharClass> {
     })
 }
 
-/// The order of the ASCII symbols that Windows collations do not ignore, the blank first, below all digits; the same in the
-/// tables of all generations (docs/format/collations.md#order-of-ascii).
+/// The order of the ASCII symbols that Windows collations do not ignore, the blank first, all below the digits. It is
+/// the same in the tables of all generations (docs/format/collations.md#order-of-ascii).
 const SYMBOLS: &[u8; 31] = b" !\"#$%&()*,./:;?@[\\]^_`{|}~+<=>";
 
-/// The place of a symbol among them; `None` for any other character.
+/// The place of a symbol in `SYMBOLS`; `None` for any other character.
 fn symbol_rank(unit: u16) -> Option<usize> {
     SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit)
 }
@@ -64,7 +64,7 @@ fn base_letter(unit: u16) -> Option<u8> {
 pub(super) struct Alphabet {
     pub(super) collation: CollationId,
     encoding: Encoding,
-    /// ASCII letters are in English order and never join.
+    /// Whether ASCII letters are in English order and never join.
     pub(super) plain: bool,
 }
 
@@ -87,7 +87,7 @@ impl Alphabet {
     /// The order of two symbols that differ.
     pub(super) fn order_of_symbols(self, one: u16, other: u16) -> Option<Ordering> {
         let is_moved = |unit: u16| unit == u16::from(b'\\') && self.collation.moves_backslash();
-        // Each sort order of SQL collations has one of its own.
+        // Each sort order of SQL collations has its own order of symbols.
         if self.is_string_sort() || is_moved(one) || is_moved(other) {
             return None;
         }

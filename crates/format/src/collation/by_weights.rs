@@ -1,8 +1,9 @@
 //! Comparing strings by the weights of their characters, as Windows collations do
 //! (docs/format/collations.md#comparing-by-weights).
 //!
-//! First the ranks of all characters that count are compared, then their accents. What comes after (case, kana, width,
-//! hyphens) is not known well enough. Generations after 80 decide only what the orders before and after them agree on.
+//! First the ranks of all characters that count are compared, then their accents. The later levels (case, kana, width,
+//! hyphens) are not known well enough. For generations after 80, a pair is decided only if the orders of generations 80
+//! and 100 agree on it.
 
 use std::cmp::Ordering;
 
@@ -24,8 +25,8 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if !rules.is_vietnamese {
         return rules.compare(Elements::from(a, shared, rules), Elements::from(b, shared, rules));
     }
-    // Two letters that may be one: among strings of ASCII it is certain that they are, but for odd cases; in others the
-    // order must be the same with and without that.
+    // Two letters may be one. In ASCII strings they certainly are, except in odd cases; in other strings the order must
+    // be the same with and without joining them.
     let start = rules.start_of_letters(a, shared);
     let compared = |joins: Joins| {
         let elements = |text| Elements::from(text, start, rules).joining(joins);
@@ -33,7 +34,7 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     };
     let joined = compared(Joins::Certain);
     let mut others = Vec::new();
-    // A case in which letters are one is so for all of them: the tables list contractions by case.
+    // All pairs of letters in one odd case are joined, or none: the tables list contractions by case.
     if element::may_join_oddly(a) || element::may_join_oddly(b) {
         others.push(Joins::All);
     }
@@ -44,15 +45,15 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if is_certain { joined } else { Comparison::Undecided }
 }
 
-/// Appends the ranks of a string, which differ from those of strings that differ at the first level. False where a
-/// character is not known, or may be moved or joined by the locale.
+/// Appends the ranks of a string. Strings that differ at the first level have different ranks. Returns false if a
+/// character is unknown, or if the locale may move or join it.
 pub(super) fn letters(text: Text<'_>, collation: CollationId, into: &mut Vec<u8>) -> bool {
     let Some(rules) = Rules::of(collation).filter(|rules| rules.is_oldest && (rules.is_plain || rules.is_turkish))
     else {
         return false;
     };
     let mut elements = Elements::from(text.trimmed(), 0, rules);
-    // What blanks and their like at the end are compared with is padding.
+    // Shorter strings are padded, so trailing elements that rank like a blank do not count.
     let blank = elements.blank().older;
     let (start, mut end) = (into.len(), into.len());
     loop {
@@ -108,7 +109,7 @@ struct Rules {
     is_vietnamese: bool,
 }
 
-/// What the elements of two strings in the same place are to each other.
+/// How two elements in the same place compare.
 enum Pair {
     Same,
     Differ(Ordering),
@@ -116,9 +117,9 @@ enum Pair {
 }
 
 impl Rules {
-    /// `None` where nothing is known about the order of a collation.
+    /// Returns `None` if the order of the collation is unknown.
     fn of(collation: CollationId) -> Option<Self> {
-        /// A bit of unknown meaning.
+        /// A bit whose meaning is unknown.
         const UNKNOWN: u32 = 0x400;
         let is_binary = collation.is_bin() || collation.is_bin2();
         if is_binary || collation.is_doubtful() || collation.is_utf8() || collation.0 & UNKNOWN != 0 {
@@ -140,7 +141,7 @@ impl Rules {
         })
     }
 
-    /// How many characters both strings begin with; `None` if one of these is not known.
+    /// The number of characters with which both strings begin; `None` if one of these is unknown.
     fn shared(self, a: Text<'_>, b: Text<'_>) -> Option<usize> {
         let mut at = 0;
         while let (Some(left), Some(right)) = (a.get(at), b.get(at)) {
@@ -153,13 +154,13 @@ impl Rules {
         Some(at)
     }
 
-    /// The last place up to `at` where no two letters of ASCII are apart that may belong together.
+    /// The start of the run of ASCII letters that ends at `at`: two of these may be one letter.
     fn start_of_letters(self, text: Text<'_>, at: usize) -> usize {
         let is_letter = |at: usize| text.get(at).flatten().is_some_and(element::is_ascii_letter);
         (0..at).rev().find(|before| !is_letter(*before)).map_or(0, |before| before + 1)
     }
 
-    /// What a character counts for under the collation; `None` if that is not known.
+    /// How a character counts under the collation; `None` if that is unknown.
     fn kind(self, unit: u16) -> Option<Kind> {
         let weight = self.weights.of(unit);
         match weight.kind {
@@ -200,7 +201,7 @@ impl Rules {
         }
     }
 
-    /// A string that goes on with `next` and `rest` where the other one ends, padded with blanks.
+    /// Compares a string that continues with `next` and `rest` with one that ends there, padded with blanks.
     fn is_longer(self, next: Element, mut rest: Elements<'_>) -> Comparison {
         let text = rest.text;
         let blank = rest.blank();
@@ -240,7 +241,7 @@ impl Rules {
         match (self.is_settled(left) && self.is_settled(right), order) {
             (true, Ordering::Equal) => Pair::Same,
             (true, order) => Pair::Differ(order),
-            // Vietnamese letters stay between the letters before and after those of ASCII that they are made of.
+            // A Vietnamese letter stays between the neighbours of the ASCII letter that it is made of.
             (false, Ordering::Less | Ordering::Greater)
                 if self.is_vietnamese && self.is_letter(left) && self.is_letter(right) =>
             {
@@ -250,7 +251,7 @@ impl Rules {
         }
     }
 
-    /// Whether the place of an element is that of the default order, or known.
+    /// Whether the place of an element is known: that of the default order, or one that the locale gives it.
     fn is_settled(self, element: &Element) -> bool {
         let [unit, _] = element.units;
         if unit == u16::from(b'\\') && self.collation.moves_backslash() {
@@ -259,14 +260,14 @@ impl Rules {
         !self.exceptions.move_unit(unit) || self.is_turkish && element::turkish(unit).is_some()
     }
 
-    /// Whether an element has the rank of a letter of ASCII, whatever its accent.
+    /// Whether an element ranks like an ASCII letter, whatever its accent.
     fn is_letter(self, element: &Element) -> bool {
         let [unit, _] = element.units;
         let rank = |unit: u16| self.weights.of(unit).older;
         (b'a'..=b'z').any(|letter| rank(letter.into()) == rank(unit))
     }
 
-    /// Whether a locale that moves or joins letters of ASCII leaves this one alone.
+    /// Whether a locale that moves or joins ASCII letters certainly leaves this one alone.
     fn is_certain(self, element: &Element, text: Text<'_>) -> bool {
         let [unit, _] = element.units;
         let neighbour = |at: Option<usize>| at.and_then(|at| text.get(at));
@@ -288,7 +289,7 @@ impl Rules {
             && !next.flatten().is_some_and(|next| self.exceptions.move_unit(next))
     }
 
-    /// Whether two strings certainly differ in nothing but the case of letters, and the collation ignores case.
+    /// Whether two strings certainly differ only in the case of letters, and the collation ignores case.
     fn are_cases(self, a: Text<'_>, b: Text<'_>) -> bool {
         let folded = |text: Text<'_>, at: usize| text.get(at).flatten().map(|unit| self.folded(unit));
         self.collation.ignores_case()
@@ -296,7 +297,7 @@ impl Rules {
             && (0..a.len()).all(|at| folded(a, at).is_some_and(|unit| folded(b, at) == Some(unit)))
     }
 
-    /// A letter without its case; only of scripts whose pairs all tables have.
+    /// A letter without its case; only for scripts whose case pairs are in all tables.
     fn folded(self, unit: u16) -> u16 {
         if unit < 0x80 && !(self.is_turkish && unit == b'I'.into()) {
             return u8::try_from(unit).map_or(unit, |byte| byte.to_ascii_lowercase().into());

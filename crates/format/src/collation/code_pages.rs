@@ -7,8 +7,8 @@ use super::CollationId;
 /// The characters of the bytes from 0x80 on; `None` for a byte that the page does not define.
 pub(super) type HighHalf = [Option<u16>; 128];
 
-/// The code page of a Windows collation, by the family that says how its name begins; `None` for families for Unicode
-/// alone. What a SQL collation has follows from its sort order.
+/// The code page of a Windows collation, by family; `None` for families for Unicode alone. The code page of a SQL
+/// collation follows from its sort order.
 pub fn code_page(family: u8) -> Option<u16> {
     Some(match family {
         1 | 2 | 37 | 80 | 81 => 1256,
@@ -29,7 +29,7 @@ pub fn code_page(family: u8) -> Option<u16> {
     })
 }
 
-/// What the bytes from 0x80 on are under a collation, if each is a character and the page is that of a Windows collation.
+/// The characters of the bytes from 0x80 on under a Windows collation, if its code page has one byte per character.
 pub(super) fn high_half(collation: CollationId) -> Option<&'static HighHalf> {
     if collation.sort_id() != 0 || collation.is_utf8() {
         return None;
@@ -49,7 +49,7 @@ static CHARACTERS: LazyLock<Vec<(u16, HighHalf)>> = LazyLock::new(|| {
     SINGLE_BYTE.iter().map(|(page, text)| (*page, characters(text))).collect()
 });
 
-/// Pages of single bytes, from 0x80 on; U+FFFD where a page has no character, or a control code.
+/// Single-byte code pages, from 0x80 on; U+FFFD where a page has no character, or a control code.
 const SINGLE_BYTE: [(u16, &str); 10] = [
     (
         874,

@@ -8,23 +8,23 @@ use super::text::Text;
 use super::{CollationId, Encoding, by_weights, sort_52};
 use crate::collation::ascii::equality_unit;
 
-/// What is proven about two strings under a collation.
+/// The proven relation of two strings under a collation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
-    /// They differ in what counts first: in the letters, digits and symbols themselves.
+    /// The strings differ at the first level: in the letters, digits and symbols themselves.
     Decided(Ordering),
-    /// The letters are the same, and the first that differ in their accents decide.
+    /// The letters are the same, and the first two accents that differ decide.
     ByAccents(Ordering),
-    /// They are equal in all that the collation looks at.
+    /// The strings are equal at every level that the collation compares.
     Equal,
-    /// The letters are the same; what counts after them (accents, case, width, hyphens) is not known to be.
+    /// The letters are the same; whether the later levels (accents, case, width, hyphens) are equal is unknown.
     SameLetters,
     /// Nothing is proven.
     Undecided,
 }
 
 impl Comparison {
-    /// The order, where it is proven.
+    /// The order, if proven.
     pub fn order(self) -> Option<Ordering> {
         match self {
             Self::Decided(order) | Self::ByAccents(order) => Some(order),
@@ -33,12 +33,12 @@ impl Comparison {
         }
     }
 
-    /// Whether the strings are equal, where that is proven.
+    /// Whether the strings are equal, if proven.
     pub fn is_equal(self) -> Option<bool> {
         self.order().map(Ordering::is_eq)
     }
 
-    /// The comparison of the same strings the other way round.
+    /// The comparison of the same strings in the opposite order.
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {
@@ -73,8 +73,8 @@ pub fn compare(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -
     }
 }
 
-/// Appends a form of a string such that strings with different forms certainly differ; the same form says nothing. False,
-/// with nothing that can be used, if a character is not known well enough.
+/// Appends a form of a string: strings with different forms certainly differ, strings with the same form may or may not.
+/// Returns false, and leaves `into` unusable, if a character is not known well enough.
 pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into: &mut Vec<u8>) -> bool {
     if collation.is_doubtful() || collation.0 == 0 {
         return false;
@@ -86,7 +86,7 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
     }
     match (encoding, collation.sort_id()) {
         (Encoding::Ansi, sort_52::ID) => sort_52::weights(text, into),
-        // Of other sort orders and later generations, only that characters of ASCII differ.
+        // For other sort orders and later generations it is known only that ASCII characters differ.
         (encoding, id) if encoding == Encoding::Ansi && id != 0 || collation.generation() != 0 => {
             stored.trimmed().raw_units().all(|unit| {
                 let folded = equality_unit(unit, collation).map(|unit| unit.to_be_bytes().to_ascii_lowercase());
@@ -97,8 +97,8 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
     }
 }
 
-/// Whether two characters, each alone, are the same letter, digit or symbol, where that is proven: they are the same or
-/// differ in case only, or they differ at the first level and neither counts as more or less than one.
+/// Whether two characters, each alone, are proven to be the same letter, digit or symbol, or to be different ones. The
+/// same: equal characters, or different only in case. Different: at the first level, if each counts as exactly one.
 pub fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encoding) -> Option<bool> {
     match (encoding, collation.sort_id()) {
         (Encoding::Ansi, 1..) => None,

@@ -1,13 +1,12 @@
-//! Characters that locales move: of them nothing is known but that the default order may be wrong.
-//!
-//! A list that only makes pairs undecided (docs/format/collations.md#locales).
+//! Characters that locales move. Their new places are unknown; the default order may be wrong for them, so the list only
+//! makes pairs undecided (docs/format/collations.md#locales).
 
 use super::CollationId;
 
-/// What a locale does otherwise than the default order, in any generation.
+/// How a locale differs from the default order, in any generation.
 pub(super) struct Exceptions {
     family: u8,
-    /// Characters below U+2000 with another place.
+    /// The characters below U+2000 that have another place.
     moved: &'static str,
     /// Some of the characters from U+2000 on have another place.
     moves_above: bool,
@@ -16,7 +15,7 @@ pub(super) struct Exceptions {
 }
 
 impl Exceptions {
-    /// Those of a collation's locale; `None` if they are not known.
+    /// The exceptions of a collation's locale; `None` if they are unknown.
     pub(super) fn of(collation: CollationId) -> Option<&'static Self> {
         LOCALES.iter().find(|locale| locale.family == collation.locale())
     }
@@ -37,8 +36,8 @@ const fn locale(family: u8, moved: &'static str, moves_above: bool, joins_marks:
     Exceptions { family, moved, moves_above, joins_marks }
 }
 
-/// Yakut, Corsican, Breton and the technical order of Hungarian are missing: too little is known of them. So are those
-/// that came after generation 80.
+/// Yakut, Corsican, Breton and Hungarian_Technical are missing: too little is known of them. Locales that were added
+/// after generation 80 are missing too.
 static LOCALES: [Exceptions; 34] = [
     // Arabic.
     locale(1, "", false, false),

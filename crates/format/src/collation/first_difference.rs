@@ -1,11 +1,11 @@
-//! Strings whose first difference decides, without a look at anything else.
+//! Comparing strings whose first difference decides, whatever follows it.
 
 use std::cmp::Ordering;
 
 use super::{CollationId, Encoding};
 
 /// Order of two strings as stored, decided by the first difference alone: everything before it is ASCII, both sides
-/// have a letter or digit there, and the alphabet is plain. `None` decides nothing; [`compare`](super::compare) has to. Never
+/// have a letter or digit there, and the alphabet is plain. On `None`, [`compare`](super::compare) has to decide. Never
 /// contradicts [`compare`](super::compare).
 pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
     if !is_decided_by_first_difference(collation) {
@@ -27,14 +27,14 @@ pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, e
     (left != right).then(|| left.cmp(&right))
 }
 
-/// Whether the first different letters or digits decide the order of strings of ASCII before them.
+/// Whether the first letters or digits that differ decide, if only ASCII characters precede them.
 fn is_decided_by_first_difference(collation: CollationId) -> bool {
     let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
     !is_special && collation.letters_are_plain()
 }
 
-/// Whether strings of one collation are certainly in order by their first eight bytes, as [`compare_at_first_difference`] has it;
-/// without a branch, for many of them.
+/// Tests whether strings of one collation are certainly in order by their first eight bytes, by the rules of
+/// [`compare_at_first_difference`]; branch-free, for many strings.
 #[derive(Clone, Copy)]
 pub(crate) struct Beginnings {
     /// Bits of a character.
@@ -43,7 +43,7 @@ pub(crate) struct Beginnings {
 }
 
 impl Beginnings {
-    /// `None` if other rules decide in this collation.
+    /// Returns `None` if other rules decide in this collation.
     pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
         is_decided_by_first_difference(collation).then_some(match encoding {
             Encoding::Ansi => Self { width: 8, beyond_ascii: 0x8080_8080_8080_8080 },
@@ -57,17 +57,17 @@ impl Beginnings {
         bytes.is_multiple_of((self.width / 8) as usize)
     }
 
-    /// The beginning of a string; of one that is too short or ends with half a character, one that is in no order.
+    /// The first eight bytes of a string; 0, which is in no order, if it is shorter or ends with half a character.
     #[inline(always)]
     pub(crate) fn of_text(self, text: &[u8]) -> u64 {
         let is_whole = self.are_whole(text.len());
         text.first_chunk().filter(|_| is_whole).map_or(0, |first| u64::from_le_bytes(*first))
     }
 
-    /// Whether the string of the first beginning is less. False also where more than the beginnings decides.
+    /// Whether the string that begins with `left` is certainly less. False also if more than the beginnings decides.
     #[inline(always)]
     pub(crate) fn is_less(self, left: u64, right: u64) -> bool {
-        // The first character where they differ; of equal ones, the first.
+        // The position of the first character that differs; 0 if the beginnings are equal.
         let at = (left ^ right).trailing_zeros() & (u64::BITS - self.width);
         let is_ascii_before = left & !(u64::MAX << at) & self.beyond_ascii == 0;
         let fold = |word: u64| {
@@ -79,7 +79,7 @@ impl Beginnings {
     }
 }
 
-/// By byte: [`fold`], 0 for what is no letter or digit.
+/// By byte: [`fold`], 0 for a byte that is no letter or digit.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
 const FOLDED: [u8; 256] = {
     let mut folded = [0; 256];

@@ -1,19 +1,19 @@
-//! What the locales do with letters.
+//! How the locales treat letters.
 
 use super::CollationId;
 use super::ascii::{CharClass, classify};
 
-/// Locales with special rules here.
+/// Locales for which this crate has special rules.
 pub(super) const LATIN1_GENERAL: u8 = 0x08;
 pub(super) const FRENCH: u8 = 0x0B;
 pub(super) const TURKISH: u8 = 0x1A;
 pub(super) const VIETNAMESE: u8 = 0x20;
-/// Icelandic_100 has letters of its own for o and its marks, written as two characters.
+/// Icelandic_100 has separate letters for o with a mark, written as two characters.
 const ICELANDIC: u8 = 0x0E;
 
 impl CollationId {
-    /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction. Only
-    /// locales where this is known: no list of characters that locales move or join has one of theirs
+    /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction. True only
+    /// for locales where this is known: none of their ASCII letters is in a list of characters that locales move or join
     /// (docs/format/collations.md#locales).
     pub fn letters_are_plain(self) -> bool {
         // Arabic, Chinese_Taiwan_Stroke, Greek, Latin1_General, French, Hebrew, Icelandic, Japanese, Korean, Polish, Romanian,
@@ -26,14 +26,14 @@ impl CollationId {
         }
     }
 
-    /// Whether the backslash has another place than in other locales: it is the sign of a currency in Japanese and Korean ones.
+    /// Whether the backslash has another place than in other locales: Japanese and Korean show it as a currency sign.
     pub(super) fn moves_backslash(self) -> bool {
         matches!(self.family(), 16 | 17 | 43 | 48 | 64 | 72 | 73)
     }
 }
 
-/// Letters that the alphabet keeps in place. Excluded unless the locale is known: i and y (Turkish, Baltic), q, x
-/// (Azeri), v and w (Swedish), z (Estonian).
+/// Whether the alphabet keeps a letter in its place. Unless the locale is known, these are excluded: i and y (Turkish,
+/// Baltic), q, x (Azeri), v and w (Swedish), z (Estonian).
 pub(super) fn stays_in_place(letter: u8, collation: CollationId) -> bool {
     match collation.locale() {
         // Turkish puts dotless i, whose capital is I, between h and i: relative to other letters both keep their place.
@@ -62,8 +62,8 @@ pub(super) fn may_contract(first: u16, second: u16, collation: CollationId) -> b
     is_one_of(&PAIRS) || has_more && is_one_of(&PAIRS_OF_SOME) || first == b'\'' || second == b'\''
 }
 
-/// Whether the first difference of two strings is ordered as in English: `before` is the last shared character,
-/// followed by the first characters that differ and what follows those.
+/// Whether the first difference of two strings is ordered as in English: `before` is the last shared character;
+/// the first characters that differ and the characters after these follow.
 pub(super) fn is_certain(
     before: Option<u16>,
     (a, after_a): (u16, Option<u16>),
@@ -73,7 +73,7 @@ pub(super) fn is_certain(
     is_in_place(before, a, after_a, collation) && is_in_place(before, b, after_b, collation)
 }
 
-/// Whether a character of ASCII is where English has it, and no part of a longer letter.
+/// Whether an ASCII character is in its English place, and not part of a longer letter.
 pub(super) fn is_in_place(before: Option<u16>, unit: u16, next: Option<u16>, collation: CollationId) -> bool {
     let stays = match classify(unit) {
         Some(CharClass::Letter(letter)) => stays_in_place(letter, collation),

@@ -1,11 +1,11 @@
 //! The names of collations (docs/format/collations.md#names).
 //!
-//! The name of a Windows collation is put together from its family, generation and flags; that of an SQL collation
-//! goes with its whole id. An id that no server lists has no name.
+//! The name of a Windows collation is composed of its family, generation and flags; the name of a SQL collation is
+//! found by the whole id. An id that no server lists has no name.
 
 use super::CollationId;
 
-/// What the bits of an id mean that no other rule of this crate asks for.
+/// Bits of an id whose meaning no other rule of this crate needs.
 mod bit {
     pub(super) const SUPPLEMENTARY_CHARACTERS: u32 = 0x100;
     pub(super) const IGNORES_VARIATION_SELECTORS: u32 = 0x200;
@@ -13,9 +13,9 @@ mod bit {
     pub(super) const IGNORES_ACCENTS: u32 = 0x2000;
     pub(super) const IGNORES_KANA: u32 = 0x4000;
     pub(super) const IGNORES_WIDTH: u32 = 0x8000;
-    /// All that say how characters compare.
+    /// All bits that say how characters compare.
     pub(super) const SENSITIVITY: u32 = 0xF300;
-    /// Those of a family, UTF-8, sensitivity, BIN, BIN2 and the generation.
+    /// The bits of the family, UTF-8, sensitivity, BIN, BIN2 and the generation.
     pub(super) const OF_WINDOWS_COLLATIONS: u32 = 0x000F_FBFF;
 }
 
@@ -34,7 +34,7 @@ impl CollationId {
         Some(format!("{family}{}{}", generation.suffix(), self.suffix(generation)?))
     }
 
-    /// What follows the generation in the name of a Windows collation; `None` for flags that no collation has together.
+    /// The rest of a Windows collation's name after the generation; `None` for flags that no collation combines.
     fn suffix(self, generation: Generation) -> Option<String> {
         let has = |bit: u32| self.0 & bit != 0;
         if self.is_bin() || self.is_bin2() {
@@ -68,7 +68,7 @@ impl CollationId {
     }
 }
 
-/// The only binary collation of UTF-8.
+/// The only binary UTF-8 collation.
 const LATIN1_GENERAL_100_BIN2_UTF8: u32 = 0x0004_0888;
 
 /// The generation of a Windows collation, by the number in its name; 80 has none there.
@@ -96,7 +96,7 @@ impl Generation {
         }
     }
 
-    /// Its bit in the table of families.
+    /// The generation's bit in the table of families.
     fn bit(self) -> u8 {
         match self {
             Self::Of80 => G80,

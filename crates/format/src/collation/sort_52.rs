@@ -1,4 +1,4 @@
-//! Sort order 52, that of char and varchar in SQL_Latin1_General_CP1_CI_AS (docs/format/collations.md#sort-order-52).
+//! Sort order 52: the order of char and varchar in SQL_Latin1_General_CP1_CI_AS (docs/format/collations.md#sort-order-52).
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ const WEIGHTS: [u8; 256] = [
     159, 159, 163, 166, 163,
 ];
 
-/// Compares strings byte by byte, the shorter one padded with blanks. After the first level nothing is known.
+/// Compares strings byte by byte, the shorter one padded with blanks. Only the first level is known.
 pub(super) fn compare(a: &[u8], b: &[u8]) -> Comparison {
     let weight = |text: &[u8], at: usize| {
         let byte = text.get(at).copied().unwrap_or(b' ');

@@ -37,7 +37,7 @@ fn comparison(a: &str, b: &str, collation: CollationId) -> Comparison {
     compare_as(&a, &b, collation, Encoding::Unicode)
 }
 
-/// As varchar of code page 1252.
+/// The order of two strings as varchar in code page 1252.
 fn order_of_bytes(a: &str, b: &str, collation: CollationId) -> Option<Ordering> {
     let (a, b): (Vec<u16>, Vec<u16>) = (a.encode_utf16().collect(), b.encode_utf16().collect());
     order_as(&a, &b, collation, Encoding::Ansi)
@@ -49,7 +49,7 @@ mod reference;
 mod rules;
 
 proptest! {
-    /// Strings with much in common, of characters of all kinds.
+    /// Random strings that share long prefixes and contain characters of all kinds.
     #[test]
     fn the_first_difference_decides_nothing_that_a_whole_comparison_does_not(
         shared in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,20}",
@@ -144,7 +144,7 @@ fn hyphen_and_apostrophe_count_last_but_in_the_char_order_of_sql_collations() {
     assert_eq!(order("25001 Montague Expressway", "2500-622 5th Ave Sw", LATIN1), Some(Less));
     assert_eq!(order("Bottom-Dollar Markets", "B's Beverages", WINDOWS), Some(Less));
     assert_eq!(order("HL-U509", "HL-U509-B", LATIN1), Some(Less));
-    // Equal but for the mark: how it counts then is not known well enough.
+    // Equal except for the mark: how the mark counts in that case is not known well enough.
     assert_eq!(order("coop", "co-op", LATIN1), None);
     assert_eq!(order("abc -", "abc", LATIN1), None);
 }
@@ -174,7 +174,7 @@ fn sort_orders_in_which_case_counts_decide_nothing_behind_a_difference_in_case()
 
 #[test]
 fn sql_sort_orders_of_their_own_decide_nothing() {
-    // SQL_EBCDIC037_CP1_CS_AS has digits behind letters, SQL_Latin1_General_Pref_CP1_CI_AS capitals first.
+    // SQL_EBCDIC037_CP1_CS_AS sorts digits after letters, SQL_Latin1_General_Pref_CP1_CI_AS capitals first.
     assert_eq!(order("a", "1", CollationId(0xD200_C008)), None);
     assert_eq!(order("a", "b", CollationId(0x3500_D008)), None);
     // Two EBCDIC orders came later; SQL_AltDiction_Pref_CP850_CI_AS, Scandinavian and Greek ones.
@@ -221,7 +221,7 @@ fn letters_that_no_alphabet_moves_or_joins_decide_in_every_locale() {
     assert_eq!(order("AccessFailedCount", "ConcurrencyStamp", unknown), Some(Less));
     assert_eq!(order("Email", "EmailConfirmed", unknown), Some(Less));
     assert_eq!(order("COLUMN_PRIVILEGES", "COLUMNS", unknown), Some(Less));
-    // lj comes behind lz in Croatian, ch behind h in Czech, aa behind z in Danish, z before t in Estonian.
+    // lj sorts after lz in Croatian, ch after h in Czech, aa after z in Danish, z before t in Estonian.
     assert_eq!(order("polja", "polka", unknown), None);
     assert_eq!(order("chata", "drat", unknown), None);
     assert_eq!(order("aarhus", "odense", unknown), None);

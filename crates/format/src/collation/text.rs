@@ -3,13 +3,13 @@
 use super::code_pages::{HighHalf, high_half};
 use super::{CollationId, Encoding};
 
-/// A string of one or two bytes for each character.
+/// A string with one or two bytes for each character.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     bytes: &'a [u8],
     /// Bytes of a character: 1 or 2.
     width: usize,
-    /// The characters of the bytes from 0x80 on, where each is one.
+    /// The characters of the bytes from 0x80 on, if each such byte is one character.
     high_half: Option<&'static HighHalf>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
         self.bytes.len() / self.width
     }
 
-    /// The UTF-16 unit of the character at this place; `Some(None)` for a byte that is not known to be one.
+    /// The UTF-16 unit of the character at this index; `Some(None)` for a byte that is not known to be a character.
     #[inline]
     pub(super) fn get(self, at: usize) -> Option<Option<u16>> {
         if self.width == 2 {
@@ -50,7 +50,7 @@ impl<'a> Text<'a> {
         self.raw_units().all(|unit| unit < 0x80)
     }
 
-    /// Without trailing blanks, which comparisons ignore.
+    /// The string without trailing blanks, which comparisons ignore.
     pub(super) fn trimmed(self) -> Self {
         let blanks = self.raw_units().rev().take_while(|unit| *unit == 0x20).count();
         Self { bytes: self.bytes.get(..(self.len() - blanks) * self.width).unwrap_or_default(), ..self }

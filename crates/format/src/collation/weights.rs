@@ -1,26 +1,26 @@
-//! The order of characters under Windows collations, read from the records beside it when it is first needed.
+//! The order of characters under Windows collations, read from the records beside this file on first use.
 
 use std::sync::LazyLock;
 
-/// What a character counts for.
+/// How a character counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Kind {
     /// Not known.
     #[default]
     Unknown,
-    /// Its rank counts in place.
+    /// The first-level rank counts, in place.
     Ranked,
-    /// Counts when all else is equal.
+    /// Counts only when all else is equal.
     Last,
     /// Never counts.
     Ignored,
-    /// Changes the accent of the character before it.
+    /// Changes the accent of the character before this one.
     Mark,
     /// Counts as several letters.
     Expanded,
 }
 
-/// A character of the order.
+/// The weights of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Weight {
     /// The first-level rank in generation 80, from 1.
@@ -30,13 +30,13 @@ pub(super) struct Weight {
     /// The second-level weight in generation 80.
     pub(super) accent: u8,
     pub(super) kind: Kind,
-    /// `kind` is the same in generations 80 and 100.
+    /// Whether `kind` is the same in generations 80 and 100.
     pub(super) is_lasting: bool,
 }
 
-/// All characters.
+/// The weights of all characters.
 pub(super) struct Weights {
-    /// By the high byte of a code unit: the page that has it, 0 if none does.
+    /// By the high byte of a code unit: the index of its page, 0 if it has none.
     index: [u8; 256],
     pages: Vec<[Weight; 256]>,
     /// By code unit.
@@ -46,13 +46,13 @@ pub(super) struct Weights {
 /// The second-level weight of most characters.
 const NO_ACCENT: u8 = 2;
 
-/// The records that orders.py wrote.
+/// The records that `orders.py` wrote.
 const RECORDS: &str = include_str!("weights/orders.txt");
 
 static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| Weights::read(RECORDS));
 
 impl Weights {
-    /// The one table.
+    /// The only table, shared by all comparisons.
     pub(super) fn get() -> &'static Self {
         &WEIGHTS
     }

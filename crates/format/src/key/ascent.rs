@@ -7,12 +7,12 @@ use crate::collation::{Beginnings, Encoding};
 use crate::record::Record;
 use crate::same_shape::Rows;
 
-/// Whether the keys of a page ascend; keeps its allocations.
+/// Checks whether the keys of a page ascend; reuses its allocations.
 #[derive(Default)]
 pub struct Ascent {
-    /// Slots whose key equals the one before in all columns compared so far.
+    /// Slots whose key equals the previous slot's key in all columns compared so far.
     open: Vec<u16>,
-    /// The beginnings of texts, by slot.
+    /// The first bytes of texts, by slot.
     beginnings: Vec<u64>,
 }
 
@@ -23,7 +23,7 @@ impl<const N: usize, F: Fn([u8; N]) -> u64> Image<N> for F {}
 const SIGN: u64 = 1 << 63;
 
 impl Ascent {
-    /// If each row's key is greater than the one before: the number of pairs whose order is uncertain. `None` if a pair
+    /// The number of pairs of neighbouring rows whose order is uncertain, if all others ascend. `None` if a pair
     /// is equal or in the wrong order, or if the page has other records too.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         if rows.slots().is_some() {
@@ -45,8 +45,8 @@ impl Ascent {
         self.open.is_empty().then_some(0)
     }
 
-    /// Keeps only pairs that are equal in this column too; `None` if a pair is in the wrong order, `Some(false)` if the
-    /// column is not ordered as an integer here: then not all pairs left are equal.
+    /// Keeps only pairs that are equal in this column too. Returns `None` if a pair is in the wrong order, `Some(false)` if
+    /// the column is not ordered as an integer here; then some of the kept pairs may differ.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         if offset == 0
@@ -79,14 +79,14 @@ impl Ascent {
                 (KeyOrder::Bit(bit @ 0..8), 1) => {
                     self.pass(rows, column, is_first, |[byte]: [u8; 1]| u64::from(byte >> bit & 1))
                 }
-                // Days above the time: both are already in one number.
+                // The days are the high bits and the time the low bits: one number has both.
                 (KeyOrder::DateTime, 8) => self.pass(rows, column, is_first, |bytes| u64::from_le_bytes(bytes) ^ SIGN),
                 (KeyOrder::SmallDateTime, 4) => self.pass(rows, column, is_first, unsigned::<4>),
-                // With an offset after it, equal moments need not be equal bytes.
+                // Values with an offset are left out: equal times may have different bytes.
                 (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8) => self.pass(rows, column, is_first, unsigned::<8>),
-                // The second half decides only where the first is equal.
+                // The second half decides only if the first is equal.
                 (KeyOrder::Guid, 16) => {
                     self.pass(rows, column, is_first, |b: [u8; 16]| {
                         u64::from_be_bytes([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9]])
@@ -143,15 +143,15 @@ impl Ascent {
         ascends
     }
 
-    /// Keeps only pairs of texts whose first bytes do not show that they are in order: that is few where keys are short or
-    /// scattered.
+    /// Keeps only pairs of texts whose first bytes do not prove their order. Few pairs are left if keys are short or
+    /// differ early.
     fn begins(&mut self, rows: Rows<'_>, column: &KeyColumn) {
         let beginnings = match column.order {
             KeyOrder::Ansi(id) => Beginnings::of(id, Encoding::Ansi),
             KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
             _ => None,
         };
-        // In a row that is not plain, the stored bytes are not always the value.
+        // In a row that is not plain, the stored bytes may not be the value.
         let Some(beginnings) = beginnings.filter(|_| rows.are_plain().is_none()) else { return };
         let Self { open, beginnings: words } = self;
         words.clear();
@@ -188,7 +188,7 @@ impl Ascent {
                 continue;
             }
             read += 1;
-            // What is stored in the row is not always the value.
+            // The stored bytes may not be the value.
             let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
             match if column.descending { order.map(Ordering::reverse) } else { order } {
                 Some(Ordering::Less) => continue,
@@ -204,7 +204,7 @@ impl Ascent {
         true
     }
 
-    /// Compares the open pairs as any two records, from the first of `columns` on: the columns before are equal.
+    /// Compares the open pairs by `columns` like any two records: all earlier columns are equal.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
         let (mut bytewise, mut as_numbers) = (0, 0);
@@ -230,18 +230,18 @@ impl Ascent {
     }
 }
 
-/// A column whose values compare as numbers of eight bytes do that end where the values end, once some bits are flipped and the
-/// bits of what is before the value are cleared.
+/// A column whose values compare as numbers. The number is the eight bytes that end where the value ends, with some bits
+/// flipped and the bits before the value cleared.
 #[derive(Clone, Copy, Default)]
 struct Number {
-    /// Where the eight bytes end.
+    /// The offset in the row at which the eight bytes end.
     end: u16,
     flip: u64,
     mask: u64,
 }
 
 impl Number {
-    /// `None` if the column is of another kind, or some row has no value.
+    /// Returns `None` if the column is not such a number, or if a row has no value.
     fn of(rows: Rows<'_>, column: &KeyColumn) -> Option<Self> {
         let KeyColumn { order, offset, length, null_bit, descending } = *column;
         let (flip, mask) = match (order, length) {
@@ -266,8 +266,8 @@ impl Number {
     }
 }
 
-/// Whether the key of each row is greater than the one before, and one to three columns show that, which are numbers. It is one
-/// pass for all columns, and the most common keys are like this.
+/// Whether the key of each row is greater than the previous one, proven by the first one to three columns, all of them
+/// numbers. One pass compares all columns; most keys are of this form.
 fn ascend_as_numbers(rows: Rows<'_>, columns: &[KeyColumn]) -> bool {
     let number = |at: usize| columns.get(at).and_then(|column| Number::of(rows, column));
     let Some(first) = number(0) else { return false };
@@ -287,7 +287,7 @@ fn ascend<const N: usize>(rows: Rows<'_>, numbers: [Number; N]) -> bool {
     let Some(mut prior) = keys.next() else { return true };
     let mut ascends = true;
     for key in keys {
-        // As one long number, without branches: which column decides is unpredictable.
+        // Compare the columns as one long number, without branches: which column decides is unpredictable.
         let columns = prior.iter().zip(&key).rev();
         ascends &= columns.fold(false, |borrow, (prior, value)| {
             let (rest, is_less) = prior.overflowing_sub(*value);

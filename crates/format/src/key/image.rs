@@ -29,7 +29,7 @@ impl KeyImage {
         Self { bytes: builder.bytes, length: builder.length as u8, complete }
     }
 
-    /// Whether it is all of the key: if not, keys that differ may have the same image.
+    /// Whether the image contains the whole key. If not, different keys may have the same image.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
@@ -42,7 +42,7 @@ impl KeyImage {
         bytes
     }
 
-    /// The image from which [`Self::to_bytes`] made these bytes.
+    /// The image that [`Self::to_bytes`] wrote as these bytes.
     pub fn from_bytes(bytes: &[u8; IMAGE_BYTES + 1]) -> Self {
         let mut image = [0; IMAGE_BYTES];
         image.copy_from_slice(&bytes[..IMAGE_BYTES]);
@@ -101,7 +101,7 @@ impl ImageBuilder {
             KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id, Encoding::Ansi),
             KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id, Encoding::Unicode),
             KeyOrder::Decimal => decimal(bytes).is_some_and(|value| {
-                // Minus zero, and a sign that is none, are not the only form of their number.
+                // Minus zero and an invalid sign byte have another form with the same value.
                 self.decimal(value, length) && bytes.first() == Some(&u8::from(value >= 0))
             }),
             KeyOrder::Float => float(bytes).is_some_and(|value| self.float(value)),
@@ -110,8 +110,8 @@ impl ImageBuilder {
         }
     }
 
-    /// A number as `width` bytes, most significant first, counted from `least`: 0 or the least value of that width. A
-    /// value that does not fit ends the image.
+    /// A number as `width` bytes, most significant first, counted from `least`: 0 or the least value of that
+    /// width. A value that does not fit ends the image.
     fn number(&mut self, value: i64, least: i64, width: u16) -> bool {
         if !(1..=8).contains(&width) {
             return false;
@@ -122,7 +122,7 @@ impl ImageBuilder {
         from_least << unused >> unused == from_least && self.push(bytes.get(..width.into()).unwrap_or_default())
     }
 
-    /// A decimal of `length` bytes, the sign among them.
+    /// A decimal of `length` bytes, including the sign.
     fn decimal(&mut self, value: i128, length: u16) -> bool {
         match length {
             ..=8 => i64::try_from(value).is_ok_and(|value| self.number(value, i64::MIN, length)),
@@ -134,8 +134,8 @@ impl ImageBuilder {
         }
     }
 
-    /// The bits of positive numbers rise with them, and those of negative ones fall. Minus zero ends the image, as one of two forms
-    /// of zero.
+    /// A floating-point number, with bits flipped so that images sort like the numbers. Minus zero ends the image,
+    /// because it is a second form of zero.
     fn float(&mut self, value: f64) -> bool {
         let is_minus_zero = value == 0.0 && value.is_sign_negative();
         let bits = if is_minus_zero { 0 } else { value.to_bits() };
@@ -143,8 +143,8 @@ impl ImageBuilder {
         self.push(&(bits ^ flip).to_be_bytes()) && !is_minus_zero
     }
 
-    /// Bytes with zeros after them up to the length of the column: trailing zeros do not count. A value of variable length that ends
-    /// with some ends the image, as one of several forms, and so does one that is longer than its column.
+    /// Bytes, padded with zeros to the length of the column: trailing zeros do not count. The image ends at a value of
+    /// variable length that ends with zeros, as it has several forms, and at a value that is longer than its column.
     fn binary(&mut self, bytes: &[u8], column: &KeyColumn) -> bool {
         let length = usize::from(column.length);
         let padding = length.saturating_sub(bytes.len());

@@ -11,14 +11,14 @@ use crate::types::{TypeInfo, fixed_length, xtype};
 /// How the steps of a histogram are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepOrder {
-    /// As keys are.
+    /// As the values of a key column.
     Key {
         /// How values are compared.
         order: KeyOrder,
         /// Bytes of each value, if the type has a fixed length.
         length: Option<u16>,
     },
-    /// As values of sql_variant: those of one base type as that type has it.
+    /// As values of sql_variant: values of one base type compare as that type does.
     Variant,
 }
 
@@ -34,14 +34,14 @@ impl StepOrder {
         };
         let length = match info.xtype {
             xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
-            // What is stored in a row is a pointer.
+            // A row of the table stores a pointer instead.
             xtype::TEXT | xtype::NTEXT | xtype::IMAGE => None,
             _ => fixed_length(info),
         };
         (order != KeyOrder::Unknown).then_some(Self::Key { order, length })
     }
 
-    /// Whether the step has as many bytes as a value of the column.
+    /// Whether the step's value has as many bytes as the column requires.
     pub fn fits(self, step: &Step<'_>) -> bool {
         match (self, step.value) {
             (Self::Key { length: Some(length), .. }, Some(value)) => value.len() == usize::from(length),
@@ -49,7 +49,7 @@ impl StepOrder {
         }
     }
 
-    /// Whether a step follows another, as far as that is certain: its value is greater. `None` is undecided.
+    /// Whether the value of a step is greater than that of the step before; `None` is undecided.
     pub fn ascends(self, before: &Step<'_>, after: &Step<'_>) -> Option<bool> {
         match (before.value, after.value) {
             (_, None) => Some(false),
@@ -57,7 +57,7 @@ impl StepOrder {
             (Some(before), Some(after)) => match self.compare(before, after)? {
                 Ordering::Less => Some(true),
                 Ordering::Greater => Some(false),
-                // Long values may have been cut before they differ; equal numbers are one step.
+                // Long values may have been cut before their first difference; equal numbers would be one step.
                 Ordering::Equal => self.is_of_numbers().then_some(false),
             },
         }
@@ -70,7 +70,7 @@ impl StepOrder {
         }
     }
 
-    /// Whether a collation determines it.
+    /// Whether a collation determines the order.
     pub fn is_of_text(self) -> bool {
         matches!(self, Self::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_), .. })
     }
@@ -80,8 +80,9 @@ impl StepOrder {
     }
 }
 
-/// Values of one base type in the order of that type; of different ones, in the order of the families that Microsoft documents
-/// (docs/format/types-and-keys.md#sql_variant). Within a family, values of different types are not compared.
+/// Compares values of one base type in the order of that type, and values of different families in the order that
+/// Microsoft documents (docs/format/types-and-keys.md#sql_variant). Values of different types of one family are not
+/// compared.
 fn compare_variants(before: &[u8], after: &[u8]) -> Option<Ordering> {
     let (before, after) = (Variant::read(before)?, Variant::read(after)?);
     match before.family()?.cmp(&after.family()?) {
@@ -101,7 +102,7 @@ struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    /// Base type, version, properties of the type, value.
+    /// Parses base type, version, properties of the type, and value.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         const VERSION: u8 = 1;
         let (base, version) = (u8_at(bytes, 0)?, u8_at(bytes, 1)?);
@@ -130,7 +131,7 @@ impl<'a> Variant<'a> {
         (is_whole && order != KeyOrder::Unknown).then_some(Self { info, order, value })
     }
 
-    /// The place of its family, the lowest first.
+    /// The rank of the type's family, the lowest first.
     fn family(&self) -> Option<u8> {
         Some(match self.info.xtype {
             xtype::UNIQUEIDENTIFIER => 0,

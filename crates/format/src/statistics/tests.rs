@@ -44,7 +44,7 @@ fn header(version: u32, steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     bytes
 }
 
-/// As servers since 2005 write it, with a part behind the histogram whose content is not known.
+/// A blob as servers since 2005 write it; the content of the part after the histogram is unknown.
 fn blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     let mut bytes = header(7, steps, is_variable);
     let records: Vec<Vec<u8>> = steps.iter().map(|step| record(*step, is_variable)).collect();
@@ -66,7 +66,7 @@ fn blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     bytes
 }
 
-/// As SQL Server 2000 wrote it.
+/// A blob as SQL Server 2000 wrote it.
 fn old_blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     let mut bytes = header(4, steps, is_variable);
     let mut at = 0;

@@ -364,7 +364,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(newest.status.code() == Some(17), text(&newest.stderr))?;
             let said = "checking the backup of 'orders': bak/full.bak, set 2; bak/diff.bak, set 2";
             ensure(text(&newest.stderr).contains(said), text(&newest.stderr))?;
-            // Of a named file the first set is used, as by RESTORE; other sets only if requested.
+            // RESTORE uses the first set of a named file, and so does the check; other sets only if requested.
             ensure(check(&["bak/full.bak"]).status.code() == Some(0), "set 1")?;
             ensure(check(&["bak/full.bak", "--set", "2"]).status.code() == Some(0), "set 2")?;
             for wrong in [&["bak/full.bak", "--set", "3"][..], &["bak", "--set", "7", "--set", "9"]] {

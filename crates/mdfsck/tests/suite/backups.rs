@@ -209,7 +209,7 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let damaged = damage(&sample.files, Kind::LostWrite, seed).unwrap().pages[0];
         let sound = answer(&sample.files, &[]);
         assert!(sound.contains("Msg 8951"), "the row is missed in the data file");
-        // With so many changing pages, the old page is sometimes among them.
+        // Because many pages change, the old page is sometimes among them.
         let options = BackupOptions { in_flight: 12, ..BackupOptions::default() };
         let done = write(&sample.files, 1, options, sample.folder.path(), "changed");
         let (found, _, told) = findings(&done.files);

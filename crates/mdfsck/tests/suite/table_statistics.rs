@@ -1,4 +1,4 @@
-//! `mdfsck tables --statistics`: what the lab wrote is what is listed.
+//! `mdfsck tables --statistics` lists the statistics that the lab wrote.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
@@ -10,7 +10,7 @@ use lab::specimens::specimen;
 use lab::{PageVerify, SqlType, Version};
 use serde_json::Value;
 
-/// A table of 50 rows with statistics of a number, and of a text that is sometimes NULL.
+/// A table of 50 rows with statistics for a number, and for a text that is sometimes NULL.
 fn write(folder: &Path) -> String {
     let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
     description.filegroups = vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }];

@@ -38,7 +38,7 @@ pub(crate) struct Sides {
 }
 
 impl Difference {
-    /// An empty difference of about so many bytes.
+    /// An empty difference that uses about this number of bytes.
     pub(crate) fn within(bytes: usize) -> Self {
         // Each of a row's three cells is in its own third, so that a row never meets itself.
         let third = (bytes / CELL_BYTES / PLACES).max(64);

@@ -4,36 +4,36 @@ use super::Rules;
 use crate::collation::text::Text;
 use crate::collation::weights::{Kind, Weight};
 
-/// A character that is not known, or not in this generation or locale.
+/// A character that is unknown, or unknown in this generation or locale.
 pub(super) struct Unknown;
 
-/// What counts as one letter, digit or symbol.
+/// A part of a string that counts as one letter, digit or symbol.
 pub(super) struct Element {
-    /// Its place in the order of generation 80.
+    /// The element's place in the order of generation 80.
     pub(super) older: u32,
-    /// Its place in the order of generation 100.
+    /// The element's place in the order of generation 100.
     pub(super) later: u32,
     pub(super) accent: u8,
-    /// The character; two of them if they are one letter.
+    /// The character; two characters if they are one letter.
     pub(super) units: [u16; 2],
     /// Where the character is in the string.
     pub(super) at: usize,
 }
 
-/// Which two letters of ASCII are taken for one.
+/// Which pairs of ASCII letters count as one letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joins {
     None,
-    /// Those in cases in which they certainly are.
+    /// Pairs whose cases make it certain that they are one letter.
     Certain,
-    /// Those in odd cases too, or with characters between them that count last.
+    /// Also pairs in odd cases, and pairs with characters between them that count last.
     All,
 }
 
-/// Room between two ranks for letters that a locale has between them.
+/// The distance between two ranks: a locale's additional letters fit between them.
 const STEP: u32 = 4;
 
-/// The second-level weight of a letter of its own.
+/// The second-level weight of a letter without an accent.
 const NO_ACCENT: u8 = 2;
 
 /// The elements of a string.
@@ -42,11 +42,11 @@ pub(super) struct Elements<'a> {
     pub(super) text: Text<'a>,
     at: usize,
     rules: Rules,
-    /// Letters of an expanded character that are still to come.
+    /// Letters of an expanded character that [`Self::next`] has yet to return.
     pending: &'static [u16],
-    /// Which two Vietnamese letters are one.
+    /// Which pairs of Vietnamese letters are joined.
     joins: Joins,
-    /// Some accents belong to more or fewer letters than there are characters.
+    /// Whether some accents do not belong to exactly one character.
     pub(super) has_doubtful_accents: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Elements<'a> {
         Self { text, at, rules, pending: &[], joins: Joins::None, has_doubtful_accents: false }
     }
 
-    /// The same, with some letters of two.
+    /// The same elements, with the pairs of `joins` as one letter each.
     pub(super) fn joining(self, joins: Joins) -> Self {
         Self { joins, ..self }
     }
@@ -86,13 +86,13 @@ impl<'a> Elements<'a> {
         Ok(None)
     }
 
-    /// What strings are padded with.
+    /// The blank with which shorter strings are padded.
     pub(super) fn blank(&self) -> Element {
         let blank = u16::from(b' ');
         element(blank, self.rules.weights.of(blank), usize::MAX)
     }
 
-    /// A letter that an expanded character counts as; it has the character for its unit.
+    /// One of the letters that an expanded character counts as; its first unit is the expanded character.
     fn part(&self, letter: u16, at: usize) -> Element {
         let unit = self.text.get(at).flatten().unwrap_or(letter);
         Element { units: [unit, letter], ..element(letter, self.rules.weights.of(letter), at) }
@@ -119,7 +119,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The second part of a Vietnamese letter, how far behind its first it is, and the place after it.
+    /// The second part of a Vietnamese letter, the distance from its first part in the order, and the index after it.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;
         while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {
@@ -149,13 +149,13 @@ pub(super) fn is_ascii_letter(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphabetic())
 }
 
-/// The Turkish letters that the default order has elsewhere: the letter of ASCII that they come with or after, by how
-/// much, and their small form.
+/// The Turkish letters that the default order has elsewhere: the ASCII letter that they are equal to or follow, the
+/// distance from it, and their small form.
 pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     let (base, step, small) = match unit {
         0xC7 | 0xE7 => (b'c', 1, 0xE7),
         0x11E | 0x11F => (b'g', 1, 0x11F),
-        // Dotless.
+        // The dotless i.
         0x49 | 0x131 => (b'h', 1, 0x131),
         0x69 | 0x130 => (b'i', 0, 0x69),
         0xD6 | 0xF6 => (b'o', 1, 0xF6),
@@ -166,7 +166,7 @@ pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     Some((base.into(), step, small))
 }
 
-/// How far behind its first letter a Vietnamese letter of two of ASCII is; `None` for two that are not one.
+/// How far a Vietnamese letter of two ASCII letters sorts after its first one; `None` for a pair that is not one letter.
 fn vietnamese(first: u16, second: u16) -> Option<u32> {
     let fold = |unit: u16| u8::try_from(unit).map(|byte| byte.to_ascii_lowercase()).ok();
     match (fold(first)?, fold(second)?) {
@@ -176,7 +176,7 @@ fn vietnamese(first: u16, second: u16) -> Option<u32> {
     }
 }
 
-/// Whether two letters are in cases in which they may not be one letter.
+/// Whether two letters have cases in which they may not be one letter.
 fn is_odd(first: u16, second: u16) -> bool {
     let is_capital = |unit: u16| (0x41..=0x5A).contains(&unit);
     is_capital(second) && !is_capital(first)
@@ -187,8 +187,8 @@ fn counts_last(unit: u16) -> bool {
     matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
 }
 
-/// Whether it is not certain of some letters of a string of ASCII if they are one: for their cases, or a character between
-/// them that counts last.
+/// Whether it is uncertain for some pair of letters of an ASCII string that they are one: because of their cases, or
+/// of a character between them that counts last.
 pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
     let (mut before, mut is_apart) = (0, false);
     text.raw_units().any(|unit| {

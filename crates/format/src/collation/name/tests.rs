@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Every id that has a name, with it.
+/// Every named id, with its name.
 fn named() -> BTreeMap<u32, String> {
     let windows = 0..1 << 20;
     let sql = SQL_COLLATIONS.iter().map(|(id, _)| *id);
@@ -22,7 +22,7 @@ fn all_collations_of_a_server_of_2025_have_a_name_of_their_own() {
     assert_eq!(count(&|name| name.contains("_160")), 2 * 16);
 }
 
-/// The list of MSSQLLogAnalyzer (MIT licence), by its sum: see docs/format/collations.md#names.
+/// The checksum of MSSQLLogAnalyzer's list (MIT licence): see docs/format/collations.md#names.
 #[test]
 fn ids_and_names_agree_with_a_list_of_a_server_of_2017() {
     let mut lines = 0;

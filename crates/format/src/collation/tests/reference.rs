@@ -1,4 +1,4 @@
-//! Decided comparisons against the orders that two records agree on, read from the reference by code of its own.
+//! Decided comparisons, held against the orders on which two records agree; the test reads the reference by its own code.
 //!
 //! `MDFSCK_ROUNDS` sets how many pairs of strings are tried.
 
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// What a record says of a character.
+/// The weights that a record gives a character.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Says {
     /// First level, second level.
     Weight(usize, u32),
-    /// Counts last, or never.
+    /// The character counts last, or never.
     Nothing,
 }
 
@@ -45,7 +45,7 @@ fn read(path: &Path) -> Order {
     order
 }
 
-/// The first-level weights and the accents of a string without trailing blanks; `None` if a character is not in the order.
+/// First-level weights and accents of a string without trailing blanks; `None` if a character is not in the order.
 fn key(text: &[u16], order: &Order) -> Option<(Vec<usize>, Vec<u32>)> {
     let end = text.iter().rposition(|unit| *unit != 0x20).map_or(0, |last| last + 1);
     let mut key = (Vec::new(), Vec::new());
@@ -122,13 +122,13 @@ fn the_shipped_order_is_that_of_the_reference() {
     println!("{} characters; {decided:?} pairs of generations 80 and 100", units.len());
 }
 
-/// Families of the reference, and some of which it knows nothing.
+/// Families of the reference, and some that it does not know.
 const FAMILIES: [u8; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
     36, 38, 40, 41, 42, 46, 47, 48, 56, 65, 71, 76, 99,
 ];
 
-/// Turkish letters as others that stand where they do, with room between.
+/// Turkish letters as pairs that sort in the same places: an ASCII letter and the distance from it.
 fn as_turkish(text: &[u16]) -> Option<Vec<(usize, u8)>> {
     text.iter()
         .map(|unit| {
@@ -198,7 +198,7 @@ fn no_decided_comparison_is_against_the_reference() {
             }
             continue;
         }
-        // Letters of two letters have their own tests.
+        // Letters made of two letters have their own tests.
         if collation.family() == 32 && (a.is_ascii_text() && b.is_ascii_text()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What weights decide, and what they leave undecided.
+//! Comparisons that weights decide, and comparisons that they leave undecided.
 
 use super::*;
 
