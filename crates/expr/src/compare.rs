@@ -98,6 +98,11 @@ pub(crate) fn same_char(a: u16, b: u16, id: CollationId, wide: bool) -> Option<b
     same_ascii(a, b, id).or_else(|| collation::is_same_character(a, b, id, encoding))
 }
 
+/// Whether a character of a string may change the one before it, as an accent of its own does.
+pub(crate) fn may_join_previous(unit: u16, id: CollationId, wide: bool) -> bool {
+    collation::may_join_previous(unit, id, if wide { Encoding::Unicode } else { Encoding::Ansi })
+}
+
 pub(crate) fn same_ascii(a: u16, b: u16, id: CollationId) -> Option<bool> {
     let printable = |unit: u16| (0x20..0x7F).contains(&unit);
     if is_binary(id) {
@@ -124,19 +129,10 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     id.letters_are_plain().then_some(true)
 }
 
-/// What is certain about two strings: as Unicode if one of them is.
+/// The relation of two strings of the same width.
 fn compared(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Comparison {
-    match (a.wide, b.wide) {
-        (false, false) => collation::compare(a.bytes, b.bytes, id, Encoding::Ansi),
-        (true, true) => collation::compare(a.bytes, b.bytes, id, Encoding::Unicode),
-        (true, false) => collation::compare(a.bytes, &widened(b), id, Encoding::Unicode),
-        (false, true) => collation::compare(&widened(a), b.bytes, id, Encoding::Unicode),
-    }
-}
-
-/// An ASCII char value as nchar.
-fn widened(text: Chars<'_>) -> Vec<u8> {
-    text.iter().flat_map(u16::to_le_bytes).collect()
+    let encoding = if a.wide { Encoding::Unicode } else { Encoding::Ansi };
+    collation::compare(a.bytes, b.bytes, id, encoding)
 }
 
 /// Whether two strings are equal, if certain. Trailing blanks don't count.

@@ -14,7 +14,7 @@ use crate::env::{Env, Field, Row, Scratch};
 use crate::integers::{Integers, Selection};
 use crate::program::{Comparison, Conversion, Node, Pred, Program, Root};
 use crate::steps::{self, STEPS_PER_NODE};
-use crate::types::{ColumnType, Label, Ty, collate, common};
+use crate::types::{ColumnType, Label, Ty, common};
 use crate::value::Datum;
 
 /// Longest text that is compiled, in bytes. SQL Server accepts longer ones, but none has been seen.
@@ -133,7 +133,9 @@ impl Compiler<'_> {
                 if !value.ty.is_string() {
                     return no("COLLATE of a value that is not a string");
                 }
-                (value.ty.collation, value.ty.label) = (literal::collation(name), Label::Explicit);
+                let collation = literal::collation(name, self.database);
+                value = operators::recoded(value, collation)?;
+                (value.ty.collation, value.ty.label) = (collation, Label::Explicit);
                 Ok(value)
             }
             _ => no("a condition where a value is expected"),
@@ -197,8 +199,8 @@ impl Compiler<'_> {
                     Some(escape) => Some(as_string(self.scalar(escape)?)?.node),
                     None => None,
                 };
-                let collation = collate(&value.ty, &pattern.ty)?.0;
-                Ok(negated(Pred::Like(Box::new((value.node, pattern.node, escape)), collation), *not))
+                let (value, pattern, how) = operators::comparable(value, pattern)?;
+                Ok(negated(Pred::Like(Box::new((value.node, pattern.node, escape)), how), *not))
             }
             _ => no("a value where a condition is expected"),
         }
@@ -228,14 +230,15 @@ impl Compiler<'_> {
     fn comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Pred, Unsupported> {
         let (left, right) = (self.scalar(left)?, self.scalar(right)?);
         let shared = common(&left.ty, &right.ty)?;
-        let mut how = Comparison { collation: CollationId(0), single: shared.kind() == xtype::REAL };
-        let (left, right) = if shared.is_string() {
-            how.collation = collate(&left.ty, &right.ty)?.0;
-            (left, right)
-        } else if left.ty.is_number() && right.ty.is_number() {
-            (left, right)
+        let (left, right, how) = if shared.is_string() {
+            operators::comparable(left, right)?
         } else {
-            (implicit(left, &shared)?, implicit(right, &shared)?)
+            let how = Comparison { single: shared.kind() == xtype::REAL, ..Comparison::default() };
+            if left.ty.is_number() && right.ty.is_number() {
+                (left, right, how)
+            } else {
+                (implicit(left, &shared)?, implicit(right, &shared)?, how)
+            }
         };
         Ok(Pred::Compare(Box::new((op, left.node, right.node)), how))
     }
@@ -317,6 +320,7 @@ fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsup
 
 /// The value as type `to`, converted if its own type differs.
 fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
+    let value = if to.is_string() { operators::recoded(value, to.collation)? } else { value };
     if value.ty.is_null() || value.ty.info == to.info {
         return Ok(Typed { node: value.node, ty: *to });
     }

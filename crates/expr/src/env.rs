@@ -138,6 +138,14 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
+    /// A text with these bytes.
+    pub(crate) fn append_bytes(&mut self, bytes: &[u8]) -> Result<Text<'a>, Undecided> {
+        self.reserve(bytes.len())?;
+        let start = self.begin();
+        self.scratch.bytes.extend_from_slice(bytes);
+        Ok(self.made(start))
+    }
+
     /// Appends one character, for which space was reserved.
     pub(crate) fn push(&mut self, unit: u16, wide: bool) {
         let bytes = unit.to_le_bytes();

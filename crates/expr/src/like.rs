@@ -7,7 +7,7 @@
 use format::collation::CollationId;
 
 use crate::Undecided;
-use crate::compare::{CharKeys, Chars, in_range, same_char};
+use crate::compare::{CharKeys, Chars, in_range, may_join_previous, same_char};
 use crate::steps::{STEPS_PER_COMPARISON, Steps};
 
 pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on the collation" };
@@ -142,6 +142,7 @@ impl<'s> Pattern<'s> {
             }
             at += 1;
         }
+        self.check_end(value, at)?;
         steps.take(STEPS_PER_COMPARISON * from as u64)?;
         let is_open = next.is_some();
         while let Some(start) = next {
@@ -166,9 +167,16 @@ impl<'s> Pattern<'s> {
             };
             let Some(end) = found else { return Ok(false) };
             at = end;
+            self.check_end(value, at)?;
         }
         // A pattern with `%` that reaches this point ends with it.
         Ok(is_open || at == value.len())
+    }
+
+    /// Fails if the value continues at `at` with a character that may be a part of the character before it, as an accent is.
+    fn check_end(self, value: Chars<'_>, at: usize) -> Result<(), Undecided> {
+        let joins = |unit| may_join_previous(unit, self.collation, value.wide);
+        if at > 0 && value.get(at).is_some_and(joins) { Err(UNCERTAIN) } else { Ok(()) }
     }
 
     /// Whether a piece matches a character of the value.

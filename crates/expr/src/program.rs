@@ -1,10 +1,10 @@
 //! Compiled expressions and their evaluation.
 
-use format::collation::CollationId;
+use format::collation::{CollationId, append_utf16};
 use format::types::{TypeInfo, xtype};
 
 use crate::ast::{BinaryOp, CompareOp};
-use crate::compare;
+use crate::compare::{self, Chars};
 use crate::env::{Cell, Env, Field, Outcome, Row, Scratch, Text, chars};
 use crate::functions::{self, Func};
 use crate::like::Pattern;
@@ -53,13 +53,16 @@ pub(crate) enum Pred {
     Not(Box<Pred>),
     Compare(Box<(CompareOp, Node, Node)>, Comparison),
     IsNull(Box<Node>),
-    Like(Box<(Node, Node, Option<Node>)>, CollationId),
+    /// Value, pattern and ESCAPE.
+    Like(Box<(Node, Node, Option<Node>)>, Comparison),
 }
 
 /// The rules by which two values are compared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) collation: CollationId,
+    /// The collation in whose code page the char side is, where the other side is nchar.
+    pub(crate) of_char: CollationId,
     /// Compare as real, both sides in 32 bits.
     pub(crate) single: bool,
 }
@@ -280,14 +283,14 @@ impl Pred {
                 env.look_at(&[left, right])?;
                 compared(*op, left, right, *how, env).map(Some)
             }
-            Self::Like(operands, collation) => {
+            Self::Like(operands, how) => {
                 let (value, pattern, escape) = &**operands;
                 let (value, pattern) = (value.evaluate(env)?, pattern.evaluate(env)?);
                 let escape = match escape {
                     Some(escape) => Some(escape.evaluate(env)?),
                     None => None,
                 };
-                matched(value, pattern, escape, *collation, env)
+                matched(value, pattern, escape, *how, env)
             }
         }
     }
@@ -318,9 +321,8 @@ fn compared(op: CompareOp, a: Cell<'_>, b: Cell<'_>, how: Comparison, env: &Env<
     }
     let uncertain = Undecided { reason: "a string comparison depends on the collation" };
     if let (Some(a), Some(b)) = (chars(a, env), chars(b, env)) {
-        if a.wide != b.wide && !(a.is_ascii() && b.is_ascii()) {
-            return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
-        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let (a, b) = (alike(a, b, how, &mut left)?, alike(b, a, how, &mut right)?);
         if matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
             let equal = compare::equal(a, b, how.collation).ok_or(uncertain)?;
             return Ok(equal == (op == CompareOp::Equal));
@@ -339,6 +341,22 @@ fn compared(op: CompareOp, a: Cell<'_>, b: Cell<'_>, how: Comparison, env: &Env<
     Ok(holds(op, order))
 }
 
+/// A string as nchar, in `buffer`, if it is char and the `other` string is nchar.
+fn alike<'s>(
+    text: Chars<'s>,
+    other: Chars<'_>,
+    how: Comparison,
+    buffer: &'s mut Vec<u8>,
+) -> Result<Chars<'s>, Undecided> {
+    if text.wide || !other.wide {
+        return Ok(text);
+    }
+    if !append_utf16(text.bytes, how.of_char, buffer) {
+        return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
+    }
+    Ok(Chars { bytes: buffer, wide: true })
+}
+
 pub(crate) fn holds(op: CompareOp, order: std::cmp::Ordering) -> bool {
     match op {
         CompareOp::Equal => order.is_eq(),
@@ -354,14 +372,14 @@ fn matched(
     value: Cell<'_>,
     pattern: Cell<'_>,
     escape: Option<Cell<'_>>,
-    collation: CollationId,
+    how: Comparison,
     env: &mut Env<'_>,
 ) -> Result<Option<bool>, Undecided> {
     if value.is_null() || pattern.is_null() || escape.is_some_and(|escape| escape.is_null()) {
         return Ok(None);
     }
     let mut borders = std::mem::take(&mut env.scratch.borders);
-    let matched = like(value, pattern, escape, collation, env, &mut borders);
+    let matched = like(value, pattern, escape, how, env, &mut borders);
     env.scratch.borders = borders;
     matched.map(Some)
 }
@@ -370,7 +388,7 @@ fn like(
     value: Cell<'_>,
     pattern: Cell<'_>,
     escape: Option<Cell<'_>>,
-    collation: CollationId,
+    how: Comparison,
     env: &Env<'_>,
     borders: &mut Vec<u32>,
 ) -> Result<bool, Undecided> {
@@ -379,12 +397,11 @@ fn like(
     let escape = match escape {
         None => None,
         Some(escape) => match chars(escape, env) {
-            Some(escape) if escape.len() == 1 => escape.get(0),
+            Some(escape) if escape.len() == 1 && (escape.is_ascii() || escape.wide == text.wide) => escape.get(0),
             _ => return Err(Undecided { reason: "an ESCAPE that is not one character" }),
         },
     };
-    if value.wide != text.wide && !(value.is_ascii() && text.is_ascii()) {
-        return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
-    }
-    Pattern::new(text, escape, collation).matches(value, &env.scratch.steps, borders)
+    let (mut of_value, mut of_pattern) = (Vec::new(), Vec::new());
+    let (value, text) = (alike(value, text, how, &mut of_value)?, alike(text, value, how, &mut of_pattern)?);
+    Pattern::new(text, escape, how.collation).matches(value, &env.scratch.steps, borders)
 }

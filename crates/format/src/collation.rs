@@ -18,8 +18,8 @@ mod weights;
 
 pub use ascii::{CharClass, classify, equality_unit};
 pub(crate) use certain::image_of;
-pub use code_pages::code_page;
-pub use comparison::{Comparison, compare, is_same_character, letters_of};
+pub use code_pages::{UTF_8, append_char, append_utf16, code_page, has_one_byte_per_character};
+pub use comparison::{Comparison, compare, is_same_character, letters_of, may_join_previous};
 pub(crate) use first_difference::Beginnings;
 pub use first_difference::compare_at_first_difference;
 
@@ -71,6 +71,11 @@ impl CollationId {
     /// The SQL sort order of char and varchar; 0 in Windows collations.
     fn sort_id(self) -> u8 {
         (self.0 >> 24) as u8
+    }
+
+    /// Whether the id has bits whose meaning is unknown (docs/format/collations.md#ids).
+    fn has_unknown_bits(self) -> bool {
+        self.0 & 0x00F0_0400 != 0
     }
 
     /// A SQL sort order for which nothing is certain: binary without the flag that says so (ids 30, 40, 50), capitals

@@ -2,7 +2,7 @@
 
 use format::types::{fixed_length, xtype};
 
-use super::operators::widened;
+use super::operators::{recoded, widened};
 use super::{Compiler, Typed, as_string, choice, implicit, literal, no};
 use crate::Unsupported;
 use crate::ast::{CompareOp, Expr, TypeName};
@@ -112,20 +112,21 @@ fn arguments<T>(name: &str) -> Result<T, Unsupported> {
 }
 
 fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported> {
-    let (mut nodes, mut types) = (Vec::new(), Vec::new());
-    for arg in args {
-        nodes.push(arg.node);
-        types.push(arg.ty);
-    }
     // The strongest label among the strings; two columns of different collations are refused.
     let mut collation = Ty::default();
-    for ty in types.iter().filter(|ty| ty.is_string()) {
+    for ty in args.iter().map(|arg| &arg.ty).filter(|ty| ty.is_string()) {
         if ty.label == collation.label && ty.label != Label::Coercible && ty.collation != collation.collation {
             return no("strings of two collations");
         }
         if collation.is_null() || ty.label > collation.label {
             collation = *ty;
         }
+    }
+    let (mut nodes, mut types) = (Vec::new(), Vec::new());
+    for arg in args {
+        let arg = recoded(arg, collation.collation)?;
+        nodes.push(arg.node);
+        types.push(arg.ty);
     }
     let mut ty = Ty { nullable: true, digits: 0, ..result };
     if ty.is_string() {

@@ -1,6 +1,6 @@
 //! Constants, type names and collation names.
 
-use format::collation::CollationId;
+use format::collation::{CollationId, append_char};
 use format::types::xtype;
 
 use super::{Typed, no};
@@ -36,9 +36,14 @@ pub(super) fn literal(expr: &Expr, database: CollationId) -> Result<Typed, Unsup
             if *unicode {
                 let bytes: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
                 constant(Datum::Unicode(bytes.into()), ty)
-            } else if value.is_ascii() {
-                constant(Datum::Ansi(value.as_bytes().into()), ty)
             } else {
+                let units: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                let mut bytes = Vec::new();
+                if append_char(&units, database, &mut bytes) {
+                    let length = u16::try_from(bytes.len().max(1)).unwrap_or(u16::MAX);
+                    ty.info.length = if length <= 8000 { length } else { 0 };
+                    return constant(Datum::Ansi(bytes.into()), ty);
+                }
                 Ok(Typed { node: Node::Unknown("a char literal outside ASCII depends on its code page"), ty })
             }
         }
@@ -157,21 +162,10 @@ pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     }
 }
 
-/// A collation by name, in the detail that comparisons need: binary or not, its sensitivities, and the Latin1 locale.
-/// Other collations get an id with which little is decided.
-pub(super) fn collation(name: &str) -> CollationId {
-    let name = name.to_ascii_lowercase();
-    if name.ends_with("_bin2") {
-        return CollationId(0x0808);
+/// A collation by name; one with ID 0, under which little is decided, for an unknown name.
+pub(super) fn collation(name: &str, database: CollationId) -> CollationId {
+    if name.eq_ignore_ascii_case("database_default") {
+        return database;
     }
-    if name.ends_with("_bin") {
-        return CollationId(0x1_0008);
-    }
-    match name.as_str() {
-        "sql_latin1_general_cp1_ci_as" => CollationId(0x3400_D008),
-        "sql_latin1_general_cp1_cs_as" => CollationId(0x3300_C008),
-        "latin1_general_ci_as" => CollationId(0x0000_D008),
-        "latin1_general_cs_as" => CollationId(0x0000_C008),
-        _ => CollationId(0),
-    }
+    CollationId::named(name).unwrap_or_default()
 }

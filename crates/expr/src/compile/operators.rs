@@ -1,12 +1,13 @@
 //! Operators.
 
+use format::collation::{CollationId, code_page};
 use format::types::xtype;
 
-use super::{Typed, implicit, no};
+use super::{Typed, folded, implicit, no};
 use crate::Unsupported;
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::functions::Func;
-use crate::program::{CallTypes, Node};
+use crate::program::{CallTypes, Comparison, Conversion, Node};
 use crate::types::{Ty, arithmetic, collate};
 use crate::value::Datum;
 
@@ -79,9 +80,36 @@ fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     }
     (ty.collation, ty.label) = (collation, label);
     ty.nullable = left.ty.nullable || right.ty.nullable;
-    let (left, right) = (widened(left, unicode)?, widened(right, unicode)?);
+    let in_page = |value: Typed| if unicode { widened(value, true) } else { recoded(value, collation) };
+    let (left, right) = (in_page(left)?, in_page(right)?);
     let most = if max { usize::MAX / 2 } else { 8000 };
     Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
+}
+
+/// Two strings to compare, and how. Strings that are both char are converted to the code page of one collation.
+pub(super) fn comparable(left: Typed, right: Typed) -> Result<(Typed, Typed, Comparison), Unsupported> {
+    let collation = collate(&left.ty, &right.ty)?.0;
+    let is_char = |ty: &Ty| ty.is_string() && !ty.is_unicode();
+    let of_char = if is_char(&left.ty) { left.ty.collation } else { right.ty.collation };
+    let how = Comparison { collation, of_char, ..Comparison::default() };
+    if is_char(&left.ty) && is_char(&right.ty) {
+        return Ok((recoded(left, collation)?, recoded(right, collation)?, how));
+    }
+    Ok((left, right, how))
+}
+
+/// A char value, converted to the code page of a collation if its own collation has another one.
+pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Unsupported> {
+    let own = value.ty.collation;
+    let is_char = value.ty.is_string() && !value.ty.is_unicode();
+    let (from, to) = (code_page(own), code_page(collation));
+    // A literal without a collation is ASCII, as is a value that no code page is needed for.
+    if !is_char || own == collation || own.0 == 0 || collation.0 == 0 || from.is_some() && from == to {
+        return Ok(value);
+    }
+    let to = Ty { collation, ..value.ty };
+    let conversion = Conversion { value: value.node, from: value.ty, to, style: 0 };
+    Ok(Typed { node: folded(Node::Convert(Box::new(conversion))), ty: to })
 }
 
 /// A char value, converted to nchar if `unicode` is set.

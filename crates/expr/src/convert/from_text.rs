@@ -1,9 +1,11 @@
 //! Conversions from char and nchar to all other types. Only unambiguous spellings are read; others are undecided.
 
+use format::collation::{CollationId, append_char, append_utf16, code_page};
 use format::types::xtype;
 
 use super::{fill, to_moment, to_text};
 use crate::Undecided;
+use crate::compare::Chars;
 use crate::env::{Cell, Env, Outcome, chars};
 use crate::moment::{Moment, parse};
 use crate::numeric::{OVERFLOW, fit_decimal, fit_float, fit_integer, fit_money, rescale};
@@ -12,6 +14,7 @@ use crate::types::Ty;
 use crate::value::Datum;
 
 const FAILED: Undecided = Undecided { reason: "a conversion of text that is not certain to succeed" };
+const CUT: Undecided = Undecided { reason: "cutting text outside ASCII" };
 const CODE_PAGE: Undecided = Undecided { reason: "a code page is needed to convert text" };
 
 /// Length of the longest text that is read as a number, date or guid.
@@ -20,7 +23,7 @@ const LONGEST: usize = 64;
 pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
     let to = &conversion.to;
     if to.is_string() {
-        return to_string(value, to, env);
+        return to_string(value, &conversion.from, to, env);
     }
     let (Datum::Ansi(text) | Datum::Unicode(text)) = value else { return Err(FAILED) };
     if matches!(to.kind(), xtype::BINARY | xtype::VARBINARY) {
@@ -55,21 +58,27 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     }
 }
 
-/// Converts text to another length or width.
-fn to_string<'a>(value: Cell<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
+/// Converts text to another length, width or code page.
+fn to_string<'a>(value: Cell<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let (text, wide) = match value {
         Datum::Ansi(text) => (text, false),
         Datum::Unicode(text) => (text, true),
         _ => return Err(FAILED),
     };
     let source = chars(value, env).ok_or(FAILED)?;
-    let length = source.len();
+    let (length, ascii) = (source.len(), source.is_ascii());
     let most = to.characters().map_or(length, usize::from);
-    let ascii = source.is_ascii();
-    if wide != to.is_unicode() {
-        if !ascii {
-            return Err(CODE_PAGE);
+    let is_other_page = !wide && from.collation != to.collation && code_page(from.collation) != code_page(to.collation);
+    if !ascii && (wide != to.is_unicode() || is_other_page) {
+        env.scratch.steps.take_bytes(2 * length)?;
+        let text = recoded(source, from.collation, to).ok_or(CODE_PAGE)?;
+        if text.len() > most * if to.is_unicode() { 2 } else { 1 } {
+            return Err(CUT);
         }
+        let made = env.append_bytes(&text)?;
+        return to_text::pad(made, to, env);
+    }
+    if wide != to.is_unicode() {
         env.reserve(2 * length.min(most))?;
         let start = env.begin();
         for at in 0..length.min(most) {
@@ -80,10 +89,25 @@ fn to_string<'a>(value: Cell<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
         return to_text::pad(made, to, env);
     }
     if length > most && !ascii {
-        return Err(Undecided { reason: "cutting text outside ASCII" });
+        return Err(CUT);
     }
     let part = env.part(text, 0, most * if wide { 2 } else { 1 });
     to_text::pad(part, to, env)
+}
+
+/// Text in the width and the code page of another type, if each character is known in both code pages.
+fn recoded(source: Chars<'_>, collation: CollationId, to: &Ty) -> Option<Vec<u8>> {
+    let mut units = Vec::new();
+    if source.wide {
+        units.extend_from_slice(source.bytes);
+    } else if !append_utf16(source.bytes, collation, &mut units) {
+        return None;
+    }
+    if to.is_unicode() {
+        return Some(units);
+    }
+    let mut bytes = Vec::new();
+    append_char(&units, to.collation, &mut bytes).then_some(bytes)
 }
 
 /// Reads a number in plain digits.

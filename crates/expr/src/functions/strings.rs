@@ -1,11 +1,11 @@
 //! String functions. They count characters, so text outside ASCII is evaluated only if a character is one byte, or one
 //! code unit that is no surrogate.
 
-use format::collation::CollationId;
+use format::collation::{CollationId, has_one_byte_per_character};
 
 use super::{Func, WRONG, integer};
 use crate::Undecided;
-use crate::compare::{Chars, same_char};
+use crate::compare::{Chars, may_join_previous, same_char};
 use crate::env::{Cell, Env, Outcome, Text, chars};
 use crate::program::{CallTypes, Node};
 use crate::steps::{STEPS_PER_COMPARISON, Steps};
@@ -31,10 +31,7 @@ fn countable(chars: Chars<'_>, id: CollationId) -> bool {
     if chars.wide {
         return chars.iter().all(|unit| !(0xD800..0xE000).contains(&unit));
     }
-    // Locales whose code page has one byte per character (docs/format/collations.md#code-pages); no bit of unknown
-    // meaning, none of UTF-8.
-    let single = matches!(id.locale(), 0x01 | 0x07 | 0x08 | 0x0C | 0x13 | 0x15 | 0x19 | 0x1A | 0x1F);
-    chars.is_ascii() || (single && id.0 & 0x500 == 0)
+    chars.is_ascii() || has_one_byte_per_character(id)
 }
 
 fn counted<'e>(cell: Cell<'e>, id: CollationId, env: &'e Env<'_>) -> Result<Chars<'e>, Undecided> {
@@ -233,7 +230,8 @@ pub(super) fn stuff<'a>(args: [Cell<'a>; 4], types: &CallTypes, env: &mut Env<'a
     Ok(rewrap(made, wide))
 }
 
-/// Where `what` begins in `text`, from a place on; an error if a character before it is uncertain.
+/// Where `what` begins in `text`, from a place on; an error if the comparison of a character before the end of `what`
+/// there is uncertain, or if the character after it may be a part of it, as an accent is.
 fn find(
     what: Chars<'_>,
     text: Chars<'_>,
@@ -241,9 +239,13 @@ fn find(
     id: CollationId,
     steps: &Steps,
 ) -> Result<Option<usize>, Undecided> {
+    let is_alone = |unit: u16| unit < 0x80 || same_char(unit, unit, id, text.wide) == Some(true);
     for start in from..=text.len() {
-        if start + what.len() > text.len() {
-            return Ok(None);
+        let end = start + what.len();
+        if end > text.len() {
+            // What is left is shorter than `what`, unless an uncertain character counts as several.
+            let are_alone = (start..text.len()).all(|at| text.get(at).is_some_and(is_alone));
+            return if are_alone { Ok(None) } else { Err(COLLATION) };
         }
         let mut equal = true;
         for at in 0..what.len() {
@@ -255,20 +257,11 @@ fn find(
             }
         }
         if equal {
-            return Ok(Some(start));
+            let joins = |unit| may_join_previous(unit, id, text.wide);
+            return if text.get(end).is_some_and(joins) { Err(COLLATION) } else { Ok(Some(start)) };
         }
     }
     Ok(None)
-}
-
-fn searchable(cells: [Cell<'_>; 2], id: CollationId, env: &Env<'_>) -> Result<(), Undecided> {
-    for cell in cells {
-        let chars = chars(cell, env).ok_or(WRONG)?;
-        if !chars.is_printable_ascii() && !id.is_bin2() || !chars.is_ascii() {
-            return Err(COLLATION);
-        }
-    }
-    Ok(())
 }
 
 /// REPLACE.
@@ -279,10 +272,9 @@ pub(super) fn replace<'a>(
     types: &CallTypes,
     env: &mut Env<'a>,
 ) -> Outcome<'a> {
-    searchable([value, what], types.collation, env)?;
     let ((text, wide), (by, _)) = (text_of(value)?, text_of(by)?);
     let width = if wide { 2 } else { 1 };
-    let (length, step) = (chars(value, env).ok_or(WRONG)?.len(), chars(what, env).ok_or(WRONG)?.len());
+    let (length, step) = (counted(value, types.collation, env)?.len(), counted(what, types.collation, env)?.len());
     if step == 0 {
         return Ok(value);
     }
@@ -314,8 +306,7 @@ pub(super) fn char_index(
     types: &CallTypes,
     env: &Env<'_>,
 ) -> Outcome<'static> {
-    searchable([what, text], types.collation, env)?;
-    let (what, text) = (chars(what, env).ok_or(WRONG)?, chars(text, env).ok_or(WRONG)?);
+    let (what, text) = (counted(what, types.collation, env)?, counted(text, types.collation, env)?);
     if what.len() == 0 {
         return Err(Undecided { reason: "a search for the empty string" });
     }

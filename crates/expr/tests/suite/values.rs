@@ -295,6 +295,97 @@ fn strings_compare_as_far_as_it_is_certain() {
     );
 }
 
+/// The little-endian UTF-16 of a text.
+fn wide(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn char_and_nchar_compare_by_the_code_page_of_the_char_side() {
+    const NO_PAGE: &str = "undecided: a code page is needed to compare char with nchar";
+    let char10 = ty(xtype::CHAR, 10, 0, 0);
+    let cyrillic = ColumnType { collation: CollationId(0xD015), ..char10 };
+    // \u{41C}\u{43E}\u{441}\u{43A}\u{432}\u{430} in code page 1251.
+    let moscow = b"\xCC\xEE\xF1\xEA\xE2\xE0    ";
+    assert_eq!(over("([c]=N'Москва')", cyrillic, Some(moscow)), "1");
+    assert_eq!(over("([c]<>N'москва')", cyrillic, Some(moscow)), "0", "case is ignored");
+    assert_eq!(over("([c]<N'Минск')", cyrillic, Some(moscow)), "0");
+    assert_eq!(over("([c] like N'Мос%')", cyrillic, Some(moscow)), "1");
+    assert_eq!(over("([c] like N'М%ск')", cyrillic, Some(moscow)), "0");
+    assert_eq!(over("(N'Москва' like [c])", cyrillic, Some(b"\xCC%        ")), "0", "blanks of a pattern count");
+    // A byte that code page 1252 does not have, and pages with two bytes for a character.
+    assert_eq!(over("([c]=N'a')", char10, Some(b"\x81")), NO_PAGE);
+    let chinese = ColumnType { collation: CollationId(0xD024), ..char10 };
+    assert_eq!(over("([c]=N'中')", chinese, Some(b"\xD6\xD0")), NO_PAGE);
+    assert_eq!(over("([c]=N'a')", chinese, Some(b"a")), "1");
+    // Other conversions.
+    assert_eq!(over("(convert([nvarchar](10),[c]))", cyrillic, Some(b"\xCC\xEE")), "Мо");
+    assert_eq!(
+        over("(convert([nvarchar](1),[c]))", cyrillic, Some(b"\xCC\xEE")),
+        "undecided: cutting text outside ASCII"
+    );
+    let nvarchar = ColumnType { collation: CollationId(0xD015), ..ty(xtype::NVARCHAR, 20, 0, 0) };
+    assert_eq!(over("(datalength(convert([varchar](10),[c])))", nvarchar, Some(&wide("Мо"))), "2");
+    let no_page = "undecided: a code page is needed to convert text";
+    assert_eq!(over("(convert([varchar](10),[c]))", nvarchar, Some(&wide("中"))), no_page, "a server makes it '?'");
+}
+
+#[test]
+fn a_collation_of_another_code_page_converts_char() {
+    let char10 = ty(xtype::CHAR, 10, 0, 0);
+    let cyrillic = ColumnType { collation: CollationId(0xD015), ..char10 };
+    let no_page = "undecided: a code page is needed to convert text";
+    // A server makes both sides '?': they are equal there.
+    assert_eq!(over("([c]='\u{414}' collate Latin1_General_BIN2)", cyrillic, Some(b"\xC6")), no_page);
+    assert_eq!(over("([c]='d' collate Latin1_General_BIN2)", cyrillic, Some(b"d")), "1");
+    // The euro sign is 0x88 in code page 1251 and 0x80 in 1252.
+    assert_eq!(
+        over("(ascii([c] collate Latin1_General_CI_AS))", cyrillic, Some(b"\x88")),
+        "undecided: text outside ASCII"
+    );
+    let same = "([c] collate Latin1_General_BIN2=convert([varchar](1),N'\u{20AC}' collate Latin1_General_BIN2))";
+    assert_eq!(over(same, cyrillic, Some(b"\x88")), "1");
+    // A literal is in the code page of the database.
+    let literal = |collation| {
+        let column = |_: &str| Some(cyrillic);
+        let program = expr::compile_within("([c]='\u{20AC}')", CollationId(collation), &column).unwrap();
+        let (row, mut scratch) = ([Some(b"\x88".as_slice())], Scratch::default());
+        program.evaluate(&row, &mut scratch).map_or_else(|why| format!("undecided: {why}"), |value| value.to_string())
+    };
+    assert_eq!((literal(0xD008).as_str(), literal(0xD015).as_str()), ("1", "1"));
+    assert_eq!(literal(0xD010), "undecided: a char literal outside ASCII depends on its code page", "Japanese");
+}
+
+#[test]
+fn searches_outside_ascii_are_decided_where_each_character_is() {
+    let nvarchar = ColumnType { collation: CollationId(0xD008), ..ty(xtype::NVARCHAR, 40, 0, 0) };
+    let text = wide("Zürich, Åby");
+    let uncertain = "undecided: a search that depends on the collation";
+    assert_eq!(over("(charindex(N'r',[c]))", nvarchar, Some(&text)), "3");
+    assert_eq!(over("(charindex(N'ÜR',[c]))", nvarchar, Some(&text)), "2", "case is ignored");
+    assert_eq!(over("(charindex(N'u',[c]))", nvarchar, Some(&text)), uncertain, "u and \u{FC} differ by accent alone");
+    assert_eq!(over("(replace([c],N'ü',N'ue'))", nvarchar, Some(&text)), "Zuerich, Åby");
+    // A mark joins the character before it, and some characters count as two.
+    assert_eq!(over("(charindex(N'a',[c]))", nvarchar, Some(&wide("a\u{301}"))), uncertain);
+    assert_eq!(over("(charindex(N's',[c]))", nvarchar, Some(&wide("\u{DF}"))), uncertain);
+    assert_eq!(over("(charindex(N'xs',[c]))", nvarchar, Some(&wide("x\u{DF}"))), uncertain);
+    assert_eq!(over("(charindex(N'ss',[c]))", nvarchar, Some(&wide("\u{DF}"))), uncertain);
+    let unclear = "undecided: a LIKE depends on the collation";
+    assert_eq!(over("([c] like N'%a%')", nvarchar, Some(&wide("xa\u{301}"))), unclear);
+    assert_eq!(over("([c] like N'a%')", nvarchar, Some(&wide("a\u{301}"))), unclear);
+    assert_eq!(over("([c] like N'%abcd%')", nvarchar, Some(&wide("abcd\u{301}"))), unclear);
+    assert_eq!(over("([c] like N'%rich%')", nvarchar, Some(&text)), "1");
+    // In sort order 52 each byte counts in place.
+    let sql = ty(xtype::VARCHAR, 40, 0, 0);
+    assert_eq!(over("(charindex('@',[c]))", sql, Some(b"J\xFCrgen@example.org")), "7");
+    assert_eq!(over("(charindex('U',[c]))", sql, Some(b"J\xFCrgen")), uncertain);
+    assert_eq!(
+        over("(charindex('a',[c]))", ColumnType { collation: CollationId(0x4_D188), ..sql }, Some("éa".as_bytes())),
+        "undecided: text outside ASCII",
+        "positions count characters"
+    );
+}
+
 #[test]
 fn stored_values_of_real_columns() {
     let smallint = ty(xtype::SMALLINT, 2, 0, 0);

@@ -95,6 +95,18 @@ pub(super) fn is_same_character(a: u16, b: u16, collation: CollationId, encoding
     (collation.ignores_case() && rules.folded(a) == rules.folded(b)).then_some(true)
 }
 
+/// Whether a character may change the one before it: marks do, and characters that are not known may.
+pub(super) fn may_join_previous(unit: u16) -> bool {
+    /// Letters of Chinese, Japanese and Korean, without marks that repeat, lengthen or voice the letter before them.
+    const EAST_ASIAN: [std::ops::RangeInclusive<u16>; 5] =
+        [0x3041..=0x3096, 0x30A1..=0x30FA, 0x3400..=0x9FFF, 0xAC00..=0xD7A3, 0xF900..=0xFAFF];
+    match Weights::get().of(unit).kind {
+        Kind::Mark => true,
+        Kind::Unknown => !EAST_ASIAN.iter().any(|range| range.contains(&unit)),
+        Kind::Ranked | Kind::Last | Kind::Ignored | Kind::Expanded => false,
+    }
+}
+
 /// How the strings of one collation are compared.
 #[derive(Clone, Copy)]
 struct Rules {

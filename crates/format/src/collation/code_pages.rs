@@ -7,9 +7,24 @@ use super::CollationId;
 /// The characters of the bytes from 0x80 on; `None` for a byte that the page does not define.
 pub(super) type HighHalf = [Option<u16>; 128];
 
-/// The code page of a Windows collation, by family; `None` for families for Unicode alone. The code page of a SQL
-/// collation follows from its sort order.
-pub fn code_page(family: u8) -> Option<u16> {
+/// The code page of char and varchar under a collation; [`UTF_8`] for UTF-8 collations. `None` for families for Unicode
+/// alone, for sort orders without a known code page, and for ids with bits of unknown meaning.
+pub fn code_page(collation: CollationId) -> Option<u16> {
+    if collation.has_unknown_bits() {
+        return None;
+    }
+    match collation.sort_id() {
+        _ if collation.is_utf8() => Some(UTF_8),
+        0 => of_family(collation.family()),
+        sort_id => of_sort_id(sort_id),
+    }
+}
+
+/// The number that Windows gives to UTF-8.
+pub const UTF_8: u16 = 65001;
+
+/// Code pages of Windows collations.
+fn of_family(family: u8) -> Option<u16> {
     Some(match family {
         1 | 2 | 37 | 80 | 81 => 1256,
         3 | 47 | 51 | 52 | 62 | 65 | 66 | 69 | 70 => 950,
@@ -29,12 +44,79 @@ pub fn code_page(family: u8) -> Option<u16> {
     })
 }
 
+/// Code pages of SQL collations, by the sort orders that syscharsets documents.
+fn of_sort_id(sort_id: u8) -> Option<u16> {
+    Some(match sort_id {
+        30..=35 => 437,
+        40..=49 | 55..=61 => 850,
+        50..=54 | 71..=75 | 183..=186 => 1252,
+        80..=96 => 1250,
+        104..=108 => 1251,
+        112..=124 => 1253,
+        128..=130 => 1254,
+        136..=138 => 1255,
+        144..=146 => 1256,
+        152..=160 => 1257,
+        _ => return None,
+    })
+}
+
+/// Whether each byte of char text is one character under a collation.
+pub fn has_one_byte_per_character(collation: CollationId) -> bool {
+    code_page(collation).is_some_and(|page| !matches!(page, 932 | 936 | 949 | 950 | UTF_8))
+}
+
+/// Appends char text as UTF-16. Returns false, and leaves `into` unusable, if a byte is not known to be a character of
+/// the collation's code page: ASCII is known in all, other characters in those with one byte per character and in UTF-8.
+pub fn append_utf16(text: &[u8], collation: CollationId, into: &mut Vec<u8>) -> bool {
+    if !text.is_ascii() && code_page(collation) == Some(UTF_8) {
+        let Ok(text) = std::str::from_utf8(text) else { return false };
+        into.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        return true;
+    }
+    let characters = code_page(collation).and_then(characters);
+    text.iter().all(|byte| {
+        let unit = match *byte {
+            byte @ ..0x80 => Some(byte.into()),
+            byte => characters.and_then(|characters| characters.get(usize::from(byte & 0x7F)).copied().flatten()),
+        };
+        unit.map(|unit| into.extend(unit.to_le_bytes())).is_some()
+    })
+}
+
+/// Appends UTF-16 text as char: the opposite of [`append_utf16`]. Returns false, and leaves `into` unusable, if the code
+/// page is not known to have a character; a server may replace it by a similar one.
+pub fn append_char(text: &[u8], collation: CollationId, into: &mut Vec<u8>) -> bool {
+    let units =
+        || text.chunks_exact(2).map(|pair| pair.iter().rev().fold(0, |unit, byte| unit << 8 | u16::from(*byte)));
+    if code_page(collation) == Some(UTF_8) {
+        return char::decode_utf16(units()).all(|character| {
+            let encoded = character.map(|character| into.extend(character.encode_utf8(&mut [0; 4]).as_bytes()));
+            encoded.is_ok()
+        });
+    }
+    let characters = code_page(collation).and_then(characters);
+    units().all(|unit| {
+        let byte = match u8::try_from(unit) {
+            Ok(byte @ ..0x80) => Some(byte),
+            _ => characters
+                .and_then(|characters| characters.iter().position(|character| *character == Some(unit)))
+                .and_then(|at| u8::try_from(at + 0x80).ok()),
+        };
+        byte.map(|byte| into.push(byte)).is_some()
+    })
+}
+
 /// The characters of the bytes from 0x80 on under a Windows collation, if its code page has one byte per character.
 pub(super) fn high_half(collation: CollationId) -> Option<&'static HighHalf> {
     if collation.sort_id() != 0 || collation.is_utf8() {
         return None;
     }
-    let page = code_page(collation.family())?;
+    characters(of_family(collation.family())?)
+}
+
+/// The characters of the bytes from 0x80 on in a code page with one byte per character.
+pub(super) fn characters(page: u16) -> Option<&'static HighHalf> {
     CHARACTERS.iter().find(|(number, _)| *number == page).map(|(_, characters)| characters)
 }
 

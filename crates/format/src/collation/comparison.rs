@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::certain;
 use super::first_difference::compare_at_first_difference;
 use super::text::Text;
-use super::{CollationId, Encoding, by_weights, sort_52};
+use super::{CollationId, Encoding, UTF_8, by_weights, code_pages, sort_52};
 use crate::collation::ascii::equality_unit;
 
 /// The proven relation of two strings under a collation.
@@ -101,7 +101,25 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
 /// same: equal characters, or different only in case. Different: at the first level, if each counts as exactly one.
 pub fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encoding) -> Option<bool> {
     match (encoding, collation.sort_id()) {
+        (Encoding::Ansi, sort_52::ID) => sort_52::is_same_character(a, b),
         (Encoding::Ansi, 1..) => None,
         _ => by_weights::is_same_character(a, b, collation, encoding),
+    }
+}
+
+/// Whether a character may change the one before it, as an accent of its own does. True for unknown characters, and for
+/// bytes whose characters are not known.
+pub fn may_join_previous(unit: u16, collation: CollationId, encoding: Encoding) -> bool {
+    if unit < 0x80 || collation.is_bin() || collation.is_bin2() {
+        return false;
+    }
+    match (encoding, code_pages::code_page(collation)) {
+        (Encoding::Unicode, _) => by_weights::may_join_previous(unit),
+        // Pages with two bytes for a character have no character that joins one of another kind.
+        (Encoding::Ansi, Some(page)) if page != UTF_8 => code_pages::characters(page).is_some_and(|characters| {
+            let unit = characters.get(usize::from(unit & 0x7F)).copied().flatten();
+            unit.is_none_or(by_weights::may_join_previous)
+        }),
+        (Encoding::Ansi, _) => true,
     }
 }

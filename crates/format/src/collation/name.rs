@@ -7,12 +7,15 @@ use super::CollationId;
 
 /// Bits of an id whose meaning no other rule of this crate needs.
 mod bit {
+    pub(super) const UTF8: u32 = 0x80;
     pub(super) const SUPPLEMENTARY_CHARACTERS: u32 = 0x100;
     pub(super) const IGNORES_VARIATION_SELECTORS: u32 = 0x200;
+    pub(super) const BINARY_2: u32 = 0x800;
     pub(super) const IGNORES_CASE: u32 = 0x1000;
     pub(super) const IGNORES_ACCENTS: u32 = 0x2000;
     pub(super) const IGNORES_KANA: u32 = 0x4000;
     pub(super) const IGNORES_WIDTH: u32 = 0x8000;
+    pub(super) const BINARY: u32 = 0x1_0000;
     /// All bits that say how characters compare.
     pub(super) const SENSITIVITY: u32 = 0xF300;
     /// The bits of the family, UTF-8, sensitivity, BIN, BIN2 and the generation.
@@ -32,6 +35,49 @@ impl CollationId {
             return None;
         }
         Some(format!("{family}{}{}", generation.suffix(), self.suffix(generation)?))
+    }
+
+    /// The collation with this name, in capital or small letters; `None` for a name that `sys.fn_helpcollations` does not
+    /// list.
+    pub fn named(name: &str) -> Option<Self> {
+        let is_name = |known: &str| known.eq_ignore_ascii_case(name);
+        if let Some((id, _)) = SQL_COLLATIONS.iter().find(|(_, known)| is_name(known)) {
+            return Some(Self(*id));
+        }
+        FAMILIES.iter().find_map(|(number, family, _)| {
+            let (start, rest) = name.split_at_checked(family.len())?;
+            if !start.eq_ignore_ascii_case(family) {
+                return None;
+            }
+            Generation::ALL.iter().find_map(|generation| {
+                let id = Self::of_words(*number, *generation, rest.get(generation.suffix().len()..)?)?;
+                id.name().is_some_and(|known| is_name(&known)).then_some(id)
+            })
+        })
+    }
+
+    /// The id for the words of a name after the generation, which begin with `_`; `None` for an unknown word.
+    fn of_words(family: u8, generation: Generation, words: &str) -> Option<Self> {
+        let mut bits = bit::IGNORES_KANA | bit::IGNORES_WIDTH;
+        if generation == Generation::Of140 {
+            bits |= bit::SUPPLEMENTARY_CHARACTERS | bit::IGNORES_VARIATION_SELECTORS;
+        }
+        for word in words.to_ascii_uppercase().strip_prefix('_')?.split('_') {
+            match word {
+                "CI" => bits |= bit::IGNORES_CASE,
+                "AI" => bits |= bit::IGNORES_ACCENTS,
+                "CS" | "AS" => {}
+                "KS" => bits &= !bit::IGNORES_KANA,
+                "WS" => bits &= !bit::IGNORES_WIDTH,
+                "SC" => bits |= bit::SUPPLEMENTARY_CHARACTERS,
+                "VSS" => bits &= !bit::IGNORES_VARIATION_SELECTORS,
+                "UTF8" => bits |= bit::UTF8,
+                "BIN" => bits = bit::BINARY,
+                "BIN2" => bits = bit::BINARY_2,
+                _ => return None,
+            }
+        }
+        Some(Self(u32::from(family) | (generation as u32) << 17 | bits))
     }
 
     /// The rest of a Windows collation's name after the generation; `None` for flags that no collation combines.
@@ -82,8 +128,11 @@ enum Generation {
 }
 
 impl Generation {
+    /// In the order of the numbers that ids have for them.
+    const ALL: [Self; 5] = [Self::Of80, Self::Of90, Self::Of100, Self::Of140, Self::Of160];
+
     fn of(id: CollationId) -> Option<Self> {
-        [Self::Of80, Self::Of90, Self::Of100, Self::Of140, Self::Of160].get(id.generation() as usize).copied()
+        Self::ALL.get(id.generation() as usize).copied()
     }
 
     fn suffix(self) -> &'static str {

@@ -41,6 +41,20 @@ pub(super) fn compare(a: &[u8], b: &[u8]) -> Comparison {
     Comparison::SameLetters
 }
 
+/// Bytes of the letters that Unicode counts as two: their place in a search is not known.
+const DOUBLE: [u16; 7] = [0x8C, 0x9C, 0xC6, 0xDE, 0xDF, 0xE6, 0xFE];
+
+/// Whether two bytes are the same character, or differ at the first level. Unknown for letters with different accents or
+/// case, for letters that count as two in Unicode, and for bytes without a weight.
+pub(super) fn is_same_character(a: u16, b: u16) -> Option<bool> {
+    let weight = |byte: u16| {
+        let weight = WEIGHTS.get(usize::from(byte)).copied();
+        weight.filter(|weight| *weight != UNDEFINED && !DOUBLE.contains(&byte))
+    };
+    let (left, right) = (weight(a)?, weight(b)?);
+    if a == b { Some(true) } else { (left != right).then_some(false) }
+}
+
 /// Appends the weights of a string without trailing blanks; false if a byte has none.
 pub(super) fn weights(text: &[u8], into: &mut Vec<u8>) -> bool {
     let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);

@@ -1,7 +1,7 @@
 //! Code pages of char and varchar, by collation (docs/format/collations.md#code-pages).
 
 use encoding_rs::Encoding;
-use format::collation::CollationId;
+use format::collation::{self, CollationId};
 
 use super::text::{self, REPLACEMENT};
 use crate::Unreadable;
@@ -19,22 +19,29 @@ pub(crate) enum CodePage {
     Unknown,
 }
 
-/// Bits of a collation ID whose meaning is unknown (docs/format/collations.md#ids).
-const UNDESCRIBED: u32 = 0x00F0_0400;
-
 impl CodePage {
     /// The code page of a collation.
     pub(crate) fn of(collation: CollationId) -> Self {
-        if collation.0 & UNDESCRIBED != 0 {
-            return Self::Unknown;
-        }
-        if collation.is_utf8() {
-            return Self::Windows(encoding_rs::UTF_8);
-        }
-        match collation.0 >> 24 {
-            0 => by_family(collation.family()),
-            sort_id => by_sort_id(sort_id as u8),
-        }
+        Self::Windows(match collation::code_page(collation) {
+            Some(437) => return Self::Oem437,
+            Some(850) => return Self::Oem850,
+            Some(874) => encoding_rs::WINDOWS_874,
+            Some(932) => encoding_rs::SHIFT_JIS,
+            Some(936) => encoding_rs::GBK,
+            Some(949) => encoding_rs::EUC_KR,
+            Some(950) => encoding_rs::BIG5,
+            Some(1250) => encoding_rs::WINDOWS_1250,
+            Some(1251) => encoding_rs::WINDOWS_1251,
+            Some(1252) => encoding_rs::WINDOWS_1252,
+            Some(1253) => encoding_rs::WINDOWS_1253,
+            Some(1254) => encoding_rs::WINDOWS_1254,
+            Some(1255) => encoding_rs::WINDOWS_1255,
+            Some(1256) => encoding_rs::WINDOWS_1256,
+            Some(1257) => encoding_rs::WINDOWS_1257,
+            Some(1258) => encoding_rs::WINDOWS_1258,
+            Some(collation::UTF_8) => encoding_rs::UTF_8,
+            _ => return Self::Unknown,
+        })
     }
 
     /// The encoding for the decoder, if the page has one.
@@ -70,45 +77,6 @@ impl CodePage {
         }
         Ok(false)
     }
-}
-
-/// Code pages of Windows collations, by families whose names begin alike (docs/format/collations.md#families).
-/// Unicode-only families have none.
-fn by_family(family: u8) -> CodePage {
-    CodePage::Windows(match format::collation::code_page(family) {
-        Some(874) => encoding_rs::WINDOWS_874,
-        Some(932) => encoding_rs::SHIFT_JIS,
-        Some(936) => encoding_rs::GBK,
-        Some(949) => encoding_rs::EUC_KR,
-        Some(950) => encoding_rs::BIG5,
-        Some(1250) => encoding_rs::WINDOWS_1250,
-        Some(1251) => encoding_rs::WINDOWS_1251,
-        Some(1252) => encoding_rs::WINDOWS_1252,
-        Some(1253) => encoding_rs::WINDOWS_1253,
-        Some(1254) => encoding_rs::WINDOWS_1254,
-        Some(1255) => encoding_rs::WINDOWS_1255,
-        Some(1256) => encoding_rs::WINDOWS_1256,
-        Some(1257) => encoding_rs::WINDOWS_1257,
-        Some(1258) => encoding_rs::WINDOWS_1258,
-        _ => return CodePage::Unknown,
-    })
-}
-
-/// Code pages of SQL collations, by the sort orders that syscharsets documents.
-fn by_sort_id(sort_id: u8) -> CodePage {
-    CodePage::Windows(match sort_id {
-        30..=35 => return CodePage::Oem437,
-        40..=49 | 55..=61 => return CodePage::Oem850,
-        50..=54 | 71..=75 | 183..=186 => encoding_rs::WINDOWS_1252,
-        80..=96 => encoding_rs::WINDOWS_1250,
-        104..=108 => encoding_rs::WINDOWS_1251,
-        112..=124 => encoding_rs::WINDOWS_1253,
-        128..=130 => encoding_rs::WINDOWS_1254,
-        136..=138 => encoding_rs::WINDOWS_1255,
-        144..=146 => encoding_rs::WINDOWS_1256,
-        152..=160 => encoding_rs::WINDOWS_1257,
-        _ => return CodePage::Unknown,
-    })
 }
 
 /// Characters of the bytes 0x80 to 0xFF.
@@ -159,6 +127,26 @@ mod tests {
         assert_eq!(text(0xD07F, b"Z\xFCrich"), Err(Unreadable::Undocumented), "a family that is not known");
         assert_eq!(text(0xD408, b"\xFC"), Err(Unreadable::Undocumented), "a bit that is not known");
         assert_eq!(text(0x2_D035, b"\xFC"), Err(Unreadable::Undocumented), "Indic_General_90, for Unicode alone");
+    }
+
+    /// The tables of `format` beside those of the Encoding Standard.
+    #[test]
+    fn conversions_of_expressions_agree_with_the_decoder_of_exports() {
+        let mut characters = 0;
+        for id in [0xD001, 0xD004, 0xD007, 0xD008, 0xD00C, 0xD015, 0xD019, 0xD01A, 0xD01E, 0xD020, 0x3400_D008] {
+            for byte in 0x80..=0xFF_u8 {
+                let (mut units, mut back) = (Vec::new(), Vec::new());
+                if !collation::append_utf16(&[byte], CollationId(id), &mut units) {
+                    continue;
+                }
+                let expected: Vec<u8> = text(id, &[byte]).unwrap().encode_utf16().flat_map(u16::to_le_bytes).collect();
+                assert_eq!(units, expected, "{byte:02X} in {id:08X}");
+                assert!(collation::append_char(&units, CollationId(id), &mut back));
+                assert_eq!(back, [byte], "{id:08X}");
+                characters += 1;
+            }
+        }
+        assert!(characters > 1200, "{characters}");
     }
 
     #[test]

@@ -22,6 +22,19 @@ fn all_collations_of_a_server_of_2025_have_a_name_of_their_own() {
     assert_eq!(count(&|name| name.contains("_160")), 2 * 16);
 }
 
+#[test]
+fn each_name_leads_to_its_id_in_capital_and_small_letters() {
+    for (id, name) in named() {
+        assert_eq!(CollationId::named(&name), Some(CollationId(id)), "{name}");
+        assert_eq!(CollationId::named(&name.to_lowercase()), Some(CollationId(id)), "{name}");
+    }
+    for name in
+        ["", "Latin1_General", "Latin1_General_CI", "Latin1_General_CI_AS_CI", "Größe_CI_AS", "Latin1_Generäl_CI_AS"]
+    {
+        assert_eq!(CollationId::named(name), None, "{name}");
+    }
+}
+
 /// The checksum of MSSQLLogAnalyzer's list (MIT licence): see docs/format/collations.md#names.
 #[test]
 fn ids_and_names_agree_with_a_list_of_a_server_of_2017() {
