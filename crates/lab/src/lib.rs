@@ -4,6 +4,7 @@
 //! It is written from the facts of the format alone and shares no code with the reader, so that each can reveal the
 //! other's misunderstandings. It depends on no crate of the reader; a test proves that.
 
+pub mod alphabet;
 pub mod backup;
 mod bits;
 mod build;

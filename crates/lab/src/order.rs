@@ -2,8 +2,9 @@
 //!
 //! Strings of binary collations compare by code unit. Other strings are case-folded, and their trailing blanks ignored;
 //! `-` and `'` are ignored (word sort), other punctuation sorts before digits, digits before letters. That is the order
-//! of the Latin collations for the ASCII strings that the lab writes.
+//! of the Latin collations for the ASCII strings that the lab writes. Collations with an [alphabet] have its order.
 
+use crate::alphabet;
 use crate::types::SqlType;
 
 /// Appends the sort key of a value.
@@ -97,7 +98,14 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
     while units.last() == Some(&32) {
         units.pop();
     }
-    for unit in units {
+    let mut at = 0;
+    while let Some(&unit) = units.get(at) {
+        if let Some((place, length)) = alphabet::place(collation, units.get(at..).unwrap_or_default()) {
+            out.extend((place as u16 + LETTERS).to_be_bytes());
+            at += length;
+            continue;
+        }
+        at += 1;
         let weight = match unit {
             _ if collation & BINARY != 0 => unit,
             0x2D | 0x27 => continue,
@@ -111,6 +119,9 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
     }
     out.extend([0, 0]);
 }
+
+/// The weight of the first letter of an alphabet, behind those of ASCII.
+const LETTERS: u16 = 0x200;
 
 /// Bits of the collation id for BIN and BIN2.
 const BINARY: u32 = 0x1_0800;

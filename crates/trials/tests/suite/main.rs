@@ -2,6 +2,7 @@
 
 mod advice;
 mod base_tables;
+mod collations;
 mod damage;
 mod encrypted;
 mod expensive;
