@@ -328,8 +328,9 @@ impl LogFile {
         };
         let vlfs = vlfs(path, &file, bytes)?;
         let end = vlfs.last().map_or(vlf::FIRST, Vlf::end);
-        // The last VLF ends where its file does: bytes beyond it would belong to no VLF.
-        if end < bytes && identity.bytes == bytes {
+        // The last VLF ends where its file does. In a file that is as long as its header says, another end means that a
+        // VLF has a wrong size, which may hide those after it.
+        if end != bytes && identity.bytes == bytes {
             return Err(LogError::NoVlf { path: path.to_owned(), at: end });
         }
         let Identity { file_id, logical_name, binding_guid, bytes: header_bytes } = identity;

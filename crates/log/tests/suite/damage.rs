@@ -253,6 +253,11 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
     let size = (bytes.len() - 512 - before) as u64;
     bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
     assert!(matches!(sample.read(&bytes), Err(LogError::NoVlf { .. })));
+    // The size reaches beyond the end of a file that is as long as its header says.
+    for size in [(bytes.len() - before + 8192) as u64, 0x1EC6_0000_0002_0000] {
+        bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
+        assert!(matches!(sample.read(&bytes), Err(LogError::NoVlf { .. })), "{size:#x}");
+    }
 }
 
 #[test]
