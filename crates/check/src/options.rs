@@ -189,6 +189,8 @@ pub enum RecoveryDoubtKind {
     InDoubt,
     /// A transaction that could not be rolled back completely.
     Transaction,
+    /// The log has checkpoints that the boot page does not know.
+    Checkpoints,
     /// Whole blocks follow the end of the log.
     LogEnd,
 }
@@ -202,6 +204,7 @@ impl RecoveryDoubtKind {
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
             Self::Transaction => &limits::RECOVERY_TRANSACTIONS,
+            Self::Checkpoints => &limits::RECOVERY_CHECKPOINTS,
             Self::LogEnd => &limits::RECOVERY_LOG_END,
         }
     }

@@ -198,6 +198,8 @@ pub struct Analysis {
     /// Number of whole blocks after the end of the log: they were being written when writing stopped, or the log is
     /// damaged.
     pub blocks_after_the_end: u64,
+    /// Number of checkpoints that began after the one that the boot page names; 0 for a restore.
+    pub later_checkpoints: u64,
     /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
     /// Number of records from the start of redo on.
@@ -256,6 +258,7 @@ impl Analysis {
             last_commit: None,
             until: None,
             blocks_after_the_end: 0,
+            later_checkpoints: 0,
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
@@ -268,6 +271,12 @@ impl Analysis {
     /// Whether recovery includes a record.
     pub(crate) fn includes(&self, lsn: Lsn) -> bool {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
+    }
+
+    /// Whether the log has more checkpoints than the boot page can lack. The server writes a checkpoint to the boot page
+    /// before the next one begins, so the data files are from an earlier point in time, or this is another log.
+    pub fn has_unknown_checkpoints(&self) -> bool {
+        self.later_checkpoints > 1
     }
 
     /// Number of transactions that were open at the end of the log.
@@ -339,6 +348,7 @@ impl Analysis {
         match operation {
             Operation::VERSION_STEP if lsn > self.checkpoint => return Err(Refusal::Upgrade),
             Operation::BUF_WRITE => self.has_bulk = true,
+            Operation::BEGIN_CKPT if lsn > self.checkpoint && !self.is_restore => self.later_checkpoints += 1,
             Operation::COMMIT_XACT => {
                 self.last_commit = record.end_transaction().and_then(|(ended, _)| ended).or(self.last_commit);
             }

@@ -227,6 +227,14 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
 }
 
 impl Recovery {
+    /// Whether the log may be that of another copy of the database: it has checkpoints that the boot page lacks, or at
+    /// least one page contradicts it for every ten that it changes. The recovered pages prove nothing then.
+    pub fn may_be_of_another_copy(&self) -> bool {
+        let contradicting = self.applied.not_recovered.iter().filter(|entry| entry.why == Misfit::OtherMoment).count();
+        let is_often_contradicted = contradicting > 0 && contradicting as u64 * 10 >= self.applied.pages;
+        is_often_contradicted || self.analysis.has_unknown_checkpoints()
+    }
+
     /// Bytes of memory that stay in use.
     pub fn kept_bytes(&self) -> u64 {
         self.store.memory_bytes() as u64

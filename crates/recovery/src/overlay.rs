@@ -42,13 +42,16 @@ impl<'s> RecoveredPages<'s> {
         let mut in_flight: Vec<PageId> = applied.not_recovered.iter().map(|entry| entry.page).collect();
         let damaged = applied.not_recovered.iter().filter(|entry| entry.why == Misfit::PageDamaged);
         let damaged = damaged.map(|entry| entry.page).collect();
+        if recovery.may_be_of_another_copy() {
+            in_flight.extend(recovery.store.pages().iter().map(|stored| stored.page));
+        }
         if applied.transactions_not_undone > 0 {
             // The extents of such a transaction are unknown: marking the first GAM page as in flight makes all
             // allocation uncertain.
             in_flight.push(FIRST_GAM);
-            in_flight.sort_unstable();
-            in_flight.dedup();
         }
+        in_flight.sort_unstable();
+        in_flight.dedup();
         Self { source, recovery, files, in_flight, damaged }
     }
 

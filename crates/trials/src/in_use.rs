@@ -70,6 +70,8 @@ pub struct Recovered<'s> {
     pub end: format::Lsn,
     /// Blocks after the end of the log.
     pub later_blocks: u64,
+    /// Whether the log has checkpoints that the boot page does not know.
+    pub has_unknown_checkpoints: bool,
     /// The comparison of the unrecovered pages with the log.
     pub audit: LogAudit,
 }
@@ -80,6 +82,9 @@ impl Recovered<'_> {
         let applied = &self.applied;
         if let Some(first) = applied.not_recovered.first() {
             return Some(format!("{} pages, first {}: {}", applied.not_recovered.len(), first.page, first.why));
+        }
+        if self.has_unknown_checkpoints {
+            return Some("checkpoints that the boot page does not know".to_owned());
         }
         match (applied.transactions_not_undone, applied.in_doubt, self.later_blocks) {
             (0, 0, 0) => None,
@@ -110,5 +115,7 @@ pub fn recover<'s>(
     let recovery = Recovery::new(source, &log, analysis, &settings).map_err(|refusal| refusal.to_string())?;
     let (applied, end) = (recovery.applied.clone(), recovery.analysis.end);
     let later_blocks = recovery.analysis.blocks_after_the_end;
-    Ok(Recovered { pages: RecoveredPages::new(source, recovery), applied, end, later_blocks, audit })
+    let has_unknown_checkpoints = recovery.analysis.has_unknown_checkpoints();
+    let pages = RecoveredPages::new(source, recovery);
+    Ok(Recovered { pages, applied, end, later_blocks, has_unknown_checkpoints, audit })
 }

@@ -90,6 +90,9 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
     if applied.transactions_not_undone > 0 {
         doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
     }
+    if analysis.has_unknown_checkpoints() {
+        doubts.push(doubt(RecoveryDoubtKind::Checkpoints, "database", analysis.later_checkpoints));
+    }
     if analysis.blocks_after_the_end > 0 {
         doubts.push(doubt(
             RecoveryDoubtKind::LogEnd,

@@ -141,3 +141,50 @@ fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_
         assert!(refusal.starts_with("page (1:658) is newer than the log"), "{refusal}");
     }
 }
+
+/// Recovers a crashed database with the bytes of a log; returns what recovery could not do, and the findings.
+fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.ldf");
+    std::fs::write(&path, log).unwrap();
+    let source = in_use::in_memory(&crashed.files);
+    let recovered = in_use::recover(&source, &path, 64 << 20).unwrap();
+    let report = check::run(&recovered.pages, &catalog::load(&recovered.pages), &Options::default(), &Silent);
+    (recovered.doubt(), report.findings.iter().map(|finding| finding.text(&report.names())).collect())
+}
+
+/// All but the header page of a log is that of another database whose log has the same LSNs.
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn pages_that_a_log_of_another_copy_changes_prove_nothing() {
+    let mut random = Random::new(203_572);
+    let spec = in_use::spec(&mut random, 40);
+    let workload = in_use::workload(spec);
+    let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
+    let crashed = workload.crash(stop, Flush::Some(random.number()));
+    let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(50), ..spec });
+    let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
+    let mixed = [&crashed.log.1[..8192], &foreign[8192..]].concat();
+    let (doubt, findings) = recovered_with(&crashed, &mixed);
+    assert!(doubt.as_ref().is_some_and(|doubt| doubt.contains("another log")), "{doubt:?}");
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn checkpoints_that_the_boot_page_does_not_know_leave_recovery_in_doubt() {
+    let mut doubtful = 0;
+    for seed in 0..seeds() {
+        let mut random = Random::new(seed);
+        let spec = Spec { has_checkpoints: true, ..in_use::spec(&mut random, 120) };
+        let workload = in_use::workload(spec);
+        let at = |parts: u64| workload.crash(Stop::After(workload.records() * parts / 8), Flush::All);
+        let (early, late) = (at(2), at(8));
+        assert_eq!(recovered_with(&late, &late.log.1), (None, Vec::new()), "{spec:?}");
+        // The data files of an earlier point in time, beside the later log.
+        let (doubt, findings) = recovered_with(&early, &late.log.1);
+        assert!(findings.is_empty(), "{spec:?}: {findings:#?}");
+        doubtful += u64::from(doubt.is_some_and(|doubt| doubt.contains("checkpoints")));
+    }
+    assert!(doubtful > 0);
+}

@@ -83,6 +83,9 @@ limits! {
     RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
         "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
+    RECOVERY_CHECKPOINTS = "recovery.checkpoints", InFlight, "recovery",
+        "the log has checkpoints that the boot page does not know, although each is written there before the next begins: the data files are from an earlier point in time, or this is another log",
+        action "Copy the data files and the log again, together.";
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
         "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
         action NEEDS_LOG;
