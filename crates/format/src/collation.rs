@@ -99,5 +99,23 @@ pub enum Encoding {
     Unicode,
 }
 
+impl Encoding {
+    /// The bytes of a character; of half a character above U+FFFF.
+    fn width(self) -> usize {
+        match self {
+            Self::Ansi => 1,
+            Self::Unicode => 2,
+        }
+    }
+
+    /// The index of the character that has a byte, and the bits that no eight bytes of ASCII text have.
+    fn place(self, byte: usize) -> (usize, u64) {
+        match self {
+            Self::Ansi => (byte, 0x8080_8080_8080_8080),
+            Self::Unicode => (byte / 2, 0xFF80_FF80_FF80_FF80),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

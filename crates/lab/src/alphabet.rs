@@ -13,8 +13,11 @@ use crate::version::Version;
 pub const COLLATIONS: [(u32, &str); 4] =
     [(0xD007, "Greek"), (0xD015, "Cyrillic"), (0xD01A, "Turkish"), (0xD020, "Vietnamese")];
 
-/// The names in a database.
-const NAMES: usize = 4000;
+/// The letters of other collations.
+const ASCII: &[&str] = &[
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w",
+    "x", "y", "z",
+];
 
 /// The letters of a collation in their order, small; `None` if its order is that of ASCII, as far as the lab writes it.
 fn letters(collation: u32) -> Option<&'static [&'static str]> {
@@ -53,9 +56,10 @@ pub(crate) fn place(collation: u32, text: &[u16]) -> Option<(usize, usize)> {
     })
 }
 
-/// A database whose default collation is one of [`COLLATIONS`], with a table of names in its letters.
-pub fn names(collation: u32, seed: u64) -> Description {
-    let letters = letters(collation).unwrap_or(&["a", "b"]);
+/// A database with a table of this many names in the letters of its default collation: one of [`COLLATIONS`], or one that
+/// has the order of ASCII.
+pub fn names(collation: u32, rows: usize, seed: u64) -> Description {
+    let letters = letters(collation).unwrap_or(ASCII);
     let nvarchar = SqlType::nvarchar(40);
     // Each name has six letters; their numbers are the digits of a product that visits all names before it repeats one.
     let name = |row: usize| -> String {
@@ -67,7 +71,7 @@ pub fn names(collation: u32, seed: u64) -> Description {
         });
         digits.filter_map(|digit| letters.get(digit)).copied().collect()
     };
-    let samples: Vec<Sample> = (0..NAMES).map(|row| Sample::text(nvarchar, &name(row))).collect();
+    let samples: Vec<Sample> = (0..rows).map(|row| Sample::text(nvarchar, &name(row))).collect();
     let table = Table {
         name: "names".to_owned(),
         columns: vec![
@@ -79,11 +83,53 @@ pub fn names(collation: u32, seed: u64) -> Description {
             Index::on("ix_names", &[1]),
             Index { keys: vec![(1, true)], name: "ix_names_down".to_owned(), ..Index::default() },
         ],
-        rows: NAMES as u64,
+        rows: rows as u64,
         ..Table::default()
     };
+    database(table, collation, seed)
+}
+
+/// A database with a table of this many people, whose names are Vietnamese and written without accents; with an index on
+/// the names.
+pub fn people(collation: u32, rows: usize, seed: u64) -> Description {
+    const FAMILY: [&str; 14] =
+        ["Nguyen", "Tran", "Le", "Pham", "Hoang", "Phan", "Vu", "Dang", "Bui", "Do", "Ho", "Ngo", "Duong", "Ly"];
+    const MIDDLE: [&str; 12] =
+        ["Thi", "Van", "Huu", "Duc", "Ngoc", "Minh", "Quang", "Thanh", "Xuan", "Kim", "Thuy", "Gia"];
+    const GIVEN: [&str; 20] = [
+        "Anh", "Binh", "Chi", "Cuong", "Dung", "Giang", "Ha", "Hien", "Hung", "Khanh", "Lan", "Linh", "Mai", "Nam",
+        "Nga", "Phuong", "Quyen", "Son", "Trang", "Yen",
+    ];
+    let nvarchar = SqlType::nvarchar(60);
+    let name = |row: usize| -> String {
+        let number = row.wrapping_mul(2_654_435_761) >> 3;
+        let of = |list: &[&'static str], number: usize| list.get(number % list.len()).copied().unwrap_or_default();
+        let (family, middle) = (of(&FAMILY, number), of(&MIDDLE, number / 14));
+        format!("{family} {middle} {} {}", of(&GIVEN, number / 168), of(&GIVEN, number / 3360))
+    };
+    let samples: Vec<Sample> = (0..rows).map(|row| Sample::text(nvarchar, &name(row))).collect();
+    let table = Table {
+        name: "people".to_owned(),
+        columns: vec![
+            Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+            Column::new("name", nvarchar, Values::Listed(samples.into())),
+            Column::new("born", SqlType::DATETIME, Values::Uniform { low: 20_000, high: 40_000 }),
+            Column::new("phone", SqlType::varchar(12), Values::Text { least: 9, most: 12 }),
+            Column::new("city", SqlType::INT, Values::Uniform { low: 1, high: 63 }),
+            Column::new("note", SqlType::nvarchar(60), Values::Text { least: 10, most: 40 }),
+        ],
+        clustered: Some(Index::on("pk_people", &[0]).primary_key()),
+        indexes: vec![Index::on("ix_people_name", &[1])],
+        rows: rows as u64,
+        ..Table::default()
+    };
+    database(table, collation, seed)
+}
+
+/// A database of one table.
+fn database(table: Table, collation: u32, seed: u64) -> Description {
     Description {
-        name: "names".to_owned(),
+        name: table.name.clone(),
         version: Version::V904,
         collation,
         verify: PageVerify::Checksum,

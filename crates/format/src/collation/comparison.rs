@@ -57,6 +57,15 @@ pub fn compare(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -
     if encoding == Encoding::Unicode && !(a.len() | b.len()).is_multiple_of(2) {
         return Comparison::Undecided;
     }
+    let is_by_weights = encoding == Encoding::Unicode || collation.sort_id() == 0;
+    if is_by_weights && let Some(order) = by_weights::at_first_difference(a, b, collation, encoding) {
+        return Comparison::Decided(order);
+    }
+    compare_whole(a, b, collation, encoding)
+}
+
+/// Compares two strings whose first different characters may not decide.
+pub(super) fn compare_whole(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Comparison {
     let (left, right) = (Text::of(a, collation, encoding), Text::of(b, collation, encoding));
     match certain::compare(left.raw_units(), right.raw_units(), collation, encoding) {
         Some(Ordering::Equal) => return Comparison::Equal,

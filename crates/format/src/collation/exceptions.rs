@@ -17,7 +17,8 @@ pub(super) struct Exceptions {
 impl Exceptions {
     /// The exceptions of a collation's locale; `None` if they are unknown.
     pub(super) fn of(collation: CollationId) -> Option<&'static Self> {
-        LOCALES.iter().find(|locale| locale.family == collation.locale())
+        let at = PLACES.get(usize::from(collation.locale())).copied().unwrap_or_default();
+        LOCALES.get(usize::from(at))
     }
 
     /// Whether a character may have another place than in the default order.
@@ -31,6 +32,18 @@ impl Exceptions {
         }
     }
 }
+
+/// By family: its place in [`LOCALES`], or a number that is none.
+#[expect(clippy::indexing_slicing, reason = "a constant, by each family")]
+const PLACES: [u8; 256] = {
+    let mut places = [u8::MAX; 256];
+    let mut at = 0;
+    while at < LOCALES.len() {
+        places[LOCALES[at].family as usize] = at as u8;
+        at += 1;
+    }
+    places
+};
 
 const fn locale(family: u8, moved: &'static str, moves_above: bool, joins_marks: bool) -> Exceptions {
     Exceptions { family, moved, moves_above, joins_marks }

@@ -11,15 +11,12 @@ pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, e
     if !is_decided_by_first_difference(collation) {
         return None;
     }
-    let (at, shared) = first_difference(a, b);
-    let (at, beyond_ascii) = match encoding {
-        Encoding::Ansi => (at, 0x8080_8080_8080_8080),
-        Encoding::Unicode => (at & !1, 0xFF80_FF80_FF80_FF80),
-    };
+    let (byte, shared) = first_difference(a, b);
+    let (at, beyond_ascii) = encoding.place(byte);
     if shared & beyond_ascii != 0 {
         return None;
     }
-    let unit = |bytes: &[u8]| match (encoding, bytes.get(at..)?) {
+    let unit = |bytes: &[u8]| match (encoding, bytes.get(at * encoding.width()..)?) {
         (Encoding::Ansi, [byte, ..]) | (Encoding::Unicode, [byte, 0, ..]) => Some(*byte),
         _ => None,
     };
@@ -45,10 +42,8 @@ pub(crate) struct Beginnings {
 impl Beginnings {
     /// Returns `None` if other rules decide in this collation.
     pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
-        is_decided_by_first_difference(collation).then_some(match encoding {
-            Encoding::Ansi => Self { width: 8, beyond_ascii: 0x8080_8080_8080_8080 },
-            Encoding::Unicode => Self { width: 16, beyond_ascii: 0xFF80_FF80_FF80_FF80 },
-        })
+        let (_, beyond_ascii) = encoding.place(0);
+        is_decided_by_first_difference(collation).then_some(Self { width: 8 * encoding.width() as u32, beyond_ascii })
     }
 
     /// Whether strings of this many bytes end with a whole character.
@@ -96,7 +91,7 @@ const FOLDED: [u8; 256] = {
 
 /// Position of the first difference between two byte strings, or of the shorter one's end; and the union of all bits
 /// before it, bytes at even places in the even bytes of the number.
-fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
+pub(super) fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
     let (mut at, mut shared) = (0, 0);
     for (left, right) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
         let (left, right) = (u64::from_le_bytes(*left), u64::from_le_bytes(*right));

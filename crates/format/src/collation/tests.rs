@@ -48,6 +48,35 @@ const WINDOWS: CollationId = CollationId(0xD008);
 mod reference;
 mod rules;
 
+/// Collations whose first different characters may decide: Latin, Greek, Cyrillic, Turkish, Vietnamese, Japanese, and one
+/// of generation 100.
+const BY_WEIGHTS: [u32; 8] = [0xD008, 0xD007, 0xD015, 0xD01A, 0xD020, 0xC020, 0xD010, 0x4_D008];
+
+proptest! {
+    /// Random strings that share long prefixes, with letters that join, expand or move.
+    #[test]
+    fn weights_at_the_first_difference_decide_what_the_whole_strings_do(
+        shared in "[a-cghintquCHIT0 '_\u{1}\u{e9}\u{130}\u{301}\u{df}\u{43c}\u{1ea5}\u{111}-]{0,8}",
+        a in "[a-cghintquCHIT0 '_\u{1}\u{e9}\u{130}\u{301}\u{df}\u{43c}\u{1ea5}\u{111}-]{0,4}",
+        b in "[a-cghintquCHIT0 '_\u{1}\u{e9}\u{130}\u{301}\u{df}\u{43c}\u{1ea5}\u{111}-]{0,4}",
+        id in prop::sample::select(BY_WEIGHTS.to_vec()),
+        is_unicode: bool,
+    ) {
+        let bytes = |text: &str| -> Vec<u8> {
+            let text = format!("{shared}{text}");
+            match is_unicode {
+                true => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+                false => text.chars().map(|c| u8::try_from(c).unwrap_or(0xEC)).collect(),
+            }
+        };
+        let (a, b, id) = (bytes(&a), bytes(&b), CollationId(id));
+        let encoding = if is_unicode { Encoding::Unicode } else { Encoding::Ansi };
+        if let Some(quick) = by_weights::at_first_difference(&a, &b, id, encoding) {
+            prop_assert_eq!(comparison::compare_whole(&a, &b, id, encoding), Comparison::Decided(quick));
+        }
+    }
+}
+
 proptest! {
     /// Random strings that share long prefixes and contain characters of all kinds.
     #[test]

@@ -50,6 +50,12 @@ impl<'a> Text<'a> {
         self.raw_units().all(|unit| unit < 0x80)
     }
 
+    /// The characters from `start` up to `end`, or up to the end of the string.
+    pub(super) fn between(self, start: usize, end: usize) -> Self {
+        let end = end.min(self.len()) * self.width;
+        Self { bytes: self.bytes.get(start * self.width..end).unwrap_or_default(), ..self }
+    }
+
     /// The string without trailing blanks, which comparisons ignore.
     pub(super) fn trimmed(self) -> Self {
         let blanks = self.raw_units().rev().take_while(|unit| *unit == 0x20).count();

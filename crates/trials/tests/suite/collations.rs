@@ -17,7 +17,7 @@ fn check(image: &Image) -> Report {
 
 fn image(collation: u32) -> Image {
     let folder = tempfile::tempdir().unwrap();
-    Image::write(&alphabet::names(collation, 3), folder.path())
+    Image::write(&alphabet::names(collation, 4000, 3), folder.path())
 }
 
 /// The leaf pages of both indexes on names: those with more rows than a page of the table or the catalog has.

@@ -99,13 +99,10 @@ impl<'a> Elements<'a> {
     }
 
     fn ranked(&mut self, unit: u16, at: usize) -> Element {
-        let weights = self.rules.weights;
-        let found = element(unit, weights.of(unit), at);
-        if self.rules.is_turkish
-            && let Some((base, step, _)) = turkish(unit)
-        {
-            let older = u32::from(weights.of(base).older) * STEP + step;
-            return Element { older, accent: NO_ACCENT, ..found };
+        let weight = self.rules.weights.of(unit);
+        let found = element(unit, weight, at);
+        if self.rules.is_turkish && turkish(unit).is_some() {
+            return Element { older: ranks(unit, weight, self.rules).0, accent: NO_ACCENT, ..found };
         }
         if !self.rules.is_vietnamese {
             return found;
@@ -133,6 +130,15 @@ impl<'a> Elements<'a> {
         };
         Some((second, vietnamese(first, second).filter(|_| is_taken)?, at + 1))
     }
+}
+
+/// The places of a character in the orders of generations 80 and 100.
+pub(super) fn ranks(unit: u16, weight: Weight, rules: Rules) -> (u32, u32) {
+    let older = match turkish(unit).filter(|_| rules.is_turkish) {
+        Some((base, step, _)) => u32::from(rules.weights.of(base).older) * STEP + step,
+        None => u32::from(weight.older) * STEP,
+    };
+    (older, u32::from(weight.later) * STEP)
 }
 
 fn element(unit: u16, weight: Weight, at: usize) -> Element {
@@ -174,6 +180,11 @@ fn vietnamese(first: u16, second: u16) -> Option<u32> {
         (b'n', b'h') | (b't', b'r') => Some(2),
         _ => None,
     }
+}
+
+/// Whether two neighbors may be one Vietnamese letter, or be next to a character that does not keep such letters apart.
+pub(super) fn may_join(first: u16, second: u16) -> bool {
+    counts_last(first) || counts_last(second) || vietnamese(first, second).is_some()
 }
 
 /// Whether two letters have cases in which they may not be one letter.
