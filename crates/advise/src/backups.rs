@@ -1,4 +1,5 @@
-//! Backups with sound copies of pages: the newest chain whose copies of just these pages were read and found sound.
+//! Finds backups with sound copies of damaged pages: the newest chain in which the copies of exactly these pages were
+//! read and found sound.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,7 +9,7 @@ use format::{Lsn, PageId};
 use source::PageSource;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
-/// Most chains that are tried. Each is opened, and the pages are read from it.
+/// The maximum number of chains to try. For each, the backups are opened and the pages are read from them.
 const MOST_TRIES: usize = 64;
 
 /// The backups that may have copies of pages.
@@ -16,7 +17,7 @@ const MOST_TRIES: usize = 64;
 pub struct Backups {
     /// The backup sets found, by database.
     pub databases: Vec<DatabaseChains>,
-    /// Most memory for the positions of pages in a backup, in bytes; `None` for the default.
+    /// The maximum memory for the positions of pages in a backup, in bytes; `None` for the default.
     pub memory_bytes: Option<u64>,
 }
 
@@ -25,18 +26,18 @@ pub struct Backups {
 pub(crate) struct Search {
     /// The newest backups with sound copies of all pages.
     pub(crate) usable: Option<Usable>,
-    /// Sets that were examined and cannot be used, newest first.
+    /// Backup sets that were examined and cannot be used, newest first.
     pub(crate) rejected: Vec<Rejected>,
-    /// Whether any set belongs to this database.
+    /// Whether any backup set belongs to this database.
     pub(crate) has_any: bool,
 }
 
-/// A set without usable copies.
+/// A backup set that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Rejected {
-    /// The files of the set.
+    /// The files of the set, as text.
     pub(crate) set: String,
-    /// The reason.
+    /// The reason why the set cannot be used.
     pub(crate) why: String,
 }
 
@@ -47,37 +48,37 @@ pub(crate) struct Usable {
     pub(crate) steps: Vec<ChainSet>,
     /// The number of copies that were read, including those of the differential.
     pub(crate) copies: usize,
-    /// A page that is in the differential, but not in the full backup.
+    /// A page that the differential contains, but the full backup does not.
     pub(crate) only_later: Option<PageId>,
-    /// Log that is missing before later log backups: from LSN, to LSN.
+    /// The range of log that is missing before later log backups: first LSN and last LSN.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
 
 impl Usable {
-    /// The end of the log: the LSN after its last record.
+    /// The LSN up to which the backups have the log: the LSN after the last record.
     pub(crate) fn reaches(&self) -> Option<Lsn> {
         self.steps.last()?.set.config.last_lsn
     }
 
-    /// The sets of this kind.
+    /// The backup sets of this kind.
     pub(crate) fn of_kind(&self, kind: SetKind) -> impl Iterator<Item = &ChainSet> {
         self.steps.iter().filter(move |set| set.set.kind == kind)
     }
 
-    /// The files, in the order in which a restore uses them.
+    /// The backup files, in the order in which a restore needs them.
     pub(crate) fn files(&self) -> Vec<String> {
         let paths = self.steps.iter().flat_map(|set| &set.paths);
         paths.map(|path| path.display().to_string()).collect()
     }
 
-    /// The finish time of the last set, by its label.
+    /// The finish time of the last backup set, according to its label.
     pub(crate) fn finished(&self) -> Option<&str> {
         self.steps.last()?.set.config.finished.as_deref()
     }
 }
 
-/// Finds the newest backups of the database whose copies of `pages` are sound. It reads only these pages, and the
-/// structures that locate extents in the backup.
+/// Finds the newest backups of the database whose copies of `pages` are sound. Reads only these pages, and the
+/// structures that locate extents in the backups.
 pub(crate) fn search(
     backups: &Backups,
     source: &dyn PageSource,
@@ -121,7 +122,7 @@ pub(crate) fn search(
             }
             Err((step, why)) => {
                 search.rejected.extend(rest.sets.get(step).map(|set| Rejected { set: name(set), why }));
-                // Only a set that is newly excluded changes the next try.
+                // Excluding a set that is already excluded would repeat the same try.
                 if !damaged.insert(step) {
                     break;
                 }
@@ -131,8 +132,8 @@ pub(crate) fn search(
     search
 }
 
-/// The sets of the database: those whose label has the ID of its files, or its name if the files or the labels have no
-/// ID.
+/// The backup sets of the database. They are found by the ID in the database's files; if the files or the labels have
+/// no ID, by the database name.
 fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Database) -> Option<&'a DatabaseChains> {
     let ids: BTreeSet<[u8; 16]> = source.files().iter().filter_map(|file| file.binding_guid).collect();
     let name = database.boot.as_ref().map(|boot| boot.name.as_str()).unwrap_or_default();
@@ -148,8 +149,8 @@ fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Dat
     })
 }
 
-/// Reads the copies of `pages` in the full backup of a chain and in its differential. Returns the number of copies and
-/// a page that only the differential has, or the index of a set that cannot be used, with the reason.
+/// Reads the copies of `pages` in the full backup of a chain and in its differential. Returns the number of copies, and
+/// a page that only the differential has. If a set cannot be used, returns its index and the reason.
 fn copies(
     backups: &Backups,
     rest: &DatabaseChains,
@@ -172,7 +173,7 @@ fn copies(
     Ok((copies, only_later))
 }
 
-/// The reason why the copies in some sets cannot be used.
+/// The reason why the copies of some backup sets cannot be used.
 enum Unusable {
     /// The sets have no copy of this page.
     NoCopy(PageId),

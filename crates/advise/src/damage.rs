@@ -1,4 +1,4 @@
-//! The damage that findings report, sorted by what repairs it.
+//! Groups the damage that findings report by what repairs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,45 +12,46 @@ use source::{DataFile, PageSource};
 use crate::lost_extents;
 use crate::maps::{self, WrongMaps};
 
-/// Tables without which no other table can be found. Their pages cannot be restored one by one, nor can those of the
-/// lists of files.
+/// IDs of system tables that are needed to find all other tables, or that list the files. Their pages cannot be
+/// restored one by one.
 const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
 
-/// Most rows that are named one by one.
+/// The maximum number of rows that are named one by one.
 const MOST_ROWS: usize = 50;
 
-/// Type of an indexed view, which can be rebuilt from its tables.
+/// The object type of an indexed view, which can be rebuilt from its tables.
 const VIEW: &str = "V";
 
-/// The ID of 8998. It follows from a damaged map, and names the first page of the interval, which is not damaged.
+/// The check ID of message 8998. The finding follows from a damaged map; the page that it names, the first of the
+/// interval, is not damaged.
 const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 
-/// The ID of 2576. For an IAM page that no page names, (0:0) is reported as the page before it.
+/// The check ID of message 2576. If no page points to an IAM page, the message gives (0:0) as its previous page.
 const IAM_UNNAMED: &str = "iam.prev-unseen";
 
-/// The ID of 8964.
+/// The check ID of message 8964.
 const LOB_UNREFERENCED: &str = "lob.unreferenced";
 
-/// The ID of 8905.
+/// The check ID of message 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
-/// A finding that something is missing or does not fit, and the pages that it names.
+/// A finding about something missing or inconsistent: its check ID, and the pages that it names.
 type Missing = (&'static str, [Option<PageId>; 2]);
 
-/// Most missing pages of a table that are examined.
+/// The maximum number of missing pages that are examined per table.
 const MOST_MISSING: usize = 4096;
 
-/// The IDs of findings.
+/// The check IDs of findings.
 pub(crate) type Ids = BTreeSet<&'static str>;
 
-/// Everything that is damaged.
+/// All damage of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
-    /// Wrong counts in the catalog, by object.
+    /// Wrong page and row counts in the catalog, by object.
     pub(crate) counts: BTreeMap<i32, Ids>,
     /// Damaged nonclustered indexes.
     pub(crate) indexes: BTreeMap<(i32, i32), Ids>,
-    /// The numbers of rows that an index lacks, and of rows that only the index has.
+    /// For each index, the number of rows that it lacks, and the number of rows that only it has.
     pub(crate) index_rows: BTreeMap<(i32, i32), [u64; 2]>,
     /// Rows with impossible values, or rows that violate constraints, by table and fault.
     pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
@@ -58,55 +59,55 @@ pub(crate) struct Damage {
     pub(crate) tables: BTreeMap<i32, TableDamage>,
     /// Damaged fixed pages: headers, boot pages and allocation maps.
     pub(crate) fixed: BTreeMap<PageId, Ids>,
-    /// Damage of the catalog: in system tables, or in rows of them that contradict each other.
+    /// Damage of the catalog: damaged pages of system tables, or catalog rows that contradict each other.
     pub(crate) catalog: CatalogDamage,
-    /// Allocation maps that are wrong about sound pages.
+    /// Allocation maps with wrong entries for sound pages.
     pub(crate) maps: WrongMaps,
-    /// Extents and pages that are allocated, but have no owner, or none that the catalog knows.
+    /// Allocated extents and pages that have no owner, or an owner that the catalog does not know.
     pub(crate) unowned: CatalogDamage,
     /// The extents in [`Self::unowned`].
     unowned_extents: BTreeSet<PageId>,
-    /// IDs of findings about intervals whose map is damaged.
+    /// IDs of findings about intervals that could not be checked because their map is damaged.
     unchecked_intervals: Ids,
     /// IDs of findings about the container of a backup.
     pub(crate) container: Ids,
     /// Any other damage, which only a restore repairs.
     pub(crate) other: CatalogDamage,
-    /// Files that end before the length in their header.
+    /// Files that are shorter than the length in their header.
     pub(crate) cut_files: BTreeSet<u16>,
-    /// Pages for which only some findings name an owner.
+    /// Pages with findings that name no owner; other findings may name one.
     nameless: BTreeMap<PageId, Ids>,
-    /// The index of each damaged page of a nonclustered index.
+    /// Damaged pages of nonclustered indexes, with their index.
     index_pages: BTreeMap<PageId, (i32, i32)>,
 }
 
-/// Damage that does not belong to a user table.
+/// Damage that cannot be assigned to a user table.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogDamage {
     pub(crate) ids: Ids,
-    /// Pages that are damaged.
+    /// The damaged pages.
     pub(crate) pages: BTreeSet<PageId>,
-    /// Whether one of these pages cannot be restored by itself.
+    /// Whether one of the pages cannot be restored by a page restore.
     pub(crate) critical: bool,
-    /// Whether some of the damage is on no known page.
+    /// Whether some of the damage cannot be assigned to a page.
     pub(crate) is_logical: bool,
 }
 
 /// The fault of a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum RowFault {
-    /// A value that is not valid for the column's type.
+    /// A value is not valid for the type of its column.
     Purity {
         /// The column.
         column: String,
     },
-    /// NULL in a NOT NULL column, or a computed value that is wrong.
+    /// A NOT NULL column has NULL, or a computed value is wrong.
     Column,
     /// The row is in the wrong partition.
     Partition,
     /// The row violates a constraint.
     Constraint {
-        /// Name of the constraint.
+        /// The name of the constraint.
         name: String,
     },
 }
@@ -115,46 +116,47 @@ pub(crate) enum RowFault {
 #[derive(Debug, Default)]
 pub(crate) struct WrongRows {
     pub(crate) ids: Ids,
-    /// Addresses of the first of these rows.
+    /// The addresses of the first rows with this fault.
     pub(crate) records: BTreeSet<RecordId>,
     pub(crate) count: u64,
 }
 
-/// Damage of a table itself.
+/// Damage of a table's own pages and values.
 #[derive(Debug, Default)]
 pub(crate) struct TableDamage {
     pub(crate) ids: Ids,
-    /// Pages that lost rows or values, because their content is damaged.
+    /// Pages with damaged content, which lost rows or values.
     pub(crate) pages: BTreeSet<PageId>,
-    /// Whether links between sound pages are wrong or keys are out of order, which a rebuild repairs.
+    /// Whether links between sound pages are wrong, or keys are out of order. A rebuild repairs either.
     pub(crate) is_in_structure: bool,
-    /// Whether maps are wrong about the table's pages: IAM chains, free space, owners of extents.
+    /// Whether allocation maps have wrong entries for the table's pages: IAM chains, free space, or owners of extents.
     pub(crate) is_in_allocation: bool,
-    /// IAM pages that are missing from a chain of the table, although keys lead to the rows.
+    /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
     unseen_maps: BTreeSet<PageId>,
-    /// IAM pages among [`Self::pages`] that are damaged or have lost extents. Without them, rows or values are not
-    /// found.
+    /// IAM pages among [`Self::pages`] that are damaged or have lost extents, and without which some rows or values are
+    /// not found.
     pub(crate) needed_maps: BTreeSet<PageId>,
-    /// Pages of rows or fragments whose references to off-row values or forwarded rows are wrong.
+    /// Pages with rows, or with fragments of off-row values, that have wrong references to off-row values or forwarded
+    /// rows.
     pub(crate) values: BTreeSet<PageId>,
     /// IDs of the partitions that findings name.
     pub(crate) rowsets: BTreeSet<u64>,
-    /// Pages whose findings only follow from other damage.
+    /// Pages with findings that only follow from other damage.
     consequences: BTreeSet<PageId>,
-    /// Pages with keys in the wrong order. A rebuild keeps the wrong keys; a copy in a backup has the right ones.
+    /// Pages with keys in the wrong order. A rebuild keeps the wrong keys; a backup has the right ones.
     pub(crate) keys: BTreeSet<PageId>,
-    /// Findings about what the table's pages and values miss.
+    /// Findings about things that the table's pages and values lack.
     missing: BTreeSet<Missing>,
 }
 
 impl Damage {
-    /// Sorts the findings of `report` about the pages of `source`.
+    /// Groups the findings of `report`, a check of the pages of `source`.
     pub(crate) fn of(report: &Report, database: &Database, source: &dyn PageSource) -> Self {
         let is_cut = |file: &&DataFile| file.header_pages.is_some_and(|pages| pages > file.pages);
         let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
         let mut damage = Self { cut_files, ..Self::default() };
         report.findings.iter().for_each(|finding| damage.add(&finding, database));
-        // A wrong pointer may lead anywhere.
+        // A wrong pointer may refer to a page that does not exist.
         damage.tables.values_mut().for_each(|table| {
             table.values.retain(|page| !page.is_none() && source.contains(*page));
             table.needed_maps.retain(|page| source.contains(*page));
@@ -167,13 +169,13 @@ impl Damage {
         damage
     }
 
-    /// Handles extents without owner whose pages belong to a table: an IAM page has lost them.
+    /// Handles extents without an owner whose pages belong to a table: an IAM page no longer lists them.
     fn find_lost_extents(&mut self, source: &dyn PageSource, database: &Database) {
         let unowned = std::mem::take(&mut self.unowned_extents);
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
             let table = self.tables.entry(object_id).or_default();
             table.ids.insert(EXTENT_UNOWNED);
-            // Links lead to these rows, so their off-row values have not lost their rows.
+            // The index still points to these rows, so their off-row values are referenced.
             if lost.has_keys {
                 table.is_in_allocation = true;
                 table.values.clear();
@@ -189,7 +191,8 @@ impl Damage {
         }
     }
 
-    /// Handles pages that a table misses because PFS calls them free. They exist, and so do their rows and values.
+    /// Handles pages that a table seems to lack because PFS marks them as free. These pages exist, with their rows and
+    /// values.
     fn find_free_marks(&mut self, source: &dyn PageSource, database: &Database) {
         let maps = &mut self.maps;
         self.tables.retain(|&object_id, table| {
@@ -200,7 +203,7 @@ impl Damage {
             if free.is_empty() {
                 return true;
             }
-            // Rows on these pages refer to the off-row values that seem unreferenced.
+            // Off-row values seem unreferenced because the rows that refer to them are on these pages.
             let explains = |(id, pages): &&Missing| {
                 *id == LOB_UNREFERENCED || pages.iter().flatten().any(|page| free.contains(page))
             };
@@ -215,7 +218,8 @@ impl Damage {
         });
     }
 
-    /// Handles heaps whose indexes have more rows than they do: the rows are on pages of the heap that PFS calls free.
+    /// Handles heaps with indexes that have more rows than the heap. The missing rows are on pages of the heap that PFS
+    /// marks as free.
     fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {
         let has_more = |(_, [missing, surplus]): &(&(i32, i32), &[u64; 2])| surplus > missing;
         let lacking: BTreeSet<i32> =
@@ -230,7 +234,7 @@ impl Damage {
         }
     }
 
-    /// Finds consequences, after all findings are sorted.
+    /// Separates damage from its consequences, after all findings are added.
     pub(crate) fn settle(&mut self) {
         self.settle_nameless();
         if let ids @ [_, ..] = std::mem::take(&mut self.unchecked_intervals).into_iter().collect::<Vec<_>>().as_slice()
@@ -245,7 +249,7 @@ impl Damage {
         }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
-            // If the damage has no place, no page can be restored for it, and a rebuild may not repair it.
+            // Without a known place there is no page to restore, and a rebuild may not repair the damage.
             if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
                 self.other.ids.extend(&table.ids);
                 self.other.is_logical = true;
@@ -253,7 +257,8 @@ impl Damage {
         }
     }
 
-    /// Assigns a page whose header names no owner to the table or index for which another finding names it.
+    /// Handles pages whose findings name no owner. If another finding connects the page with a table or an index, the
+    /// page is assigned to that owner.
     fn settle_nameless(&mut self) {
         for (page, ids) in std::mem::take(&mut self.nameless) {
             let lacks = |table: &&mut TableDamage| table.pages.contains(&page) || table.unseen_maps.contains(&page);
@@ -269,7 +274,7 @@ impl Damage {
         }
     }
 
-    /// Sorts a finding.
+    /// Adds a finding to the group of what repairs it.
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
@@ -320,7 +325,7 @@ impl Damage {
             return;
         }
         if is_of_catalog && !is_columnstore {
-            // A finding about the catalog's own rows names the object that they describe.
+            // A finding about catalog rows names the object that the rows describe, not the system table.
             self.catalog.add(finding);
             self.catalog.is_logical = true;
             return;
@@ -369,7 +374,8 @@ impl Damage {
             && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
     }
 
-    /// Pages whose content only a restore brings back: pages of tables and of system tables, fixed pages and maps.
+    /// Pages whose content only a restore can recover: pages of user tables and system tables, fixed pages, and
+    /// allocation maps.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         let tables = self.tables.values().flat_map(|table| table.pages.iter().chain(&table.values));
         let system = self.catalog.pages.iter().chain(&self.other.pages).chain(&self.maps.maps);
@@ -377,12 +383,13 @@ impl Damage {
     }
 }
 
-/// Whether an index of this type can be rebuilt from its table alone.
+/// Whether an index of this type can be rebuilt from its table.
 fn is_rebuilt(kind: Option<IndexType>) -> bool {
     matches!(kind, Some(IndexType::Nonclustered | IndexType::NonclusteredColumnstore))
 }
 
-/// Whether a finding says that its page is damaged, and not that it lacks something or that others refer to it.
+/// Whether a finding reports damage of the page that it names. Other findings report that something is missing, or that
+/// a reference to the page is wrong.
 fn is_about_page(finding: &Finding) -> bool {
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
@@ -427,11 +434,12 @@ impl TableDamage {
         }
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
         if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
-            // The parent has the key range of a page. If the two disagree, either may be wrong.
+            // A parent page stores the key range of its child. If the range and the keys disagree, either page may be
+            // wrong.
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
-            // Only IAM pages lead to rows without keys and to off-row values. A rebuild finds no more than they name.
+            // Rows of a heap and off-row values are found only through IAM pages, also by a rebuild.
             Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
                 self.is_in_allocation = true;
                 let maps = [page, finding.ref_page].into_iter().flatten();
@@ -449,7 +457,7 @@ impl TableDamage {
                 "iam.invalid" => self.is_in_allocation = true,
                 "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
                 "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    // Either of the two may be wrong.
+                    // Either of the two pages may be wrong.
                     self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
@@ -465,9 +473,9 @@ impl TableDamage {
         }
     }
 
-    /// Removes consequences: if pages are damaged, what their neighbors and values miss follows from it.
+    /// Removes consequences: if pages of the table are damaged, other pages and values lack what was on them.
     fn settle(&mut self, unowned: &BTreeSet<PageId>) {
-        // The pages that these pages miss exist, in extents for which no map names an owner.
+        // A page that seems missing may exist, in an extent for which no map names an owner.
         let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
         self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
         if !self.pages.is_empty() {
@@ -476,7 +484,7 @@ impl TableDamage {
         }
     }
 
-    /// Treats pages with keys in the wrong order as damaged, so that they are restored.
+    /// Treats pages with keys in the wrong order as damaged, so that they are restored and not rebuilt.
     pub(crate) fn restore_keys(&mut self) {
         if !self.keys.is_empty() {
             self.pages.append(&mut self.keys);
@@ -484,7 +492,7 @@ impl TableDamage {
         }
     }
 
-    /// Whether rows or values are lost.
+    /// Whether rows or values of the table are lost.
     pub(crate) fn loses_data(&self) -> bool {
         !self.pages.is_empty() || !self.values.is_empty()
     }

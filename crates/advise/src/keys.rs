@@ -9,8 +9,9 @@ use source::PageSource;
 
 use crate::statements::is_plain;
 
-/// `[OrderID] = 17 AND [Line] = 2`. For a heap, an unreadable key or a type without exact literal it is the row's
-/// address, which is valid as long as no row moves.
+/// A condition on the key, such as `[OrderID] = 17 AND [Line] = 2`. The condition is on the row's address if the table
+/// is a heap, the key cannot be read, or a key column has a type without exact literal. An address is valid until the
+/// row moves.
 pub(crate) fn condition(
     source: &dyn PageSource,
     database: &Database,
@@ -21,7 +22,7 @@ pub(crate) fn condition(
     by_key(source, database, script, object_id, at).unwrap_or_else(|| by_place(at))
 }
 
-/// The value of `%%physloc%%` is page, file and slot, low bytes first.
+/// A condition on `%%physloc%%`. Its value is page, file and slot, each little-endian.
 fn by_place(at: RecordId) -> String {
     let bytes = [&at.page.page.to_le_bytes()[..], &at.page.file.to_le_bytes(), &at.slot.to_le_bytes()].concat();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
@@ -36,7 +37,7 @@ fn by_key(
     at: RecordId,
 ) -> Option<String> {
     let rowset = database.table_rowsets(object_id).find(|rowset| rowset.index_id == 1)?;
-    // Compressed rows have another layout.
+    // The row layout below does not apply to compressed rows.
     if rowset.is_row_compressed() {
         return None;
     }
@@ -46,7 +47,7 @@ fn by_key(
         return None;
     }
     let mut keys: Vec<&RowsetColumn> = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
-    // A key that is not unique has a uniquifier, which is a column without a name.
+    // The key of a clustered index that is not unique contains a uniquifier, a column without a name.
     if keys.is_empty() || keys.iter().any(|column| column.status & column_status::UNIQUIFIER != 0) {
         return None;
     }

@@ -1,9 +1,10 @@
-//! The cost of damage, and the cheapest way to recover: from the findings of a check to an ordered plan.
+//! Estimates the cost of damage, and finds the cheapest way to recover: turns the findings of a check into an ordered
+//! plan.
 //!
-//! [`plan`] sorts the findings by what repairs them (`damage`), looks for copies of the damaged pages in the backups
-//! ([`backups`]), and puts the steps in order, cheapest first. It runs nothing: a person reviews the plan.
+//! [`plan`] groups the findings by what repairs them (`damage`), looks for copies of the damaged pages in the backups
+//! ([`backups`]), and orders the steps, cheapest first. It runs nothing: a person must review the plan.
 
-// Indexing is used only after a bounds check; a comment there names it.
+// Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 pub mod backups;

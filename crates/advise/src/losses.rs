@@ -1,4 +1,4 @@
-//! The rows lost with damaged pages, as far as the rest of the database shows them.
+//! The rows that are lost with damaged pages, as far as the rest of the database shows which rows they were.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use source::PageSource;
 
 use crate::step::LossSummary;
 
-/// The rows that a table loses with these pages. Empty if the pages have no rows of the table, such as
-/// pages of off-row values.
+/// The rows that a table loses with `pages`. Empty if the pages contain no rows of the table; they may contain off-row
+/// values, for example.
 pub(crate) fn of_table(
     source: &dyn PageSource,
     database: &Database,

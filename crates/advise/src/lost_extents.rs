@@ -1,5 +1,6 @@
-//! Extents that no map assigns to an owner, although their pages name a table: the IAM page that covers them has lost
-//! them. Links still lead to rows in key order, but not to rows of heaps and to off-row data.
+//! Finds lost extents: extents that no map assigns to an owner, although the headers of their pages name a table. The
+//! IAM page for their interval no longer lists them. Rows of a clustered index are still found by page links, but rows
+//! of heaps and off-row values are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +9,17 @@ use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, IamHeader};
 use format::{Page, PageId};
 use source::PageSource;
 
-/// Most extents whose pages are read.
+/// The maximum number of extents whose pages are read.
 const MOST_EXTENTS: usize = 4096;
-/// Most IAM pages of a unit that are read.
+/// The maximum number of IAM pages that are read per allocation unit.
 const MOST_IAM_PAGES: usize = 4096;
 
 /// The extents that a table has lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostExtents {
-    /// The IAM pages that lost extents without which rows or values are not found, and these extents.
+    /// IAM pages that no longer list extents of heap rows or off-row values, with these extents.
     pub(crate) maps: BTreeMap<PageId, BTreeSet<PageId>>,
-    /// Whether some of the extents have rows in key order.
+    /// Whether some of the lost extents belong to the clustered index.
     pub(crate) has_keys: bool,
 }
 
@@ -49,13 +50,13 @@ pub(crate) fn of(
     lost
 }
 
-/// The unit that the header of a sound page names.
+/// The allocation unit that the page header names; `None` if the page is not sound.
 fn unit_of<'d>(source: &dyn PageSource, database: &'d Database, page: PageId) -> Option<&'d AllocUnit> {
     let Fetched::Sound(bytes) = fetch(source, page) else { return None };
     database.units.get(database.unit_index(Page::new(&bytes).header().alloc_unit())?)
 }
 
-/// The IAM page of a unit whose interval contains an extent.
+/// The IAM page of an allocation unit that covers an extent.
 fn covering(source: &dyn PageSource, unit: &AllocUnit, extent: PageId) -> Option<PageId> {
     let mut at = unit.first_iam;
     for _ in 0..MOST_IAM_PAGES {

@@ -1,6 +1,6 @@
-//! Allocation maps that are wrong about sound pages: which maps, and which objects own the pages. No data page is
-//! damaged, but a server that trusts a wrong map may reuse pages of live rows. Nothing must be written until the maps
-//! are right.
+//! Finds allocation maps with wrong entries for sound pages, and the objects that own these pages. No data page is
+//! damaged, but a server that trusts a wrong map may reuse pages with live rows. Nothing may write to the database
+//! until the maps are corrected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,35 +12,35 @@ use source::PageSource;
 
 use crate::damage::Ids;
 
-/// Most places that are examined.
+/// The maximum number of pages or extents that are examined.
 const MOST_PLACES: usize = 4096;
 
-/// Most IAM pages of a unit that are read.
+/// The maximum number of IAM pages that are read per allocation unit.
 const MOST_MAPS: usize = 4096;
 
-/// Maps that are wrong, and the objects concerned.
+/// Wrong allocation maps, and the objects whose pages they describe wrongly.
 #[derive(Debug, Default)]
 pub(crate) struct WrongMaps {
     pub(crate) ids: Ids,
-    /// GAM, SGAM, PFS and IAM pages that are wrong.
+    /// GAM, SGAM, PFS and IAM pages with wrong entries.
     pub(crate) maps: BTreeSet<PageId>,
-    /// The objects that own the pages, by the headers of these pages.
+    /// The objects that own the pages, according to the page headers.
     pub(crate) objects: BTreeSet<i32>,
     /// Whether two objects claim the same pages. If so, dropping or rebuilding one of them frees pages of the other.
     pub(crate) is_shared: bool,
-    /// Tables that miss pages because PFS calls them free.
+    /// Tables that seem to lack pages because PFS marks the pages as free.
     pub(crate) called_free: BTreeSet<i32>,
     pub(crate) ids_of_missing: Ids,
-    /// Extents that several maps claim, with these maps.
+    /// Extents that several maps claim, and the maps that claim each.
     claims: BTreeMap<PageId, BTreeSet<PageId>>,
-    /// Pages whose marks in a PFS page are wrong.
+    /// Pages with wrong PFS bytes.
     marks: BTreeSet<PageId>,
-    /// Single pages that two units claim, with these units.
+    /// Single pages that two allocation units claim, and these units.
     singles: BTreeMap<PageId, BTreeSet<AllocUnitId>>,
 }
 
 impl WrongMaps {
-    /// Adds a finding that says a map is wrong about pages. Returns false for any other finding.
+    /// Adds a finding about a map with wrong entries. Returns false for any other finding.
     pub(crate) fn take(&mut self, finding: &Finding) -> bool {
         let Some(page) = finding.page else { return false };
         let named = |name: &str| match finding.value(name) {
@@ -60,7 +60,7 @@ impl WrongMaps {
                 let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
                 self.singles.entry(page).or_default().extend(owners);
             }
-            // Dropping one of the two objects frees the pages of the other.
+            // If one of the two objects is dropped, the pages of the other are freed too.
             "iam.other-unit" if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
                 self.is_shared = true;
                 self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
@@ -73,7 +73,7 @@ impl WrongMaps {
         true
     }
 
-    /// Adds pages of a table that PFS calls free, and the findings that follow from it.
+    /// Adds pages of a table that PFS marks as free, and the IDs of the findings that follow from the wrong marks.
     pub(crate) fn mark(&mut self, object_id: i32, pages: BTreeSet<PageId>, ids: &Ids) {
         self.marks.extend(pages);
         self.called_free.insert(object_id);
@@ -81,7 +81,7 @@ impl WrongMaps {
         self.ids_of_missing.extend(ids);
     }
 
-    /// Decides which maps are wrong, by the headers of the pages, after all findings are added.
+    /// Decides from the page headers which maps are wrong, after all findings are added.
     pub(crate) fn settle(&mut self, source: &dyn PageSource, database: &Database) {
         let look = Look { source, database };
         let mut misled = BTreeSet::new();
@@ -95,15 +95,16 @@ impl WrongMaps {
             self.is_shared |= right.len() + wrong.len() > 1;
             self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
             misled.extend(wrong.iter().map(|_| extent));
-            // If the pages belong to a unit that claims them, a map that calls them free or mixed is wrong.
+            // If the pages belong to a unit that claims the extent, a GAM or SGAM page that disagrees is wrong.
             match fixed.as_slice() {
-                // If no unit claims the extent, it is mixed if some of its pages are in use, and free otherwise.
+                // If no unit claims the extent, it is a mixed extent if some of its pages are in use, and free
+                // otherwise.
                 [gam, sgam] if right.is_empty() => drop(self.maps.insert(if owners.is_empty() { *sgam } else { *gam })),
                 _ if !right.is_empty() || wrong.is_empty() => self.maps.extend(fixed),
                 _ => {}
             }
             self.maps.extend(wrong);
-            // If two units have pages in the extent, one of their maps is wrong, and nothing shows which.
+            // If two units have pages in the extent, one of their maps is wrong, but nothing shows which one.
             if right.len() > 1 {
                 self.maps.extend(right);
             }
@@ -111,7 +112,7 @@ impl WrongMaps {
         for (number, page) in std::mem::take(&mut self.marks).into_iter().enumerate() {
             let unit = (number < MOST_PLACES).then(|| look.unit(page)).flatten();
             self.objects.extend(unit.and_then(|unit| look.object(unit)));
-            // If an IAM page is wrong about the extent, the marks are right.
+            // If an IAM page has a wrong entry for the extent, the PFS bytes are right.
             if !misled.contains(&first_of_extent(page)) {
                 self.maps.insert(PageId::new(page.file, pfs_page_of(page.page)));
             }
@@ -126,7 +127,7 @@ impl WrongMaps {
     }
 }
 
-/// The other owner that a finding names.
+/// The second owner that a finding names.
 fn owner_of(finding: &Finding) -> Option<Owner> {
     match finding.value("other_owner") {
         Some(Value::Owner(owner)) => Some(*owner),
@@ -134,13 +135,13 @@ fn owner_of(finding: &Finding) -> Option<Owner> {
     }
 }
 
-/// Whether `page` is a sound page of the object, and its PFS page calls it free.
+/// Whether `page` is a sound page of the object that its PFS page marks as free.
 pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page: PageId, object_id: i32) -> bool {
     let look = Look { source, database };
     !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)
 }
 
-/// The data pages of a heap that have rows and are listed in its IAM pages, but that PFS calls free.
+/// Pages of a heap that contain rows and are listed in its IAM pages, but that PFS marks as free.
 pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_id: i32) -> BTreeSet<PageId> {
     let look = Look { source, database };
     let units =
@@ -167,7 +168,7 @@ pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_i
     pages
 }
 
-/// Looks up the owners and states of pages in their headers and maps.
+/// Reads the owner of a page from its header, and the state of the page from allocation maps.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     source: &'a dyn PageSource,
@@ -182,18 +183,18 @@ impl Look<'_> {
         }
     }
 
-    /// The unit that the header of a sound page names.
+    /// The allocation unit that the page header names; `None` if the page is not sound.
     fn unit(self, page: PageId) -> Option<AllocUnitId> {
         Some(Page::new(&*self.sound(page)?).header().alloc_unit())
     }
 
-    /// The object that a unit belongs to.
+    /// The object to which an allocation unit belongs.
     fn object(self, unit: AllocUnitId) -> Option<i32> {
         let unit = self.database.units.get(self.database.unit_index(unit)?)?;
         Some(self.database.rowset_of(unit)?.object_id)
     }
 
-    /// The IAM pages of a unit, with their headers and bytes.
+    /// The IAM pages of an allocation unit, with their headers and bytes.
     fn chain(self, unit: AllocUnitId) -> Vec<(PageId, IamHeader, Box<PageBytes>)> {
         let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at));
         let (mut chain, mut at) = (Vec::new(), unit.map_or(PageId::NONE, |unit| unit.first_iam));
@@ -206,7 +207,7 @@ impl Look<'_> {
         chain
     }
 
-    /// The IAM pages of a unit that list a page as a single page.
+    /// The IAM pages of an allocation unit that list `page` as a single page.
     fn maps_with(self, unit: AllocUnitId, page: PageId) -> Vec<PageId> {
         let chain = self.chain(unit);
         chain.into_iter().filter(|(_, header, _)| header.slots.contains(&page)).map(|(at, ..)| at).collect()
@@ -220,7 +221,7 @@ impl Look<'_> {
         byte.is_some_and(|byte| PfsByte(byte).is_allocated())
     }
 
-    /// The units that have allocated pages in an extent.
+    /// The allocation units that have allocated pages in an extent.
     fn owners(self, extent: PageId) -> BTreeSet<AllocUnitId> {
         let pages = (extent.page..extent.page.saturating_add(EXTENT_PAGES)).map(|page| PageId::new(extent.file, page));
         pages.filter(|page| self.is_in_use(*page)).filter_map(|page| self.unit(page)).collect()

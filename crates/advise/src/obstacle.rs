@@ -1,4 +1,4 @@
-//! The reason why pages cannot be restored one by one, if there is one.
+//! The obstacle to a page restore, if there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,25 @@ use format::{Lsn, PageId};
 use crate::backups::Usable;
 use crate::damage::Damage;
 
-/// Most pages of a file that one RESTORE sequence accepts.
+/// The maximum number of pages of a file that one RESTORE sequence accepts.
 pub(crate) const MOST_PAGES: usize = 1000;
 
-/// How long the database keeps its log.
+/// The recovery model, which decides how long the database keeps its log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Model {
-    /// Checkpoints truncate the log, or there is no full backup with which log backups could begin.
+    /// Checkpoints truncate the log: the model is simple, or no full backup has started a log chain.
     Simple,
-    /// The log is kept for log backups, under the full or bulk-logged model.
+    /// The database keeps the log for log backups, under the full or bulk-logged model.
     Full {
-        /// The end of the log that was backed up.
+        /// The LSN up to which the log was backed up.
         backed_up: Lsn,
-        /// Whether the model is bulk-logged, in which the log may lack the changes of bulk operations.
+        /// Whether the model is bulk-logged, under which the log may lack the changes of bulk operations.
         is_bulk_logged: bool,
     },
 }
 
 impl Model {
-    /// The model of a database; [`Self::Simple`] if its boot page cannot be read.
+    /// The recovery model of a database; [`Self::Simple`] if its boot page cannot be read.
     pub(crate) fn of(database: &Database) -> Self {
         match &database.boot {
             Some(boot) if !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default() => {
@@ -38,12 +38,12 @@ impl Model {
         }
     }
 
-    /// Whether the log from these backups to the present exists, as far as labels and boot page show.
+    /// Whether the whole log exists from these backups to the present, according to their labels and the boot page.
     pub(crate) fn has_whole_log(self, usable: &Usable) -> bool {
         matches!(self, Self::Full { backed_up, .. } if missing_log(usable, backed_up).is_none())
     }
 
-    /// A risk that the model adds to a restore that needs the log; empty if there is none.
+    /// The risk that the recovery model adds to a restore that needs the log; empty if the model adds none.
     pub(crate) fn risk(self) -> &'static str {
         match self {
             Self::Full { is_bulk_logged: true, .. } => {
@@ -88,7 +88,8 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
     }
 }
 
-/// Describes the log that is missing between the last backup given and the log that the database still has.
+/// Describes the log that is missing between the given backups and the log that the database still has; `None` if none
+/// is missing.
 fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     if let Some((from, to)) = usable.gap {
         return Some(format!("log backups are missing: from LSN {} to {}", lsn(from), lsn(to)));
@@ -104,7 +105,7 @@ fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     }
 }
 
-/// An LSN as it is written in texts.
+/// An LSN in the form used in texts.
 pub(crate) fn lsn(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }

@@ -1,4 +1,4 @@
-//! The plan if the input is a backup: which older backup is clean, and what to run on the source.
+//! The plan for a damaged backup: which older backup is sound, and what to run on the source database.
 
 use crate::backups::{self, Search};
 use crate::damage::Damage;
@@ -7,7 +7,7 @@ use crate::restore::based_on;
 use crate::statements::{self, BY_HAND, check_again, is_plain};
 use crate::step::{Action, Step};
 
-/// The plan for a damaged backup.
+/// Makes the plan for a damaged backup.
 pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -> Plan {
     let name = &request.report.database.name;
     let is_container = !damage.container.is_empty();

@@ -1,5 +1,5 @@
-//! The part of a database that a restore by file or filegroup covers: all damaged pages, but less than the whole
-//! database.
+//! The part of a database that a restore by file or filegroup covers. It contains all damaged pages, but is less than
+//! the whole database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use script::quote_text;
 use crate::damage::Damage;
 use crate::plan::Request;
 
-/// The primary file, and the primary filegroup.
+/// The ID of the primary file, and of the primary filegroup.
 const PRIMARY: u16 = 1;
 
 /// Files and filegroups to restore.
 pub(crate) struct Part {
-    /// Their names in words: `the file Data2`.
+    /// The names of the files and filegroups, for texts: `the file Data2`.
     pub(crate) name: String,
-    /// Their clauses in RESTORE: `FILE = N'Data2'`, `FILEGROUP = N'Archive'`.
+    /// The clauses for the files and filegroups in RESTORE: `FILE = N'Data2'`, `FILEGROUP = N'Archive'`.
     pub(crate) clauses: Vec<String>,
-    /// Whether a file of the primary filegroup is included. If so, no edition restores it online.
+    /// Whether the part contains a file of the primary filegroup. If so, no edition of SQL Server restores it online.
     pub(crate) is_primary: bool,
 }
 
@@ -29,8 +29,8 @@ struct File {
     name: String,
 }
 
-/// The files that contain all damaged pages. `None` if only a restore of the whole database helps: all files are
-/// damaged, or the catalog, or a page without which the database does not start.
+/// The files that contain all damaged pages. `None` if only a restore of the whole database helps: because all files
+/// are damaged, or the catalog is damaged, or a page is damaged without which the database cannot start.
 pub(crate) fn part(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<PageId>) -> Option<Part> {
     if !damage.catalog.ids.is_empty() || damage.other.is_logical {
         return None;
@@ -68,7 +68,7 @@ pub(crate) fn part(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<Page
     Some(Part { name: names.join(" and "), clauses, is_primary })
 }
 
-/// The data files by ID, with their names from the catalog, or from their headers if it has none.
+/// The data files by ID. Their names come from the catalog, or from the file headers if the catalog has none.
 fn files(request: &Request<'_>) -> BTreeMap<u16, File> {
     const DATA: u8 = 0;
     let given = request.source.files().iter();

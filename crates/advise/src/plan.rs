@@ -23,11 +23,11 @@ pub struct Request<'a> {
     pub source: &'a dyn PageSource,
     /// The catalog of the database.
     pub database: &'a Database,
-    /// Writes definitions of the database's objects.
+    /// Scripts the definitions of the database's objects.
     pub script: Script<'a>,
-    /// The backups given; `None` if none were given.
+    /// The backups that the user gave; `None` if the user gave none.
     pub backups: Option<&'a Backups>,
-    /// The paths of the database, quoted as a command needs them.
+    /// The paths of the database's files, quoted for a command line.
     pub paths: &'a str,
 }
 
@@ -40,16 +40,16 @@ pub enum Situation {
     Unverified,
     /// Something is damaged, but no row is lost.
     NoLoss,
-    /// Data is damaged, and backups have sound copies of it.
+    /// Data is damaged, and the given backups have sound copies of it.
     InBackup,
-    /// Data is damaged, and no backup given has sound copies of it.
+    /// Data is damaged, and no given backup has sound copies of it.
     Loss,
-    /// The input is a backup, and is damaged.
+    /// The input is a damaged backup.
     OfBackup,
 }
 
 impl Situation {
-    /// Name in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -71,7 +71,7 @@ pub struct Plan {
     pub sentence: String,
     /// The steps, cheapest first.
     pub steps: Vec<Step>,
-    /// The rows that are lost if no other source has them.
+    /// The rows that are lost unless another source has them.
     pub losses: Vec<LossSummary>,
     /// Backups that were examined and cannot be used: their files, and the reason.
     pub rejected: Vec<(String, String)>,
@@ -84,8 +84,8 @@ pub fn plan(request: &Request<'_>) -> Plan {
     of_damage(request, &damage)
 }
 
-/// Treats pages with keys in the wrong order as damaged if a page restore loses nothing: a rebuild would keep a wrong
-/// key.
+/// Treats pages with keys in the wrong order as damaged if a page restore is possible, because a rebuild would keep a
+/// wrong key.
 fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
     let Some(backups) = request.backups.filter(|_| request.source.backup().is_none()) else { return };
     let keys: BTreeSet<PageId> = damage.tables.values().flat_map(|table| &table.keys).copied().collect();
@@ -100,7 +100,7 @@ fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
     }
 }
 
-/// The plan that repairs this damage.
+/// Makes the plan that repairs this damage.
 pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;
@@ -148,7 +148,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
 }
 
-/// Whether something is damaged that only a copy can bring back.
+/// Whether there is damage that only a copy of the data can repair.
 pub(crate) fn needs_restore(damage: &Damage) -> bool {
     let in_tables = damage.tables.values().any(|table| table.loses_data());
     let elsewhere = [&damage.catalog, &damage.other].iter().any(|kind| !kind.ids.is_empty());

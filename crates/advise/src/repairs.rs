@@ -1,4 +1,4 @@
-//! Steps that need no backup: counts, nonclustered indexes, rows, rebuilds.
+//! Steps that need no backup: correct counts, rebuild nonclustered indexes, correct rows, rebuild tables.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::plan::{Request, needs_restore};
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
-/// The ID of 8927.
+/// The check ID of message 8927.
 const GHOST_COUNT: &str = "page.ghost-count";
 
-/// The steps before tables are restored, and the steps after it. Indexes of damaged tables are rebuilt after it, from
+/// The steps before the restore, and the steps after it. Indexes of damaged tables are rebuilt after the restore, from
 /// the restored rows.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<Step>) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -54,19 +54,19 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
-    // A rebuild may use extents that wrong maps call free, and may free extents that they assign to it; and before a
-    // restore, rows that a rebuild needs may be unreadable. So these steps come after the restore.
+    // These steps come after the restore for two reasons. With wrong maps, a rebuild may use extents that contain live
+    // rows, or free extents of another object. And before the restore, rows that a rebuild needs may be unreadable.
     if !damage.maps.ids.is_empty() || needs_restore(damage) {
         after.splice(0..0, before.drain(..));
     }
-    // Pages that seem to have no owner may be pages that a table misses, so they are freed last.
+    // Pages that seem to have no owner may be pages that a table lacks, so they are freed last.
     if !damage.unowned.ids.is_empty() {
         after.extend(unowned(request, damage));
     }
     (before, after)
 }
 
-/// The schema and name of an object, for texts.
+/// The schema and name of an object, for use in texts.
 pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
     match request.database.objects.get(&object_id) {
         Some(object) => format!("{}.{}", request.database.schema_name(object), object.name),
@@ -74,7 +74,7 @@ pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
     }
 }
 
-/// `USE [Orders];`, or a comment if the name is not plain text.
+/// A statement such as `USE [Orders];`, or a comment if the name is not plain text.
 pub(crate) fn use_database(request: &Request<'_>) -> String {
     let name = &request.report.database.name;
     statements::database(name).map_or_else(
@@ -147,8 +147,8 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     step
 }
 
-/// Saves the rows that an index has and its table does not, because the table may have lost them and the index may have
-/// the last copy.
+/// Saves the rows that an index has and its table lacks. The table may have lost these rows, and then the index has the
+/// last copy.
 fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) -> Step {
     let (object, index) = (rebuild.object.clone().unwrap_or_default(), rebuild.index.clone().unwrap_or_default());
     let rows = if more == 1 { "1 row".to_owned() } else { format!("{more} rows") };
@@ -287,8 +287,8 @@ fn rebuild_statements(
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id))?;
     let name = statements::database(&request.report.database.name)?;
     let rebuild = match request.database.indexes.get(&(object_id, 1)) {
-        // Rebuild only the clustered index. The other indexes stay as they are, so that the check afterwards compares
-        // the rows with them.
+        // Rebuilds only the clustered index. The other indexes remain unchanged, so that the next check can compare the
+        // rows with them.
         Some(index) => format!("ALTER INDEX {} ON {table} REBUILD", quote(&index.name)),
         None => format!("ALTER TABLE {table} REBUILD"),
     };
@@ -309,13 +309,14 @@ fn rebuild_statements(
     Some(sql)
 }
 
-/// The number of rows in this check, to compare with after a rebuild or a repair.
+/// The number of rows that this check counted, for comparison after a rebuild or a repair.
 pub(crate) fn rows_counted(request: &Request<'_>, object_id: i32) -> String {
     let of_table = request.report.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1);
     format!("This check counted {} rows.", of_table.map(|rowset| rowset.rows).sum::<u64>())
 }
 
-/// The damaged partitions by number; empty if the table has only one, or if findings do not say which.
+/// The numbers of the damaged partitions. Empty if the table has only one partition, or if the findings do not name
+/// partitions.
 fn partitions(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Vec<i32> {
     let rowsets: Vec<_> = request.database.table_rowsets(object_id).collect();
     if rowsets.len() < 2 {
@@ -326,12 +327,12 @@ fn partitions(request: &Request<'_>, object_id: i32, damage: &TableDamage) -> Ve
     numbers.unwrap_or_default().into_iter().collect()
 }
 
-/// An argument of a command, quoted if necessary.
+/// An argument of a command line, quoted if necessary.
 pub(crate) fn argument(text: &str) -> String {
     source::argument(std::path::Path::new(text))
 }
 
-/// A table as an argument: its name if no shell changes it, otherwise its ID.
+/// A table as an argument of a command line: its name if every shell passes it on unchanged, otherwise its ID.
 pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
     let is_usual =
         |name: &str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || "_ #@-".contains(char));

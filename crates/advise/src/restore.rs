@@ -17,7 +17,7 @@ use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
 
-/// The steps of a restore, or those without a backup.
+/// The steps of a restore, or the steps without a backup.
 #[derive(Default)]
 pub(crate) struct Restored {
     pub(crate) steps: Vec<Step>,
@@ -28,14 +28,14 @@ pub(crate) struct Restored {
     pub(crate) is_in_backup: bool,
 }
 
-/// The steps for damage that only a copy, or a loss of data, settles.
+/// The steps for damage that is settled only by a restore or by losing data.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, model: Model) -> Restored {
     let pages = damage.pages();
     let is_nowhere = [&damage.catalog.ids, &damage.other.ids, &damage.maps.ids].iter().all(|ids| ids.is_empty());
     if pages.is_empty() && is_nowhere {
         return Restored::default();
     }
-    // If only maps are wrong, no row is lost, so a restore must not lose any.
+    // If only maps are wrong, no row is lost yet, so a restore must not lose any row either.
     let loses_nothing = |usable: &&Usable| needs_restore(damage) || model.has_whole_log(usable);
     let Some(usable) = search.usable.as_ref().filter(loses_nothing) else {
         return match needs_restore(damage) {
@@ -78,7 +78,7 @@ pub(crate) fn all_ids(damage: &Damage) -> BTreeSet<&'static str> {
     rest.chain(ids(damage)).collect()
 }
 
-/// The table, if only one has lost data.
+/// The name of the table that has lost data; `None` if there are several such tables or none.
 pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<String> {
     let mut damaged = damage.tables.iter().filter(|(_, table)| table.loses_data());
     match (damaged.next(), damaged.next()) {
@@ -87,7 +87,8 @@ pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<Stri
     }
 }
 
-/// Fills in the backups on which a step is based: what was read of them, and what only their labels say.
+/// Fills in the backups on which a step is based: the pages that were read from them, and the facts that only their
+/// labels state.
 pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.from = usable.files();
     step.lsn = usable.reaches();
@@ -104,7 +105,7 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
 }
 
-/// A sentence about the copies that were read; `None` if none was.
+/// A sentence about the copies that were read; `None` if no copy was read.
 fn proof(usable: &Usable) -> Option<String> {
     let full = usable.of_kind(SetKind::Full).next();
     let finished = full.and_then(|full| full.set.config.finished.as_deref()).unwrap_or("an unknown time");
@@ -117,7 +118,7 @@ fn proof(usable: &Usable) -> Option<String> {
     Some(format!("In the full backup of {finished}{over}, {copies}."))
 }
 
-/// `the 3 log backups after it and the tail of the log bring`.
+/// Part of a sentence, such as `the 3 log backups after it and the tail of the log bring`.
 fn log_brings(usable: &Usable) -> String {
     match usable.of_kind(SetKind::Log).count() {
         0 => "the tail of the log brings".to_owned(),

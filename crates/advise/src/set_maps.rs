@@ -1,5 +1,5 @@
-//! Steps for wrong maps of sound pages, if no restore brings right maps without loss: stop writing, save the rows, then
-//! correct the maps.
+//! Steps for wrong maps of sound pages, if no restore can correct the maps without losing data: stop writing, save the
+//! rows, then correct the maps.
 
 use format::PageId;
 use script::quote_text;
@@ -10,10 +10,10 @@ use crate::repairs::{object_name, rows_counted, table_argument, use_database};
 use crate::statements::{self, BY_HAND, are_plain, check_again};
 use crate::step::{Action, Step};
 
-/// Most objects that are named one by one.
+/// The maximum number of objects that are named one by one.
 const MOST_NAMED: usize = 5;
 
-/// The steps. The first saves the rows that a wrong map endangers.
+/// The steps in order. The first step saves the rows that a wrong map endangers.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> Vec<Step> {
     let mut steps = vec![save(request, damage)];
     if !damage.maps.ids.is_subset(&damage.maps.ids_of_missing) {
@@ -24,7 +24,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> Vec<Step> {
     steps
 }
 
-/// `dbo.orders and dbo.order_lines`: the owners of the pages, by their headers.
+/// The owners of the pages according to the page headers, as text: `dbo.orders and dbo.order_lines`.
 fn objects(request: &Request<'_>, damage: &Damage) -> String {
     let names: Vec<String> = damage.maps.objects.iter().map(|&object_id| object_name(request, object_id)).collect();
     match names.as_slice() {
@@ -126,7 +126,8 @@ fn repair_statements(request: &Request<'_>, damage: &Damage) -> Option<Vec<Strin
     Some(sql)
 }
 
-/// Rebuilds a table with pages that PFS calls free. A repair does not see them, because an extent may have free pages.
+/// Rebuilds a table with pages that PFS marks as free. DBCC's repair does not notice these pages, because an allocated
+/// extent may contain free pages.
 fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));

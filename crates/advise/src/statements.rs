@@ -1,5 +1,5 @@
-//! Parts of statements that several steps use. A name from a file that a script runner might misread is not written
-//! into any statement.
+//! Parts of statements that several steps use. If a name from a file could be misread by a script runner, no statement
+//! contains it.
 
 use std::path::Path;
 
@@ -11,30 +11,30 @@ use source::storage;
 
 use crate::plan::Request;
 
-/// Replaces statements that cannot be written.
+/// The comment in place of statements that cannot be written.
 pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";
 
-/// Most file names that are tried for the tail of the log.
+/// The maximum number of file names to try for the tail of the log.
 const MOST_TAILS: u32 = 100;
 
-/// The name of a database in a statement; `None` if a script runner would change it.
+/// The quoted name of a database; `None` if a script runner would change it.
 pub(crate) fn database(name: &str) -> Option<String> {
     is_plain(name).then(|| quote(name))
 }
 
-/// Whether every script runner passes the text on as it is: `$(` is a variable of sqlcmd, and a line may be a command,
-/// such as GO.
+/// Whether every script runner passes the text on unchanged. sqlcmd replaces `$(` variables, and script runners
+/// interpret some lines as commands, such as GO.
 pub(crate) fn is_plain(text: &str) -> bool {
     !text.contains("$(") && !text.chars().any(ends_line)
 }
 
-/// Whether a program may begin a new line at this character, or do something other than print it.
+/// Whether a program may begin a new line at this character, or may do anything except print it.
 fn ends_line(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether all names in statements about an object are plain text: those of the object, its schema, columns, indexes
-/// and constraints, and of objects that refer to it.
+/// Whether all names in statements about an object are plain text: the names of the database, the object, its schema,
+/// columns, indexes and constraints, and of the objects that refer to it.
 pub(crate) fn are_plain(request: &Request<'_>, object_id: i32) -> bool {
     let database = request.database;
     let is_plain_object = |object_id: i32| {
@@ -56,26 +56,27 @@ pub(crate) fn are_plain(request: &Request<'_>, object_id: i32) -> bool {
         && constraints.all(|constraint| is_plain(&constraint.name) && is_plain_object(constraint.table_id))
 }
 
-/// The text as comment lines, whatever it contains.
+/// The text as comment lines, even if it contains line breaks.
 pub(crate) fn commented(text: &str) -> String {
     // sqlcmd replaces variables in comments too.
     let lines = text.split(ends_line).map(|line| format!("-- {}", line.replace("$(", "$ (")));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// `1:57, 1:202`, in the form that RESTORE expects.
+/// A list of pages in the form that RESTORE expects: `1:57, 1:202`.
 pub(crate) fn page_list(pages: &[PageId]) -> String {
     let texts: Vec<String> = pages.iter().map(|page| format!("{}:{}", page.file, page.page)).collect();
     texts.join(", ")
 }
 
-/// ` FROM DISK = N'...', DISK = N'...' WITH FILE = 1, NORECOVERY` of a set; `None` if a path cannot be written.
+/// The clauses ` FROM DISK = N'...', DISK = N'...' WITH FILE = 1, NORECOVERY` for a backup set; `None` if a path is not
+/// plain text.
 pub(crate) fn from(set: &ChainSet) -> Option<String> {
     let devices: Option<Vec<String>> = set.paths.iter().map(|path| device(path)).collect();
     Some(format!("\n    FROM {}\n    WITH FILE = {}, NORECOVERY;", devices?.join(",\n         "), set.set.position))
 }
 
-/// `DISK = N'...'`, or `URL = N'...'` in object storage.
+/// `DISK = N'...'`, or `URL = N'...'` for object storage.
 fn device(path: &Path) -> Option<String> {
     let (device, place) = storage::device(path)?;
     is_plain(&place).then(|| format!("{device} = {}", quote_text(&place)))
@@ -87,13 +88,13 @@ fn disk(path: &Path) -> Option<String> {
     is_plain(&place).then(|| quote_text(&place))
 }
 
-/// `RESTORE DATABASE` or `RESTORE LOG` of a whole set.
+/// The statement `RESTORE DATABASE` or `RESTORE LOG` for a whole backup set.
 pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
     let what = if set.set.kind == SetKind::Log { "LOG" } else { "DATABASE" };
     Some(format!("RESTORE {what} {database}{}", from(set)?))
 }
 
-/// A file for the tail of the log, in the folder of the last backup, under a name that does not exist yet.
+/// The path of a new file for the tail of the log, in the folder of the last backup. No file of this name exists yet.
 pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     let folder = steps.last().and_then(|set| set.paths.first()).and_then(|path| path.parent());
     // The tail is written to disk, so a folder in object storage is not used.
@@ -107,7 +108,7 @@ pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     free.and_then(|path| disk(&path)).unwrap_or_else(|| quote_text("tail.trn"))
 }
 
-/// A check of the whole database, after everything that changes it.
+/// The statement that checks the whole database, for use after everything that changes it.
 pub(crate) fn check_again(name: &str) -> String {
     format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name))
 }

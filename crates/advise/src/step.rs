@@ -25,12 +25,12 @@ pub enum Action {
     RestoreDatabase,
     /// Save rows with `mdfsck export`.
     Export,
-    /// Run REPAIR_ALLOW_DATA_LOSS.
+    /// Run DBCC with REPAIR_ALLOW_DATA_LOSS.
     RepairAllowDataLoss,
 }
 
 impl Action {
-    /// Name in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inspect => "inspect",
@@ -54,31 +54,31 @@ pub struct Step {
     pub action: Action,
     /// The title: `Rebuild the index IX_Orders_Date of dbo.Orders`.
     pub title: String,
-    /// The object, by schema and name; `None` if the step is about several.
+    /// The object, by schema and name; `None` if the step concerns several objects.
     pub object: Option<String>,
-    /// The index.
+    /// The index that the step concerns.
     pub index: Option<String>,
-    /// Pages that the step repairs, ascending.
+    /// Pages that the step repairs, in ascending order.
     pub pages: Vec<PageId>,
-    /// The backup files that the step needs, in the order in which it uses them.
+    /// The backup files that the step needs, in the order of use.
     pub from: Vec<String>,
-    /// The LSN that the backups reach.
+    /// The LSN up to which the backups have the log.
     pub lsn: Option<Lsn>,
-    /// Why the step helps.
+    /// The reason why the step helps.
     pub reason: String,
-    /// Its risk and cost.
+    /// The risk and cost of the step.
     pub risk: String,
-    /// Data that the step cannot bring back.
+    /// Data that the step cannot recover.
     pub cannot_restore: Option<String>,
-    /// The reads of this check that prove the reason.
+    /// The pages that this check read and that prove the reason.
     pub proven: Option<String>,
-    /// Assumptions that only backup labels support.
+    /// Assumptions for which there is no evidence except backup labels.
     pub by_labels: Option<String>,
-    /// Statements, one text per statement or comment; never run by mdfsck.
+    /// Statements and comments, one per text. mdfsck never runs them.
     pub sql: Vec<String>,
-    /// A command of mdfsck for this step.
+    /// The mdfsck command to run for this step.
     pub command: Option<String>,
-    /// IDs of the findings, or limits, that require this step.
+    /// IDs of the findings or limits that require this step.
     pub rests_on: BTreeSet<&'static str>,
 }
 
@@ -105,23 +105,24 @@ impl Step {
     }
 }
 
-/// The rows lost with pages of a table, if no backup has them.
+/// Rows that are lost with pages of a table, unless a backup has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LossSummary {
     /// The table, by schema and name.
     pub object: String,
-    /// The pages.
+    /// The pages with the lost rows.
     pub pages: Vec<PageId>,
-    /// The least number of rows that were on them.
+    /// The minimum number of lost rows.
     pub least_rows: u64,
-    /// The greatest number of rows; `None` if nothing limits it.
+    /// The maximum number of lost rows; `None` if nothing limits it.
     pub most_rows: Option<u64>,
-    /// The key after which, or with which, the lost rows begin; `None` for a heap, or if no key limits them.
+    /// The lower limit of the keys of the lost rows, inclusive or exclusive; `None` for a heap, or if no key limits
+    /// them.
     pub first_key: Option<String>,
-    /// The key before which, or with which, the lost rows end.
+    /// The upper limit of the keys of the lost rows, inclusive or exclusive.
     pub last_key: Option<String>,
     /// A description of the lost rows.
     pub which: String,
-    /// Columns of the lost rows that other indexes have: column, index.
+    /// Columns of the lost rows that nonclustered indexes still have, each with the name of the index.
     pub recoverable: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! Every check of the registry leads to a step, whatever its finding names.
+//! Tests that every check of the registry leads to at least one step, whatever pages and objects its finding names.
 
 use check::registry::{self, Check, Phase};
 use check::{Finding, Options, Owner, Report, Silent};
@@ -12,12 +12,12 @@ use crate::of_backup;
 use crate::plan::{Request, of_damage};
 use crate::step::{Action, Step};
 
-/// A system table that is needed to find others, and another system table.
+/// IDs of two system tables: one that is needed to find other tables, and one that is not.
 const SYSTEM: [i32; 2] = [5, 60];
 /// A data page, and one fixed page of each kind.
 const PAGES: [u32; 8] = [100, 0, 1, 2, 3, 6, 7, 9];
 
-/// A database of the lab with everything that a request for advice needs.
+/// A lab database, with everything that a request for advice needs.
 struct Bench {
     source: DataFiles,
     database: catalog::Database,
@@ -57,14 +57,15 @@ impl Bench {
         }
     }
 
-    /// The owner of an index's pages, as findings name it.
+    /// The owner of the pages of an index, in the form that findings have.
     fn owner(&self, object_id: i32, index_id: i32) -> Owner {
         let rowset = self.database.rowsets_of(object_id).find(|rowset| rowset.index_id == index_id);
         let partition_id = rowset.map_or(1, |rowset| rowset.id);
         Owner { object_id, index_id, partition_id, ..Owner::unknown(AllocUnitId(1)) }
     }
 
-    /// Owners of all kinds: none, one unknown to the catalog, system tables, a user table, its indexes.
+    /// Owners of all kinds: no owner, an owner that the catalog does not know, system tables, a user table, and its
+    /// indexes.
     fn owners(&self) -> Vec<Option<Owner>> {
         let indexes = self.database.indexes.keys().filter(|(object_id, _)| *object_id > 100).take(6);
         let of_user = indexes.map(|&(object_id, index_id)| Some(self.owner(object_id, index_id)));

@@ -1,4 +1,4 @@
-//! Steps for what was not verified: something to look at, never a reason to repair.
+//! Steps for things that were not verified. They ask the user to look at something; they never repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,11 @@ use check::registry::limits::{Limit, LimitKind};
 
 use crate::step::{Action, Step};
 
-/// Most places of a limit that are named.
+/// The maximum number of places that are named per limit.
 const MOST_NAMED: usize = 3;
 
-/// The step for things not verified because of damage. It comes last, because the findings describe the damage.
+/// The step for things that were not verified because of damage. It is the last step, because findings already describe
+/// the damage.
 fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
@@ -22,13 +23,13 @@ fn again(entries: usize, paths: &str) -> Step {
     step
 }
 
-/// A step for each reason why something was not verified, most important first; and a last step for things not verified
-/// because of damage.
+/// Returns a step for each reason why something was not verified, the most important first, and a last step for
+/// everything that was not verified because of damage.
 pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     let mut by_limit: BTreeMap<(bool, LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
     let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
-    // If a part of the input is missing, the rest is not verified because of it, so only the step that names the part
-    // is needed. It comes first.
+    // If a part of the input is missing, other things are not verified because of it. One step then names the missing
+    // part, and comes first.
     let has_root = entries.clone().any(|entry| entry.limit.is_root());
     let follows = |limit: &Limit| {
         has_root && limit.may_follow() && (limit.kind != LimitKind::Damaged || report.findings.is_empty())
@@ -91,8 +92,8 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     (steps, follow.map(|(entries, ids)| Step { rests_on: ids, ..again(entries, paths) }))
 }
 
-/// Whether pages could not be judged because the log, a file or the pages themselves are missing. If so, the findings
-/// may be incomplete.
+/// Whether some pages could not be judged because the log, a file or the pages themselves are missing. In this case the
+/// findings may be incomplete.
 pub(crate) fn is_partly_unseen(report: &Report) -> bool {
     let weighty = |kind| matches!(kind, LimitKind::NotGiven | LimitKind::Unreadable | LimitKind::InFlight);
     report.not_verified.iter().any(|entry| weighty(entry.limit.kind) && !report.is_allowed(entry.limit))

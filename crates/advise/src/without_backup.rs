@@ -1,4 +1,4 @@
-//! Steps without a usable backup: what is saved, and what a repair deletes.
+//! Steps without a usable backup: what to save, and what a repair would delete.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::restore::{Restored, all_ids, ids, only_object};
 use crate::statements::{self, BY_HAND, check_again};
 use crate::step::{Action, Step};
 
-/// A step that saves everything readable before anything is changed.
+/// A step that saves everything readable before any other step changes something.
 pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step {
     let mut step = Step::new(Action::Export, "Save what can be read");
     let tables: Vec<String> = damage
@@ -23,7 +23,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
         .filter(|(_, table)| table.loses_data())
         .map(|(&object_id, _)| format!(" --table {}", table_argument(request, object_id)))
         .collect();
-    // If more than tables is damaged, all tables are saved.
+    // If damage is not limited to user tables, all tables are saved.
     let is_all = !damage.catalog.ids.is_empty() || !damage.fixed.is_empty() || !damage.other.ids.is_empty();
     let tables = if is_all { String::new() } else { tables.concat() };
     step.object = only_object(request, damage).filter(|_| !is_all);
@@ -36,7 +36,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
     step
 }
 
-/// The steps if neither a page, nor a file, nor the database can be restored from the backups given.
+/// The steps if the given backups cannot restore pages, files or the database.
 pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Restored {
     let mut restored = Restored::default();
     for (&object_id, table) in &damage.tables {
