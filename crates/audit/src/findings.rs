@@ -1,4 +1,4 @@
-//! Decides which suspicions are proofs.
+//! Decides which suspects are proven damage.
 
 use catalog::Database;
 use check::registry::{self, Check};
@@ -8,7 +8,7 @@ use recovery::Start;
 
 use crate::suspects::{Stray, Suspect, Suspects, Why};
 
-/// Decides each suspect: proof, doubt or nothing.
+/// Judges each suspect: a proof becomes a finding, a doubt is counted, anything else is dropped.
 pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects, audit: &mut LogAudit) {
     let mut doubts: Vec<(LogAuditDoubtKind, PageId, u64)> = Vec::new();
     let strays = std::mem::take(&mut suspects.strays);
@@ -20,7 +20,7 @@ pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects,
         }
     }
     for (lsn, stray) in &strays {
-        // Some of these pages have records of their own, and are suspects already.
+        // Skips pages that are suspects because of a record of their own.
         let pages = || stray.pages.iter().filter(|(page, _)| !suspects.pages.contains_key(page));
         let others = pages().filter(|(page, _)| stray.page != Some(*page));
         match judge_stray(stray) {
@@ -61,7 +61,7 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         true => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         false => Verdict::Proof(check),
     };
-    // A damaged record may name a page that it does not concern: an unconfirmed record accuses no page.
+    // A damaged record may name the wrong page, so a record without confirmation proves nothing about a page.
     let confirmed = |check| match suspect.confirmed.any() || suspect.is_unprotected {
         true => proof(check),
         false => Verdict::Doubt(LogAuditDoubtKind::LogRecord),
@@ -70,13 +70,13 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         Why::Newer => Verdict::Doubt(LogAuditDoubtKind::LogEnd),
         Why::Lost if suspect.record.is_some() => confirmed(&registry::LOG_LOST_WRITE),
         Why::Image(_) if suspect.record.is_some() => proof(&registry::LOG_IMAGE_DIFFERS),
-        // Without a checksum, one changed field can break a chain.
+        // In a block without a checksum, one changed field can break a chain.
         Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
-        // A record after the page's LSN names another LSN.
+        // The first record after the page's LSN names a different LSN for the page.
         Why::Apart if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
-        // The page is newer than all of its records.
+        // The page's LSN is later than the LSNs of all its records.
         Why::Apart => match stray {
             Some(stray) => judge_stray(stray),
             None => Verdict::Nothing,
@@ -85,9 +85,9 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
     }
 }
 
-/// Judges pages that have no record of their own at their LSN. Pages written without logging their rows have the LSN of
-/// some other record: mostly a record of their transaction or of its space allocation, but also of a row on another
-/// page.
+/// Judges pages whose LSN is not the LSN of one of their records. If the rows of a page are written without being
+/// logged, the page gets the LSN of another record: usually a record of the same transaction or of the page's
+/// allocation, sometimes a record about a row on another page.
 fn judge_stray(stray: &Stray) -> Verdict {
     match stray {
         Stray { is_found: true, .. } => Verdict::Nothing,
@@ -138,7 +138,7 @@ fn stray_finding(database: &Database, check: &'static Check, (page, unit): (Page
     base.text_value("contradiction", "The log has no record with this LSN.")
 }
 
-/// An LSN as the engine prints it.
+/// Formats an LSN as SQL Server prints it.
 fn text(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }

@@ -1,7 +1,9 @@
-//! A hash of the bytes that the last record of a page wrote: kept for each page, and compared with the page.
+//! A hash of the bytes that the last log record of a page wrote. The audit stores one for each page and compares it
+//! with the page.
 //!
-//! The hash leaves out what the log does not contain: version tags of rows, whether a row is a ghost, the padding after
-//! a heap row for a stub, the length field in rows of LOB pages (docs/format/log.md#redo).
+//! The hash excludes bytes that the log does not determine: version tags of rows, the ghost state of a row, the padding
+//! that makes a short heap row large enough for a forwarding stub, and the length field in rows of LOB pages
+//! (docs/format/log.md#redo).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -12,56 +14,57 @@ use format::log::{LogRecord, Operation};
 use format::record::{Record, RecordKind};
 use format::{Page, PageBytes, PageType};
 
-/// Contexts of rows: heaps, clustered indexes, leaves and upper levels of indexes, LOB pages.
+/// Log record contexts for rows: heaps, clustered indexes, leaves and upper levels of indexes, LOB pages.
 const ROWS: std::ops::RangeInclusive<u8> = 1..=6;
-/// Contexts of LOB pages.
+/// Log record contexts for LOB pages.
 const LOB: [u8; 2] = [5, 6];
-/// Contexts of IAM and PFS pages.
+/// Log record contexts for IAM and PFS pages.
 const MAPS: [u8; 2] = [10, 11];
-/// Context of counters of an object in its catalog row.
+/// Log record context for the counters of an object in its catalog row.
 const COUNTERS: u8 = 18;
-/// Bits of a status byte that may change without a record: the type, when a row becomes a ghost, and the version tag.
+/// Bits of a status byte that may change without a log record: the record type, which changes when a row becomes a
+/// ghost, and the version tag flag.
 const UNLOGGED_STATUS: u8 = 0b0100_1110;
-/// A row on a LOB page begins with its status and its length.
+/// End of the length field of a row on a LOB page; the field follows the status bytes.
 const LOB_LENGTH_END: u16 = 4;
 const VERSIONED: u8 = 0b0100_0000;
 const COMPRESSED: u8 = 1;
 
-/// The bytes that a record wrote, as a hash.
+/// A hash of the bytes that a log record wrote, and where it wrote them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Image {
     hash: [u8; 8],
     kind: Kind,
-    /// Offset of the first row.
+    /// Slot of the row, or of the first of several rows.
     pub(crate) slot: u16,
-    /// Offset in the row; the number of rows for [`Kind::Rows`].
+    /// Offset of the bytes in the row; for [`Kind::Rows`], the number of rows.
     offset: u16,
     length: u16,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Kind {
-    /// Nothing comparable.
+    /// The record wrote nothing that can be compared.
     #[default]
     None,
-    /// Bytes at an offset of a row.
+    /// Bytes at an offset in a row.
     Bytes,
     /// A whole row.
     Row,
-    /// Whole rows.
+    /// Several whole rows in consecutive slots.
     Rows,
 }
 
-/// Whether the bytes of an image are on a page.
+/// Whether a page has the bytes of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnPage {
     Yes,
     No,
-    /// They cannot be compared.
+    /// The image and the page cannot be compared.
     Unknown,
 }
 
-/// The key of the hash, new in every run, so that no file can be made whose bytes collide with an image.
+/// The key of the hash. It is random in every run, so that no file can be crafted to collide with an image.
 #[derive(Clone, Copy)]
 pub(crate) struct ImageKey([u64; 2]);
 
@@ -75,7 +78,7 @@ impl ImageKey {
         self.0[0]
     }
 
-    /// Adds bytes and their number.
+    /// Adds the bytes and their count to the hash.
     fn add(&self, hash: u64, first: u8, rest: &[u8]) -> u64 {
         let [_, key] = self.0;
         let mut hash = fold(hash ^ u64::from(first) ^ (rest.len() as u64) << 8, key);
@@ -86,7 +89,8 @@ impl ImageKey {
         fold(hash ^ unsigned(last), key)
     }
 
-    /// Adds a row, or the bytes at an offset of a row.
+    /// Adds bytes of a row to the hash. If they include the start of the row, masks the status bits that are not
+    /// logged.
     fn add_piece(&self, hash: u64, bytes: &[u8], is_start: bool) -> u64 {
         match bytes {
             [status, rest @ ..] if is_start => self.add(hash, status & !UNLOGGED_STATUS, rest),
@@ -95,7 +99,7 @@ impl ImageKey {
         }
     }
 
-    /// The image of the bytes that a record wrote.
+    /// The image of the bytes that a log record wrote; an empty image if they cannot be compared.
     pub(crate) fn of(&self, record: &LogRecord<'_>, slot: u16) -> Image {
         self.image(record, slot).unwrap_or_default()
     }
@@ -134,7 +138,7 @@ impl ImageKey {
         }
     }
 
-    /// Whether `image` is on a page whose torn bits were undone.
+    /// Whether `image` matches the page. The torn-page bits in `bytes` must have been restored.
     pub(crate) fn is_on(&self, image: &Image, bytes: &PageBytes) -> OnPage {
         let page = Page::new(bytes);
         let found = match image.kind {
@@ -142,7 +146,7 @@ impl ImageKey {
             Kind::Bytes | Kind::Row => {
                 let (start, length) = (usize::from(image.offset), usize::from(image.length));
                 let Some(row) = row_space(page, image.slot) else { return OnPage::No };
-                // The piece may reach into the version tag, which is not logged.
+                // The compared bytes may extend into the version tag, which is not logged.
                 let is_versioned = row.first().is_some_and(|status| status & VERSIONED != 0);
                 if image.kind == Kind::Bytes
                     && is_versioned
@@ -171,14 +175,15 @@ impl ImageKey {
     }
 }
 
-/// The bytes of the page from the row in a slot on; `None` if the slot is empty or does not exist.
+/// The bytes of the page from the start of the row in `slot` to the end of the page; `None` if the slot is empty or
+/// does not exist.
 fn row_space<'p>(page: Page<'p>, slot: u16) -> Option<&'p [u8]> {
     let is_there = slot < page.header().slot_count.get();
     page.bytes().get(usize::from(page.slot_offset(slot).filter(|at| is_there && *at != 0)?)..)
 }
 
-/// Length of a row on a page without its version tag, according to its own bytes; `None` if they are not a valid row,
-/// or do not show it.
+/// Length of a row on a page, without its version tag, computed from the bytes of the row. `None` if the row is invalid
+/// or its length is unknown.
 fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
     let header = page.header();
     let logged = |record: Record<'_>| record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
@@ -190,19 +195,20 @@ fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
     }
 }
 
-/// The number of compared bytes in the image of a row: without its version tag and the padding for a stub.
+/// The number of bytes to compare in the image of a row: all bytes except the version tag and the padding for a
+/// forwarding stub.
 fn logged_length(image: &[u8]) -> Option<usize> {
     let status = *image.first()?;
     let is_of_data = !matches!(RecordKind::of(status), RecordKind::Index | RecordKind::GhostIndex);
     match Record::data(image).ok().filter(|_| is_of_data && status & COMPRESSED == 0) {
         Some(record) => Some(record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len())),
-        // A version tag that cannot be located cannot be left out.
+        // The row has a version tag at an unknown place, so the tag cannot be excluded.
         None if status & VERSIONED != 0 => None,
         None => Some(image.len()),
     }
 }
 
-/// 64 x 64 bit multiplication, folded.
+/// Multiplies to 128 bits, and combines both halves with XOR.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64
@@ -214,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_room_for_a_stub_is_not_compared_and_a_compressed_row_is_compared_whole() {
-        // An int column, one column in all, and three bytes of padding after the row.
+        // A row with one int column, followed by three bytes of padding.
         let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
         let with_room = [&row[..], &[0xEE; 3]].concat();
         assert_eq!((logged_length(&row), logged_length(&with_room)), (Some(11), Some(11)));

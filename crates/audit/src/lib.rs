@@ -1,10 +1,10 @@
-//! Compares every allocated page with the log. Finds lost writes behind a right checksum, bytes that something other
-//! than the engine changed, and pages from another point in time.
+//! Compares every allocated page with the log. Finds lost writes on pages with a correct checksum, bytes that something
+//! other than SQL Server changed, and pages from another point in time.
 //!
-//! Pages are compared as stored in the files, not as recovered. One pass over the log builds a table of pages
-//! (`table`), and one pass over the pages compares them with it (`pages`). If there are suspects, a second pass over
-//! the log decides about them and collects the missing changes (`suspects`). docs/architecture/audit.md explains what
-//! counts as a proof, and why.
+//! The audit compares pages as stored in the files, not as recovered. One pass over the log builds a table of pages
+//! (`table`), and one pass over the pages compares the pages with the table (`pages`). If there are suspects, a second
+//! pass over the log judges them and collects the missing changes (`suspects`). docs/architecture/audit.md explains
+//! what counts as a proof, and why.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -29,8 +29,8 @@ use pages::{Comparison, Tally};
 use suspects::{Suspects, Why};
 use table::PageTable;
 
-/// Compares the pages of `source` with `log`, with about `memory_bytes` of memory. The findings do not depend on that
-/// amount.
+/// Compares the pages of `source` with `log`, using about `memory_bytes` of memory. The findings are the same for any
+/// amount of memory.
 ///
 /// # Errors
 /// [`Refusal`] if the log does not belong to the files, or cannot be read.
@@ -94,7 +94,7 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
     Ok(audit)
 }
 
-/// Looks for the LSNs of these pages among their records; pages whose LSN is not found become suspects.
+/// Searches the records of each sought page for the page's LSN. A page without a record at its LSN becomes a suspect.
 fn seek(
     log: &Log,
     start: &Start,

@@ -1,4 +1,4 @@
-//! Describes the changes that a page lacks.
+//! Describes the logged changes that a page lacks.
 
 use catalog::{Database, Level, Rowset, Stored};
 use format::log::LogRecord;
@@ -10,10 +10,10 @@ use format::{AllocUnitId, value};
 const MAX_NAMED: usize = 5;
 /// Maximum number of characters of a key to show.
 const MAX_LETTERS: usize = 60;
-/// The slot number of records without a slot.
+/// The slot number in log records that concern no slot.
 const NO_SLOT: u16 = u16::MAX;
 
-/// Changes that a page lacks.
+/// Logged changes that a page lacks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Missing {
     count: u64,
@@ -34,7 +34,7 @@ impl Missing {
         self.count
     }
 
-    /// All changes as a sentence; empty if none is known.
+    /// Describes all changes in one sentence; empty if no change is known.
     pub(crate) fn text(&self) -> String {
         let named = self.named.join(", ");
         match self.count {
@@ -46,7 +46,7 @@ impl Missing {
     }
 }
 
-/// The effect of a record: its operation with the key of the row, or with the slot.
+/// Describes the effect of a log record: its operation, and the key or slot of the row.
 pub(crate) fn describe(database: &Database, record: &LogRecord<'_>) -> String {
     let operation = record.operation();
     let slot = record.on_page().map_or(NO_SLOT, |place| place.slot);
@@ -57,7 +57,8 @@ pub(crate) fn describe(database: &Database, record: &LogRecord<'_>) -> String {
     }
 }
 
-/// The key of the row that a record inserts or deletes, if the catalog has its columns and the record contains the row.
+/// The key of the row that a log record inserts or deletes; `None` if the catalog lacks the key columns or the record
+/// lacks the row.
 fn key(database: &Database, record: &LogRecord<'_>) -> Option<String> {
     let place = record.on_page()?;
     let image = match record.change()? {
@@ -67,7 +68,7 @@ fn key(database: &Database, record: &LogRecord<'_>) -> Option<String> {
     };
     let unit = database.units.get(database.unit_index(AllocUnitId::from_header(place.index_id, place.object_id))?)?;
     let rowset = database.rowset_of(unit)?;
-    /// Contexts of the leaf of a clustered index, and of another index.
+    /// Log record contexts for the leaf level of a clustered index, and of a nonclustered index.
     const LEAVES: [u8; 2] = [2, 3];
     if !LEAVES.contains(&record.context()) {
         return None;

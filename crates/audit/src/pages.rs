@@ -1,4 +1,4 @@
-//! Compares the pages, in order, with the table.
+//! Compares the pages, in page order, with the table of logged pages.
 
 use format::allocation::{FixedPage, PFS_PAGES, PfsByte, pfs_page_of};
 use format::page::{HEADER_BYTES, PAGE_BYTES};
@@ -12,12 +12,12 @@ use crate::suspects::{Suspects, Why};
 use crate::table::PageTable;
 use crate::walk::Extent;
 
-/// Pages read at once.
+/// Number of pages per read.
 const READ_PAGES: usize = 64;
-/// Offset on a PFS page of the byte for its first page.
+/// Offset on a PFS page of the byte for the first page that it covers.
 const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
 
-/// Numbers of pages, by the result of their comparison.
+/// Counts of pages, by the result of the comparison.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) compared: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) unreadable: u64,
 }
 
-/// Compares the pages of a table's range.
+/// Compares the pages that a table covers with the table.
 pub(crate) struct Comparison<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) table: &'a mut PageTable,
@@ -40,14 +40,14 @@ pub(crate) struct Comparison<'a> {
 
 /// The content of a PFS page.
 enum Map {
-    /// Its bytes, which can be used.
+    /// The bytes of a usable PFS page.
     Known(Box<PageBytes>),
-    /// Unusable: it cannot be read, or is older than the log. Then the log's own records of allocation decide.
+    /// The PFS page is unreadable, or older than the log. Then the allocation records of the log decide.
     Unknown,
 }
 
 impl Comparison<'_> {
-    /// Reads all pages of the range.
+    /// Reads and compares all pages of the range.
     pub(crate) fn run(&mut self) {
         let range = self.table.range();
         let files: Vec<(u16, u32)> = self.source.files().iter().map(|file| (file.file_id, file.pages)).collect();
@@ -71,7 +71,7 @@ impl Comparison<'_> {
                 let (whole, _) = space.as_chunks_mut::<PAGE_BYTES>();
                 for (number, bytes) in (next..).zip(whole.iter_mut()) {
                     let page = PageId::new(file, number);
-                    // Pages that could not be read together are read one by one.
+                    // If a read of several pages fails, reads the remaining pages one by one.
                     if (number - next) as usize >= read {
                         match self.source.read_page(page) {
                             Some(again) => *bytes = *again,
@@ -99,7 +99,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Reads a PFS page; `Unknown` if it lacks changes itself.
+    /// Reads a PFS page; [`Map::Unknown`] if the page is damaged or lacks logged changes.
     fn map(&self, page: PageId) -> Map {
         let Some(mut bytes) = self.source.read_page(page) else { return Map::Unknown };
         let header = Page::new(&bytes).header();
@@ -165,8 +165,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares the bytes that the last record wrote with the page. Skips the boot page and file headers, which are
-    /// mostly written without log records.
+    /// Compares the bytes that the page's last record wrote with the page. Skips the boot page and file header pages,
+    /// which SQL Server usually writes without log records.
     fn image(&mut self, page: PageId, bytes: &mut PageBytes, lsn: Lsn, unit: AllocUnitId) {
         let Some(entry) = self.table.get(page).copied() else { return };
         let is_apart = matches!(FixedPage::at(page), Some(FixedPage::Boot | FixedPage::FileHeader));

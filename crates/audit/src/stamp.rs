@@ -1,8 +1,8 @@
-//! LSNs in ten bytes: a table of millions of pages holds three per page.
+//! Stores LSNs in ten bytes, since a table of millions of pages has three LSNs per page.
 
 use format::Lsn;
 
-/// An LSN whose bytes sort like LSNs. The default stands for no record.
+/// An LSN in ten bytes that sort like the LSN. The default value means that there is no record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Stamp([u8; 10]);
 
@@ -25,7 +25,7 @@ impl From<Stamp> for Lsn {
 }
 
 impl Stamp {
-    /// Whether it stands for no record.
+    /// Whether the stamp is the default value, which means that there is no record.
     pub(crate) fn is_none(self) -> bool {
         self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! Pages that seem to contradict the log, and the results of the second pass over the log for each.
+//! Pages that seem to contradict the log, and the evidence about each from a second pass over the log.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,28 +7,29 @@ use format::{AllocUnitId, Lsn, PageId};
 
 use crate::missing::Missing;
 
-/// Number of suspects to keep: those with the lowest addresses. Further ones are only counted.
+/// Maximum number of suspects. The suspects with the lowest page addresses are kept, and the others are only counted.
 pub(crate) const MAX_SUSPECTS: usize = 10_000;
-/// Number of LSNs without a record of their page to keep.
+/// Maximum number of stray LSNs to keep: page LSNs without a log record of their page.
 const MAX_STRAYS: usize = 10_000;
-/// Number of records to keep for a page whose chain is broken: those between the lost write and the next reading of the
-/// page.
+/// Number of records to keep for a page with a broken chain: the records between the lost write and the next time that
+/// the server read the page.
 const MAX_EARLIER: usize = 16;
-/// Number of pages to keep for each stray LSN.
+/// Maximum number of pages to keep for each stray LSN.
 const PAGES_PER_STRAY: usize = 8;
 
-/// The suspicion about a page.
+/// The reason why a page is a suspect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Why {
-    /// It is newer than the end of the log.
+    /// The page is newer than the end of the log.
     Newer,
-    /// It is older than a record before the start of redo, or than the LSN that its first record names.
+    /// The page is older than one of its records before the start of redo, or older than the LSN that its first record
+    /// names.
     Lost,
-    /// The bytes that its last record wrote in this slot are not there.
+    /// The row in this slot lacks the bytes that the page's last record wrote.
     Image(u16),
-    /// A record names an earlier LSN of the page than the record before it wrote.
+    /// A record names an LSN of the page that is older than the page's previous record.
     Links,
-    /// Its LSN is not that of one of its records.
+    /// The page's LSN differs from the LSNs of all its records.
     Apart,
 }
 
@@ -40,33 +41,33 @@ pub(crate) struct Suspect {
     pub(crate) lsn: Lsn,
     /// Allocation unit of the page, from its header.
     pub(crate) unit: AllocUnitId,
-    /// The record that it contradicts.
+    /// The log record that the page contradicts.
     pub(crate) record: Option<Note>,
-    /// The page LSN that this record names.
+    /// The page LSN that `record` names.
     pub(crate) expected: Lsn,
     /// The changes that the page lacks.
     pub(crate) missing: Missing,
-    /// The evidence that the record concerns this page.
+    /// The evidence that `record` concerns this page.
     pub(crate) confirmed: Confirmed,
-    /// Whether the record is in a block without a checksum.
+    /// Whether `record` is in a log block without a checksum.
     pub(crate) is_unprotected: bool,
-    /// The record of the page before the current one.
+    /// The page's previous record in this pass over the log.
     before: Option<Lsn>,
-    /// The evidence for that record.
+    /// The evidence that the record at `before` concerns this page.
     before_confirmed: Confirmed,
-    /// Its last records, if the LSNs that they name are in question.
+    /// The page's latest records in this pass; used only for [`Why::Links`].
     earlier: VecDeque<Lsn>,
-    /// Whether the suspicion proved to be wrong.
+    /// Whether a record has shown that the page does not contradict the log.
     pub(crate) is_cleared: bool,
 }
 
 /// Evidence that a record concerns the page that it names.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Confirmed {
-    /// A record names the LSN of the page, or of another record that the page lacks: damage of the log does not produce
-    /// that.
+    /// A record names the LSN of the page, or the LSN of another record that the page lacks. A damaged record would not
+    /// name such an LSN.
     pub(crate) is_linked: bool,
-    /// The record formats the page anew: the LSN that it names comes from an earlier use of the page.
+    /// The record formats the page, so the LSN that it names comes from an earlier use of the page.
     pub(crate) is_new_page: bool,
 }
 
@@ -76,7 +77,7 @@ impl Confirmed {
     }
 }
 
-/// A record to name as evidence.
+/// A log record that a finding names as evidence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Note {
     pub(crate) lsn: Lsn,
@@ -90,32 +91,32 @@ impl Note {
     }
 }
 
-/// An LSN within the log's range that pages have, although the log has no such record of theirs.
+/// An LSN in the log's range that pages have, although the log has no record of these pages at that LSN.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stray {
-    /// Some of the pages, with their units.
+    /// Some of the pages with this LSN, with their allocation units.
     pub(crate) pages: Vec<(PageId, AllocUnitId)>,
-    /// Number of all these pages.
+    /// Number of all pages with this LSN.
     pub(crate) count: u64,
-    /// Whether any record has this LSN.
+    /// Whether the log has a record with this LSN.
     pub(crate) is_found: bool,
-    /// The page that this record concerns.
+    /// The page that the record with this LSN concerns.
     pub(crate) page: Option<PageId>,
-    /// Whether the record would be in a block without a checksum.
+    /// Whether the log block to which this LSN belongs has no checksum.
     pub(crate) is_unprotected: bool,
 }
 
-/// The suspects that are kept.
+/// All suspects and stray LSNs, within limits.
 #[derive(Default)]
 pub(crate) struct Suspects {
     pub(crate) pages: BTreeMap<PageId, Suspect>,
     pub(crate) strays: BTreeMap<Lsn, Stray>,
-    /// Number of further pages.
+    /// Number of pages beyond these limits.
     pub(crate) more: u64,
 }
 
 impl Suspects {
-    /// Adds a page; if it is a suspect already, the first suspicion stays.
+    /// Adds a suspect. If the page is a suspect already, keeps the first reason.
     pub(crate) fn add(&mut self, page: PageId, why: Why, lsn: Lsn, unit: AllocUnitId) {
         let suspect = Suspect {
             why,
@@ -138,7 +139,7 @@ impl Suspects {
         }
     }
 
-    /// Adds a page whose LSN is in the log's range, but that no record of the log concerns.
+    /// Adds a page that has an LSN in the log's range, but no record in the log.
     pub(crate) fn add_stray(&mut self, page: PageId, lsn: Lsn, unit: AllocUnitId) {
         let stray = self.strays.entry(lsn).or_default();
         stray.count += 1;
@@ -150,12 +151,13 @@ impl Suspects {
         }
     }
 
-    /// Whether the log must be read once more.
+    /// Whether a second pass over the log is needed.
     pub(crate) fn any(&self) -> bool {
         !self.pages.is_empty() || !self.strays.is_empty()
     }
 
-    /// Processes a block of an unbroken run of blocks that starts at `run`.
+    /// Processes the records of a log block. `run` is the first LSN of the sequence of undamaged blocks that contains
+    /// the block.
     pub(crate) fn block(
         &mut self,
         block: &Block<'_>,
@@ -215,7 +217,7 @@ impl Suspect {
             Why::Links => {
                 let is_broken = before.is_some_and(|before| page_lsn < before && before >= run) && !is_new_page;
                 if is_broken {
-                    // The page once had this LSN, and the record before changed it.
+                    // Confirmed if the page had this LSN before, and a linked record changed it since.
                     let had_it = self.earlier.contains(&page_lsn);
                     self.confirm(Confirmed { is_linked: before_confirmed.is_linked && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);
@@ -226,7 +228,7 @@ impl Suspect {
                 self.earlier.push_back(lsn);
             }
             Why::Apart if lsn == self.lsn => self.is_cleared = true,
-            // The next record confirms that the first record after the page's LSN concerns this page.
+            // If the next record names the LSN of the noted record, the noted record does concern this page.
             Why::Apart if self.record.is_some_and(|note| before == Some(note.lsn) && page_lsn == note.lsn) => {
                 self.confirm(Confirmed { is_linked: !is_new_page, is_new_page: false });
             }

@@ -1,7 +1,8 @@
-//! Collects in one pass the first and last record of each page, and what the last one wrote.
+//! Collects in one pass over the log the first and last record of each page, and a hash of the bytes that the last
+//! record wrote.
 //!
-//! An entry uses some 60 bytes. If the memory is too small for all pages, the table keeps those with the lowest
-//! addresses, and another pass over the log processes the rest.
+//! An entry needs about 60 bytes. If the memory is too small for all pages, the table keeps the pages with the lowest
+//! addresses, and another pass over the log processes the remaining pages.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,37 +15,37 @@ use format::{Lsn, PageId};
 use crate::image::{Image, ImageKey};
 use crate::stamp::Stamp;
 
-/// Bytes per entry while the table grows: it is then half full, and the old table still exists.
+/// Bytes per entry while the hash table grows: the new table is half full, and the old table is not yet freed.
 const BYTES_PER_PAGE: usize = 2 * (size_of::<(PageId, Entry)>() + 1);
 /// Minimum number of pages of a table.
 const MIN_PAGES: usize = 64;
-/// Offset in the record of a PFS page of the byte for its first page.
+/// Offset on a PFS page, counted from the start of its record, of the byte for the first page.
 const PFS_BYTES_AT: u32 = 4;
-/// The bit of a PFS byte for an allocated page.
+/// The bit of a PFS byte that marks a page as allocated.
 const ALLOCATED_BIT: u32 = 6;
 
-/// The records of a page since it was allocated.
+/// The log records of a page since its allocation.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Entry {
-    /// The LSN that the page had before its first record; none if that does not matter, because the page was formatted
-    /// anew.
+    /// The LSN that the page had before its first record; the default value if the first record formats the page, since
+    /// the earlier LSN does not matter then.
     pub(crate) before_first: Stamp,
-    /// Its last record before the start of redo.
+    /// The page's last record before the start of redo.
     pub(crate) settled: Stamp,
-    /// Its last record.
+    /// The page's last record.
     pub(crate) last: Stamp,
-    /// The bytes that the last record wrote.
+    /// A hash of the bytes that the last record wrote.
     pub(crate) image: Image,
-    /// Whether a record names an earlier LSN of the page than the record before it wrote.
+    /// Whether a record names an LSN of the page that is older than the page's previous record.
     pub(crate) is_broken: bool,
-    /// Whether the log freed the page later. Changes not written by then never will be, so the entry proves nothing,
-    /// unless the freeing was undone.
+    /// Whether the log freed the page after its last record. The server may never write the page's earlier changes to
+    /// disk then, so the entry proves nothing, unless the deallocation was rolled back.
     pub(crate) is_freed: bool,
-    /// Whether its LSN must still be found among its records; the LSN is then in [`Self::before_first`].
+    /// Whether the page's LSN, stored in [`Self::before_first`], must still be found among the page's records.
     pub(crate) is_sought: bool,
 }
 
-/// The pages of a range.
+/// The entries of all logged pages in a range of addresses.
 pub(crate) struct PageTable {
     pages: HashMap<PageId, Entry, RandomState>,
     most_pages: usize,
@@ -67,7 +68,7 @@ impl Range {
 }
 
 impl PageTable {
-    /// An empty table for the pages from `from` on.
+    /// An empty table for the page `from` and all pages after it.
     pub(crate) fn new(from: PageId, redo_from: Lsn, memory_bytes: usize, key: ImageKey) -> Self {
         Self {
             pages: HashMap::default(),
@@ -90,12 +91,13 @@ impl PageTable {
         self.pages.get_mut(&page)
     }
 
-    /// All entries.
+    /// All entries, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PageId, &Entry)> {
         self.pages.iter().map(|(page, entry)| (*page, entry))
     }
 
-    /// Adds the records of a block of an unbroken run of blocks that starts at `run`.
+    /// Adds the records of a log block. `run` is the first LSN of the sequence of undamaged blocks that contains the
+    /// block.
     pub(crate) fn block(
         &mut self,
         block: &Block<'_>,
@@ -126,13 +128,13 @@ impl PageTable {
         let stamp = Stamp::from(lsn);
         let settled = if lsn < self.redo_from { stamp } else { Stamp::default() };
         match self.pages.get_mut(&page) {
-            // The earlier state of the page no longer matters.
+            // A newly formatted or freed page starts over: its earlier records no longer matter.
             Some(entry) if is_new_page || entry.is_freed => {
                 *entry = Entry { settled, last: stamp, image, ..Entry::default() };
             }
             Some(entry) => {
                 let last = Lsn::from(entry.last);
-                // A newer LSN comes from a change whose rows were not logged.
+                // A page LSN above `last` is legitimate: it comes from a change whose rows were not logged.
                 entry.is_broken |= page_lsn < last && last >= run;
                 (entry.last, entry.image) = (stamp, image);
                 if !settled.is_none() {
@@ -149,7 +151,7 @@ impl PageTable {
         }
     }
 
-    /// Keeps the lower half of the pages.
+    /// Drops the upper half of the pages, and ends the range before them.
     fn halve(&mut self) {
         let mut pages: Vec<PageId> = self.pages.keys().copied().collect();
         let middle = pages.len() / 2;
@@ -160,7 +162,7 @@ impl PageTable {
     }
 }
 
-/// Calls `set_page` for each page that a record of a PFS page allocates or frees, with `true` for allocated pages.
+/// Calls `set_page` for each page that a log record about a PFS page allocates (`true`) or frees (`false`).
 fn allocations(record: &LogRecord<'_>, map: PageId, mut set_page: impl FnMut(PageId, bool)) {
     let is_map = map.page == 1 || map.page.is_multiple_of(PFS_PAGES);
     if !is_map || FixedPage::at(map) != Some(FixedPage::Pfs) {

@@ -5,35 +5,36 @@ use format::log::Block;
 use log::{End, EndReason, Log, LogError, Walk};
 use recovery::Start;
 
-/// The range of the log that could be read.
+/// The range of the log that could be read, as LSNs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// The oldest record.
+    /// The first LSN of the oldest block.
     pub(crate) oldest: Lsn,
-    /// The last record.
+    /// The LSN of the last record.
     pub(crate) end: Lsn,
-    /// Records between these two LSNs are unknown, as the log is damaged there.
+    /// The two LSNs around a damaged part of the log. The records between them are unknown.
     pub(crate) gap: Option<(Lsn, Lsn)>,
-    /// Whether the log ends because it is damaged or cut off.
+    /// Whether the last readable record is followed by damage or by a cut.
     pub(crate) is_end_damaged: bool,
-    /// Whether some of its records are encrypted.
+    /// Whether some log records are encrypted.
     pub(crate) has_encrypted: bool,
 }
 
 impl Extent {
-    /// Whether the log contains the record at `lsn`, if there ever was one.
+    /// Whether the log would contain the record with this LSN, if such a record was ever written.
     pub(crate) fn covers(&self, lsn: Lsn) -> bool {
         (self.oldest..=self.end).contains(&lsn) && !self.gap.is_some_and(|(from, to)| from < lsn && lsn < to)
     }
 }
 
-/// Visits all blocks. `visit` receives each block, and the first record of its unbroken run of blocks.
+/// Visits all log blocks. `visit` receives each block, and the first LSN of the sequence of undamaged blocks that
+/// contains the block.
 pub(crate) fn each_block(log: &Log, start: &Start, visit: &mut dyn FnMut(&Block<'_>, Lsn)) -> Result<Extent, LogError> {
     let mut run = Run { visit, first: None, oldest: None, last: Lsn::default(), has_encrypted: false };
     let mut end = run.follow(Walk::new(log))?;
     let mut gap = None;
     let needed = start.redo_from.min(start.checkpoint);
-    // Damage before the part that recovery needs: continue with that part.
+    // The log is damaged before the part that recovery needs: reading continues at that part.
     if run.last < needed
         && let Some(walk) = Walk::from(log, needed)
     {

@@ -1,4 +1,4 @@
-//! Functions that the tests with lab databases share.
+//! Functions for the tests with lab databases.
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! Real databases with their logs: no page contradicts its log, whether the database was shut down cleanly or not.
+//! Real databases with their logs. No page contradicts the log, whether the database was shut down cleanly or not.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -8,7 +8,7 @@ use log::Log;
 use recovery::Refusal;
 use source::DataFiles;
 
-/// Data files of the corpus, each with a log of the same folder; none without the corpus.
+/// Pairs of a data file and a log file in the same folder of the corpus; empty without the corpus.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -57,7 +57,7 @@ fn no_page_of_a_real_database_contradicts_its_log() {
                 .iter()
                 .map(|finding| format!("{}: {} {}", data.display(), finding.check.id, finding.text(&names))),
         );
-        // This test opens the files of a database one by one.
+        // Ignores doubts about missing files, since this test opens the files of a database one by one.
         let doubts = audit.doubts.iter().filter(|doubt| doubt.kind != check::LogAuditDoubtKind::FileNotGiven);
         wrong.extend(doubts.map(|doubt| format!("{}: {doubt:?}", data.display())));
     }

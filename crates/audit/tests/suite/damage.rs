@@ -1,4 +1,4 @@
-//! Changed pages with a right checksum, pages newer than the log, and changed logs.
+//! Changed pages with a correct checksum, pages newer than the log, and changed logs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ fn dice(seed: u64) -> Dice {
     Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
 }
 
-/// The last record of each page, copied, with its LSN; and the LSN of the last record of the log.
+/// A copy of the last log record of each page with its LSN, and the LSN of the last record of the log.
 fn last_records(files: &OnDisk) -> (BTreeMap<PageId, (Lsn, Vec<u8>)>, Lsn) {
     let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
     let (mut walk, mut last, mut end) = (Walk::new(&log), BTreeMap::new(), Lsn::default());
@@ -45,7 +45,7 @@ fn last_records(files: &OnDisk) -> (BTreeMap<PageId, (Lsn, Vec<u8>)>, Lsn) {
 }
 
 fn page_at(crashed: &mut Crashed, page: PageId) -> &mut PageBytes {
-    // The lab's first file has ID 1, further ones have IDs from 3 on.
+    // The lab's first data file has ID 1, and further data files have IDs from 3 on.
     let file = if page.file == 1 { 0 } else { usize::from(page.file) - 2 };
     let at = page.page as usize * PAGE_BYTES;
     crashed.files[file].1[at..].first_chunk_mut().unwrap()
@@ -96,7 +96,8 @@ fn changed_bytes_of_the_last_record_are_found_on_their_page() {
             let mut changed = crashed.clone();
             let bytes = page_at(&mut changed, page);
             let start = usize::from(Page::new(bytes).slot_offset(slot).unwrap()) + offset;
-            // The status of a row, the length of a LOB row, and the padding for a stub are not compared.
+            // The audit does not compare the status of a row, the length of a LOB row, or the padding for a forwarding
+            // stub.
             let from = 4usize.saturating_sub(offset);
             if from >= length || offset == 0 && length <= 9 {
                 continue;
@@ -141,7 +142,7 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
             seal(bytes);
             let audit = audit(&changed);
             if is_allocated || page.page < 8 {
-                // The log may have lost its end, so the page may still be sound.
+                // The end of the log may be missing, so a page that is newer than the log may still be sound.
                 let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
                 let expected = [(LogAuditDoubtKind::LogEnd, format!("page {page}"))];
                 assert_eq!((found(&audit), doubts.as_slice()), (Vec::new(), expected.as_slice()), "{seed}");
@@ -152,7 +153,8 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
     assert!(trials >= 80, "{trials}");
 }
 
-/// A page with an LSN that no record has, between two of its own records or after all of them, breaks its chain.
+/// A page whose LSN belongs to no record breaks its chain: an LSN between two records of the page, or after its last
+/// record.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_whose_lsn_no_record_has_break_their_chain() {
@@ -167,7 +169,7 @@ fn pages_whose_lsn_no_record_has_break_their_chain() {
         let mut changed = crashed.clone();
         let bytes = page_at(&mut changed, page);
         let lsn = last[&page].0;
-        // Blocks have far fewer records.
+        // No log block has that many records.
         let slot: u16 = 60_000;
         bytes[48..50].copy_from_slice(&slot.to_le_bytes());
         seal(bytes);
@@ -181,7 +183,7 @@ fn pages_whose_lsn_no_record_has_break_their_chain() {
     assert!(trials >= 15, "{trials}");
 }
 
-/// The check reports the damage of a page; the audit reports only that it was not compared.
+/// The check reports damaged pages itself; the audit reports only that it has not compared them.
 #[test]
 fn damaged_pages_that_the_log_changes_are_not_compared() {
     let crashed = workload(1, PageVerify::Checksum).crash(Stop::ShutDown, Flush::All);
@@ -194,8 +196,8 @@ fn damaged_pages_that_the_log_changes_are_not_compared() {
     assert_eq!((texts(&audit), doubts), (Vec::new(), vec![(LogAuditDoubtKind::Pages, 1)]));
 }
 
-/// Bytes of the log are changed, but no page. With checksums a changed block is not read; without them, a record
-/// accuses a page only if another record confirms it.
+/// Changes bytes of the log, but of no page. A changed block with a checksum is not read. In a block without a
+/// checksum, a record counts against a page only if another record confirms it.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_damaged_log_accuses_no_page() {
@@ -236,8 +238,8 @@ fn a_damaged_log_accuses_no_page() {
     assert!(refused > 20 && doubted > 100 && sound > 50, "{refused} {doubted} {sound}");
 }
 
-/// All records of a log file that concern pages, in a VLF that starts at `vlf`: offset of the block, its size, offset
-/// of the record in the block, and the page.
+/// All log records that concern pages, in the VLF that starts at offset `vlf`. For each record: the offset and size of
+/// its block, its offset in the block, and the page.
 fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
     let (mut at, mut all) = (vlf + PAGE_BYTES, Vec::new());
     while let Some(size) = block::size_on_disk(&log[at..]).filter(|size| at + size <= log.len()) {
@@ -245,7 +247,7 @@ fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
         let base = restored.as_ptr() as usize;
         let Ok(block) = Block::restore(&mut restored) else { break };
         for (_, record) in block.records() {
-            // A record that formats a page names no page LSN: it needs no confirmation.
+            // Skips records that format a page: they need no confirmation.
             if let Some(place) = record.on_page().filter(|_| record.operation() != Operation::FORMAT_PAGE) {
                 all.push((at, size, record.bytes().as_ptr() as usize - base, place.page));
             }
@@ -255,10 +257,10 @@ fn page_records(log: &[u8], vlf: usize) -> Vec<(usize, usize, usize, PageId)> {
     all
 }
 
-/// Changes the page that a record names, and gives its block a right checksum; returns `false` if the page number lies
-/// under a status byte.
+/// Changes the page that a log record names, and recomputes the block's checksum. Returns `false` if the page number
+/// overlaps a status byte of a sector.
 fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), page: PageId) -> bool {
-    /// Offset of the page in a record.
+    /// Offset of the page address in a log record.
     const PAGE: usize = 0x18;
     const CHECKSUM: usize = 0x18;
     let block = &mut log[at..at + size];
@@ -274,7 +276,7 @@ fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), p
     true
 }
 
-/// One record names a page that it does not concern, in a block with a right checksum.
+/// Changes one record to name a page that it does not concern, in a block with a correct checksum.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_record_that_names_another_page_accuses_none() {
@@ -304,7 +306,7 @@ fn a_record_that_names_another_page_accuses_none() {
     assert!(trials > 60 && doubted > 10, "{trials} {doubted}");
 }
 
-/// With a damaged log, a page that lost a write is still found, or the damage of the log is reported.
+/// Even with a damaged log, the audit finds a page that lost a write, or reports the damage of the log.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_damaged_log_is_never_silent_about_a_lost_write() {

@@ -1,4 +1,4 @@
-//! Each reason why pages could not be compared with the log, and databases of several files.
+//! Each reason why the audit could not compare pages with the log, and databases with several files.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ const FLAGS: usize = 8;
 const IS_ENCRYPTED: u8 = 4;
 const HAS_CHECKSUM: u8 = 2;
 
-/// A database in use, whose changes are only in the log.
+/// A database that was in use: some changes are only in the log.
 struct InUse {
     _folder: tempfile::TempDir,
     data: Vec<PathBuf>,
@@ -48,7 +48,7 @@ impl InUse {
         audit::audit(&source, &catalog::load(&source), &log, GRANT).unwrap()
     }
 
-    /// Audits copies of the files in memory after `change`.
+    /// Copies the files in memory, applies `change` to the copies, and audits them.
     fn audit_changed(&self, change: impl FnOnce(&mut [Vec<u8>])) -> LogAudit {
         let mut bytes: Vec<Vec<u8>> = self.data.iter().map(|path| std::fs::read(path).unwrap()).collect();
         change(&mut bytes);
@@ -90,7 +90,7 @@ fn pages_of_several_files_are_compared_and_found_each_in_its_file() {
         set_in_the_future(&mut files[2], page);
     });
     assert_eq!((texts(&changed), doubts(&changed)), (Vec::new(), vec![(LogAuditDoubtKind::LogEnd, "page (4:20)", 1)]));
-    // A missing file does not change the results of the others.
+    // A missing file does not change the results for the other files.
     let without = database.audit(&database.data[..2]);
     let expected = [(LogAuditDoubtKind::FileNotGiven, "file 4", 0)];
     assert_eq!((texts(&without), doubts(&without).as_slice()), (Vec::new(), expected.as_slice()));
@@ -102,7 +102,7 @@ fn pages_of_several_files_are_compared_and_found_each_in_its_file() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn more_pages_than_are_listed_are_counted() {
-    /// The number of suspects that are kept.
+    /// The number of suspects that the audit keeps.
     const LISTED: usize = 10_000;
     let database = InUse::new(90 << 20, 1);
     let mut changed_pages = 0;
@@ -123,7 +123,7 @@ fn workload(verify: PageVerify) -> Crashed {
     Workload::new(Spec { seed: 5, verify, ..Spec::default() }).unwrap().crash(Stop::WithOpen, Flush::All)
 }
 
-/// Offsets and sizes of the blocks of a log file, from the oldest on.
+/// Offsets and sizes of the blocks of a log file, oldest first.
 fn blocks(bytes: &[u8]) -> Vec<(usize, usize)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.ldf");
@@ -141,7 +141,8 @@ fn blocks(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The doubts about a lab database whose log, or a page of it, was changed. Requires that there are no findings.
+/// Audits a lab database after a change of its log or of a page. Returns the doubts, and requires that there are no
+/// findings.
 fn doubts_after(crashed: &Crashed) -> Vec<LogAuditDoubtKind> {
     let audit = audit_within(&on_disk(crashed), GRANT).unwrap();
     assert_eq!(texts(&audit), Vec::<String>::new());
@@ -156,7 +157,7 @@ fn encrypted_records_accuse_no_page_and_are_said() {
     assert_eq!(doubts_after(&crashed), [LogAuditDoubtKind::LogEncrypted]);
 }
 
-/// The reasons that the tests above do not cover; together they are all reasons.
+/// Covers the reasons that the tests above leave out, so that every reason is tested.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn every_limit_of_the_audit_is_met() {
@@ -167,22 +168,22 @@ fn every_limit_of_the_audit_is_met() {
     ]);
     let sound = workload(PageVerify::Checksum);
     let at = blocks(&sound.log.1);
-    // A block in the middle of the part that recovery does not need.
+    // Damages a block in the middle of the part of the log that recovery does not need.
     let mut damaged = sound.clone();
     damaged.log.1[at[at.len() / 4].0 + 100] ^= 1;
     met.extend(doubts_after(&damaged).into_iter().map(|kind| kind.limit().id));
-    // The last block, whose changes pages have.
+    // Damages the last block, which has changes that are already on the pages.
     let mut ended = sound.clone();
     ended.log.1[at[at.len() - 1].0 + 100] ^= 1;
     met.extend(doubts_after(&ended).into_iter().map(|kind| kind.limit().id));
-    // A page that the log changes.
+    // Damages a page that the log changes.
     let mut page = sound.clone();
     let lsn = |bytes: &[u8]| Page::new(bytes.first_chunk().unwrap()).header().lsn();
     let pages = page.files[0].1.chunks_exact(PAGE_BYTES).enumerate().filter(|(number, _)| *number > 9);
     let (number, _) = pages.max_by_key(|(_, bytes)| lsn(bytes)).unwrap();
     page.files[0].1[number * PAGE_BYTES + 5000] ^= 1;
     met.extend(doubts_after(&page).into_iter().map(|kind| kind.limit().id));
-    // A single record that no other confirms, and a page that is older than the LSN that it names.
+    // A record that no other record confirms, and a page that is older than the LSN that this record names.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
@@ -192,7 +193,7 @@ fn every_limit_of_the_audit_is_met() {
             break;
         }
     }
-    // Without checksums, with a single record against a page.
+    // Log blocks without checksums, and a single record that contradicts a page.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, verify: PageVerify::None, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };

@@ -1,4 +1,4 @@
-//! Pages against their log: sound pages, damaged ones, and pages that cannot be compared.
+//! Compares pages with their log: sound pages, damaged pages, and pages that cannot be compared.
 
 mod common;
 mod corpus;

@@ -1,4 +1,4 @@
-//! Databases of the lab with lost writes, with changed bytes, or from another point in time than their log.
+//! Lab databases with lost writes, with changed bytes, or from another point in time than their log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -54,7 +54,8 @@ fn a_log_in_several_files_is_no_contradiction_and_proves_lost_writes() {
         assert_eq!((texts(&audit_of_crash), &audit_of_crash.doubts), (Vec::new(), &Vec::new()), "{seed}");
         compared += audit_of_crash.pages_compared;
         let Some((crashed, lost)) = workload.with_lost_write(STOPS[seed as usize % 3], None, seed) else { continue };
-        // The PFS page on disk may show the page as freed although that is undone later: such a page is not judged.
+        // The PFS page on disk may show the page as free although the deallocation is rolled back later. The audit does
+        // not judge such a page.
         let is_allocated = crashed.files[0].1[8192 + 100 + lost.page.page as usize] & 0x40 != 0;
         if lost.is_in_log && is_allocated {
             let audit = audit(&crashed);
@@ -68,8 +69,8 @@ fn page_of(lost: &LostWrite) -> PageId {
     PageId::new(lost.page.file, lost.page.page)
 }
 
-/// Whether the write is a finding. If the log has only one record of the page, which names a later LSN than the page
-/// has, nothing confirms that record: then a doubt must be reported instead.
+/// Whether the audit reports the lost write as a finding. If the log has only one record of the page, and that record
+/// names a later LSN than the page has, no other record confirms it: then the audit must report a doubt instead.
 fn is_found(audit: &LogAudit, lost: &LostWrite) -> bool {
     let page = page_of(lost);
     let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
@@ -141,7 +142,7 @@ fn logs_without_checksums_prove_what_their_links_prove() {
         let Some((crashed, lost)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
         let audit = audit(&crashed);
         if lost.is_in_log {
-            // A single record may concern another page, if one of its bits flipped.
+            // If one of its bits was flipped, a single record may concern another page.
             match audit.doubts.as_slice() {
                 [] => assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?}"),
                 [doubt] => assert_eq!(doubt.kind, LogAuditDoubtKind::LogUnprotected, "{seed} {lost:?}"),
