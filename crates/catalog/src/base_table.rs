@@ -1,4 +1,4 @@
-//! Any base table, row by row, with its columns found by name.
+//! Reads any base table row by row, and finds its columns by name.
 
 use format::RecordId;
 use format::record::Record;
@@ -12,16 +12,16 @@ use crate::rows::{Place, scan};
 /// Why a base table, or part of it, is unavailable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// The release that wrote the database has no such table, or its row in the catalog is lost.
+    /// The release that wrote the database has no such table, or the catalog has lost the table's row.
     NoTable,
-    /// The table has no column with this name; another release has it.
+    /// The table has no column with this name; other releases have the column.
     NoColumn(&'static str),
-    /// Part of its rows could not be read.
+    /// Part of the table's rows could not be read.
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: its place, and the values of `columns` in that order. A value
-/// is `None` if it is NULL or stored off the row.
+/// Calls `visit` with each row of base table `object_id`: the place of the row, and the values of `columns` in the
+/// order of that list. A value is `None` if it is NULL or stored off the row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
@@ -38,7 +38,7 @@ pub fn read_base_table(
     })
 }
 
-/// Like [`read_base_table`], with the result of `convert` for each value; no memory is allocated per row.
+/// Like [`read_base_table`], but `visit` gets the result of `convert` for each value. No memory is allocated per row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
@@ -58,8 +58,8 @@ pub fn read_base_table_as<T>(
     })
 }
 
-/// The same with the stored content of each column, so that values stored off the row can be followed
-/// ([`crate::off_row_value`]).
+/// Like [`read_base_table`], but `visit` gets the stored content of each column, so that values stored off the row can
+/// be followed ([`crate::off_row_value`]).
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
@@ -76,7 +76,7 @@ pub fn read_base_table_stored(
     })
 }
 
-/// Where the rows of a base table are, and the requested columns.
+/// The place of a base table's rows, and the requested columns.
 struct BaseTable<'d> {
     place: Place<'d>,
     columns: Vec<&'d RowsetColumn>,
@@ -97,7 +97,7 @@ impl<'d> BaseTable<'d> {
         Ok(Self { place, columns })
     }
 
-    /// Calls `visit` with each row: its place, the columns, and the record that holds them.
+    /// Calls `visit` with the place of each row, the columns, and the record that holds them.
     fn each(
         &self,
         source: &dyn PageSource,

@@ -1,4 +1,4 @@
-//! The tables that describe all others; only their leading columns have fixed places
+//! The base tables that describe all other tables. Only their leading columns have fixed places
 //! (docs/format/catalog.md#bootstrap).
 
 use format::bytes::{u16_at, u32_at, u64_at};
@@ -12,7 +12,7 @@ use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
 use crate::layout::{RowLayout, RowsetColumn, column_status};
 use crate::rows::{Place, scan};
 
-/// Reads one table and records rows that could not be read.
+/// Reads one table, and records the rows that could not be read.
 pub(crate) fn table(
     source: &dyn PageSource,
     gaps: &mut Vec<Gap>,
@@ -31,7 +31,7 @@ pub(crate) fn table(
     }
 }
 
-/// A row of sysallocunits.
+/// Reads a row of sysallocunits.
 pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
     let row = record.fixed(4, 65)?;
     Some(AllocUnit {
@@ -54,7 +54,7 @@ pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
     })
 }
 
-/// A row of sysrowsets; in 2005 it lacks the facts about the row layout.
+/// Reads a row of sysrowsets. In 2005, this table lacks the facts about the row layout.
 pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
     let row = record.fixed(4, 35)?;
     let later = |offset: u16, length| record.fixed(4 + offset, length).filter(|_| !is_2005);
@@ -77,7 +77,7 @@ pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
     })
 }
 
-/// A row of sysrscols (2008 and later): the rowset and the column.
+/// Reads a row of sysrscols (2008 and later): the rowset ID and the column.
 pub(crate) fn rowset_column(record: &Record<'_>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 50)?;
     let (offset, null_bit, bit) = (u32_at(row, 40)?, u32_at(row, 44)?, u16_at(row, 48)?);
@@ -101,7 +101,7 @@ pub(crate) fn rowset_column(record: &Record<'_>) -> Option<(u64, RowsetColumn)> 
     ))
 }
 
-/// Rowset, hobt column and column ID from a row of sysrowsetcolumns (2005).
+/// Reads a row of sysrowsetcolumns (2005): the rowset ID, the hobt column and the column ID.
 pub(crate) fn rowset_column_2005(record: &Record<'_>) -> Option<((u64, u32), u32)> {
     let row = record.fixed(4, 20)?;
     Some(((u64_at(row, 0)?, u32_at(row, 12)?), u32_at(row, 8)?))
@@ -113,12 +113,12 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows; further ones
-/// follow.
+/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows. Further
+/// dropped columns have the IDs after it.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// Sets the id of a column of syshobtcolumns from sysrowsetcolumns. IDs can also be that large because of other bits;
-/// those belong to columns in use, in upgraded base tables.
+/// Sets the ID of a column of syshobtcolumns from sysrowsetcolumns. An ID that is large because of other bits does not
+/// belong to a dropped column, but to a column in use in an upgraded base table.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;
@@ -127,7 +127,7 @@ pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     }
 }
 
-/// A row of syshobtcolumns (2005), which lacks the column's id.
+/// Reads a row of syshobtcolumns (2005), which lacks the column ID.
 pub(crate) fn hobt_column_2005(record: &Record<'_>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 37)?;
     let (hobt, physical, status) = (u64_at(row, 0)?, u32_at(row, 8)?, u32_at(row, 12)?);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_columns_that_2005_dropped_are_known_by_their_ids() {
-        // A float column as in the SoftQLD database: hobt 1, physical column 13, type 62, length 8, at 20.
+        // A float column as in the SoftQLD database: hobt 1, physical column 13, type 62, length 8, at offset 20.
         let mut bytes = vec![0; 4 + 41 + 3];
         (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
         (bytes[45], bytes[46]) = (1, 0);

@@ -1,4 +1,4 @@
-//! Pages of base tables: reads them, checks their protection and ID, and walks along a leaf chain.
+//! Reads the pages of base tables, verifies their protection and page ID, and walks along a leaf chain.
 
 use std::collections::HashSet;
 
@@ -6,21 +6,22 @@ use format::protection::{ProtectionFault, undo_torn_bits, verify};
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// A page that was read, and whether it is sound.
+/// The result of reading a page.
 pub enum Fetched {
-    /// Protection and page id are right; protection bits are undone.
+    /// The protection and the page ID are right. The protection bits are undone.
     Sound(Box<PageBytes>),
-    /// Outside the files.
+    /// The page is outside the files.
     Outside,
-    /// Unknown: the system could not read it, no file with its id was given, or it is encrypted.
+    /// The content is unknown: the system could not read the page, no file with its file ID was given, or the page is
+    /// encrypted.
     Unread,
     /// The page fails its checksum or torn-bit check.
     Damaged(ProtectionFault),
-    /// The image of another page, which its header names.
+    /// The header names another page ID.
     WrongId(PageId),
 }
 
-/// Reads `page` and verifies its protection and page id.
+/// Reads `page`, and verifies its protection and page ID.
 pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     if source.file(page.file).is_none() {
         // The page may be in a file of the database that was not given.
@@ -43,10 +44,10 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     }
 }
 
-/// Why a leaf chain could not be followed to its end, by the cases of messages 7984 to 7988.
+/// Why a leaf chain could not be followed to its end. Most cases have their own message, from 7984 to 7988.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainFault {
-    /// 7985: the page is damaged, has another page's id or is outside the files.
+    /// 7985: the page is damaged, has another page's ID, or is outside the files.
     Unreadable {
         /// The page.
         page: PageId,
@@ -56,34 +57,34 @@ pub enum ChainFault {
         /// The page.
         page: PageId,
     },
-    /// 7984: not a data page.
+    /// 7984: the page is not a data page.
     PageType {
         /// The page.
         page: PageId,
-        /// Its type.
+        /// The type of the page.
         page_type: u8,
     },
-    /// 7986: the next page belongs to another unit.
+    /// 7986: the next page belongs to another allocation unit.
     OtherUnit {
         /// The page with the pointer.
         page: PageId,
-        /// The page it points to.
+        /// The page that the pointer names.
         next: PageId,
-        /// The unit of that page.
+        /// The allocation unit of the next page.
         found: AllocUnitId,
-        /// The unit of the chain.
+        /// The allocation unit of the chain.
         expected: AllocUnitId,
     },
     /// 7987: the next page does not point back.
     Linkage {
         /// The page with the pointer.
         page: PageId,
-        /// The page it points to.
+        /// The page that the pointer names.
         next: PageId,
         /// The page that `next` points back to.
         prev: PageId,
     },
-    /// 7988: a page occurs again.
+    /// 7988: a page occurs again in the chain.
     Loop {
         /// The page.
         page: PageId,
@@ -98,10 +99,10 @@ fn sound(source: &dyn PageSource, page: PageId) -> Result<Box<PageBytes>, ChainF
     }
 }
 
-/// The start of a walk over leaves.
+/// The page at which a walk over the leaves starts.
 pub(crate) struct First {
     id: PageId,
-    /// The page, if it has been read: most base tables have no other page.
+    /// The bytes of the page, if it has already been read. Most base tables have only this page.
     bytes: Option<Box<PageBytes>>,
 }
 
@@ -112,13 +113,13 @@ impl From<PageId> for First {
 }
 
 impl First {
-    /// Whether it is a leaf of `unit` without a left neighbor.
+    /// Whether the page is a leaf of `unit` without a left neighbor.
     fn is_leftmost(&self, unit: AllocUnitId) -> bool {
         self.bytes.as_deref().is_some_and(|bytes| is_leftmost(Page::new(bytes), unit))
     }
 }
 
-/// Calls `visit` with each page of the leaf chain of `unit` that starts at `first`, up to the end or the first fault.
+/// Calls `visit` with each page of the leaf chain of `unit`, from `first` to the end of the chain or the first fault.
 pub(crate) fn walk(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -153,11 +154,12 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// Deepest tree to follow; a B-tree of 8 KB pages over 2^31 pages is far shallower.
+/// The deepest tree that is followed. A B-tree of 8 KB pages over 2^31 pages is far shallower.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// The start of a walk over the leaves of `unit`: the leftmost leaf below `root`. If damage above the leaves leads
-/// elsewhere, `first` is used if it starts an unbroken chain, so that all rows are read although the tree is damaged.
+/// The start of a walk over the leaves of `unit`: the leftmost leaf below `root`. If damage above the leaves prevents
+/// finding that leaf, the walk starts at `first`, provided that an unbroken chain starts there. Thus all rows are read
+/// although the tree is damaged.
 pub(crate) fn start(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -172,8 +174,8 @@ pub(crate) fn start(
     if is_whole_chain { Ok(first.into()) } else { below_root }
 }
 
-/// The leftmost leaf of a clustered index, found by descending from `root`: sysallocunits.pgfirst is not reliable
-/// (docs/format/README.md#first-page).
+/// Finds the leftmost leaf of a clustered index by descending from `root`, because sysallocunits.pgfirst is not
+/// reliable (docs/format/README.md#first-page).
 fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
@@ -184,7 +186,7 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
             Some(PageType::Index) => {}
             _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
         }
-        // The child pointer is the end of the fixed part (docs/format/index-records.md#non-leaf-entries).
+        // The child pointer is at the end of the fixed part (docs/format/index-records.md#non-leaf-entries).
         let child = usize::from(page.header().pminlen.get())
             .checked_sub(6)
             .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));
@@ -193,10 +195,10 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
     Err(ChainFault::Loop { page: at })
 }
 
-/// `page`, if it is a leaf of `unit` without a left neighbor, so that a walk over all leaves may start there.
+/// Returns `page` if it is a leaf of `unit` without a left neighbor. A walk over all leaves may then start there.
 pub(crate) fn leftmost(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<First, ChainFault> {
     let first = First { id: page, bytes: Some(sound(source, page)?) };
-    // A page that is not leftmost is not damage: the catalog's first page is not reliable.
+    // A page that is not the leftmost leaf is not damaged, because the first page in the catalog is not reliable.
     if first.is_leftmost(unit) { Ok(first) } else { Err(ChainFault::Unread { page }) }
 }
 

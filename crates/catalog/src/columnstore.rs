@@ -11,85 +11,85 @@ const SYSCSROWGROUPS: i32 = 35;
 const SYSCSCOLSEGMENTS: i32 = 62;
 const SYSCSDICTIONARIES: i32 = 63;
 
-/// The columnstore's base tables.
+/// The contents of the base tables for columnstore indexes.
 #[derive(Clone, Debug, Default)]
 pub struct Columnstore {
-    /// Rows of syscscolsegments, by rowset, group and column.
+    /// Rows of syscscolsegments, ordered by rowset, group and column.
     pub segments: Vec<Segment>,
-    /// Rows of syscsdictionaries, by rowset, column and id.
+    /// Rows of syscsdictionaries, ordered by rowset, column and ID.
     pub dictionaries: Vec<Dictionary>,
-    /// Rows of syscsrowgroups, by rowset and group; none before SQL Server 2014.
+    /// Rows of syscsrowgroups, ordered by rowset and group. Before SQL Server 2014 there are none.
     pub row_groups: Vec<RowGroup>,
-    /// Base tables that have rows but could not be read.
+    /// Those of the three base tables that have rows but could not be read.
     pub unread: Vec<&'static str>,
 }
 
 /// The place of a segment or dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blob {
-    /// Id of the off-row value.
+    /// The ID of the off-row value.
     pub id: u64,
-    /// Its root.
+    /// The root of the off-row value.
     pub root: RecordId,
 }
 
 /// The values of one column in one row group.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// The columnstore's rowset.
+    /// The rowset ID of the columnstore.
     pub rowset_id: u64,
-    /// Column.
+    /// The column ID.
     pub column_id: i32,
-    /// Row group.
+    /// The ID of the row group.
     pub group_id: i32,
     /// Number of rows.
     pub rows: i32,
-    /// 1 values, 2 values with a dictionary, 3 strings with a dictionary, 4 and 5 stored values.
+    /// The encoding: 1 values, 2 values with a dictionary, 3 strings with a dictionary, 4 and 5 stored values.
     pub encoding: i32,
-    /// Value of code 0, in units of the magnitude.
+    /// The value of code 0, in units of the magnitude.
     pub base_id: i64,
-    /// Unit of the codes.
+    /// The unit of the codes.
     pub magnitude: f64,
-    /// Dictionary of the column, or -1.
+    /// The ID of the column's dictionary, or -1.
     pub primary_dictionary: i32,
-    /// Dictionary of the row group, or -1.
+    /// The ID of the row group's dictionary, or -1.
     pub secondary_dictionary: i32,
-    /// Smallest data id.
+    /// The smallest data ID.
     pub min_data_id: i64,
-    /// Largest data id.
+    /// The largest data ID.
     pub max_data_id: i64,
-    /// Place of the segment.
+    /// The place of the segment.
     pub blob: Option<Blob>,
 }
 
 /// A dictionary.
 #[derive(Clone, Copy, Debug)]
 pub struct Dictionary {
-    /// The columnstore's rowset.
+    /// The rowset ID of the columnstore.
     pub rowset_id: u64,
-    /// Column.
+    /// The column ID.
     pub column_id: i32,
-    /// Number within the column; 0 for the dictionary that all row groups share.
+    /// The number of the dictionary within the column; 0 for the dictionary that all row groups share.
     pub id: i32,
-    /// Place of the dictionary.
+    /// The place of the dictionary.
     pub blob: Option<Blob>,
 }
 
 /// A row group.
 #[derive(Clone, Copy, Debug)]
 pub struct RowGroup {
-    /// The columnstore's rowset.
+    /// The rowset ID of the columnstore.
     pub rowset_id: u64,
-    /// Number.
+    /// The number of the row group.
     pub id: i32,
-    /// Number of rows, including deleted ones.
+    /// The number of rows, including deleted ones.
     pub rows: i32,
-    /// 0 invisible, 1 open, 2 closed, 3 compressed, 4 tombstone.
+    /// The state: 0 invisible, 1 open, 2 closed, 3 compressed, 4 tombstone.
     pub status: i32,
 }
 
 impl RowGroup {
-    /// Whether its rows are stored in segments.
+    /// Whether the rows of the group are stored in segments.
     pub fn is_compressed(&self) -> bool {
         self.status == 3
     }
@@ -105,7 +105,8 @@ fn wide(row: &Row<'_>, name: &str) -> i64 {
 }
 
 impl Loader<'_> {
-    /// Reads the columnstore's base tables, if present. In databases of SQL Server 2014 to 2017 they are compressed.
+    /// Reads the columnstore's base tables, if they exist. In databases of SQL Server 2014 to 2017, these tables are
+    /// compressed.
     pub(crate) fn load_columnstore(&self, database: &mut Database) {
         let mut store = Columnstore::default();
         let mut readable = |database: &Database, (object_id, name): (i32, &'static str)| {

@@ -7,17 +7,18 @@ use format::types::xtype;
 use crate::database::Database;
 use crate::load::Loader;
 
-/// Bits of sysschobjs.status of a constraint, inferred from constraints with published definitions: ReportServer's `NOT
-/// FOR REPLICATION` key has 0x200, the key that its script disables has 0x100, and all constraints added, or enabled
-/// again, WITH NOCHECK have 0x400.
+/// Bits of sysschobjs.status of a constraint. They are inferred from constraints with published definitions: in
+/// ReportServer, the key with `NOT FOR REPLICATION` has 0x200, and the key that the script disables has 0x100. All
+/// constraints that were added or enabled again WITH NOCHECK have 0x400.
 mod status {
     pub(super) const SYSTEM_NAMED: u32 = 0x4;
     pub(super) const DISABLED: u32 = 0x100;
     pub(super) const NOT_FOR_REPLICATION: u32 = 0x200;
     pub(super) const NOT_TRUSTED: u32 = 0x400;
-    /// ON UPDATE and ON DELETE actions.
+    /// The ON UPDATE and ON DELETE actions.
     pub(super) const ACTIONS: u32 = 0xF000;
-    /// Schema bound; session options at creation; depends on the database's collation.
+    /// Whether the constraint is schema bound, the session options when it was created, and whether it depends on the
+    /// database's collation.
     pub(super) const TEXT: u32 = 0x1E_0000;
     pub(super) const KNOWN: u32 = SYSTEM_NAMED | DISABLED | NOT_FOR_REPLICATION | NOT_TRUSTED | ACTIONS | TEXT;
 }
@@ -25,13 +26,13 @@ mod status {
 /// The kind of a constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConstraintKind {
-    /// A condition, kept as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
+    /// A condition on the row. Its text is stored as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
     Check,
     /// A foreign key: the values of some columns must occur in a key of another table.
     ForeignKey {
-        /// The referenced table.
+        /// The object ID of the referenced table.
         referenced_id: i32,
-        /// Column IDs: referencing column, referenced column.
+        /// Pairs of column IDs: the referencing and the referenced column.
         columns: Vec<(u32, u32)>,
     },
 }
@@ -39,40 +40,40 @@ pub enum ConstraintKind {
 /// A CHECK or FOREIGN KEY constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Constraint {
-    /// Object id.
+    /// The object ID of the constraint.
     pub id: i32,
-    /// Name.
+    /// The name of the constraint.
     pub name: String,
-    /// The table with the constraint.
+    /// The object ID of the table that has the constraint.
     pub table_id: i32,
-    /// Its kind, and what it requires.
+    /// The kind of the constraint, and what it requires.
     pub kind: ConstraintKind,
-    /// sysschobjs.status.
+    /// The status bits in sysschobjs.
     pub status: u32,
 }
 
 impl Constraint {
-    /// Whether the engine trusts that all rows obey it: enabled, and verified for all rows.
+    /// Whether the engine trusts that all rows obey the constraint: it is enabled, and was verified for all rows.
     pub fn is_trusted(&self) -> bool {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }
 
-    /// Whether the engine checks new rows against it.
+    /// Whether the engine checks new rows against the constraint.
     pub fn is_enabled(&self) -> bool {
         self.status & status::DISABLED == 0
     }
 
-    /// Whether it also applies to replication agents.
+    /// Whether the constraint also applies to replication agents.
     pub fn is_for_replication(&self) -> bool {
         self.status & status::NOT_FOR_REPLICATION == 0
     }
 
-    /// Whether its status has undocumented bits, whose meaning is unknown.
+    /// Whether the status has undocumented bits with an unknown meaning.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0
     }
 
-    /// CHECK or FOREIGN KEY.
+    /// The type for messages: CHECK or FOREIGN KEY.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             ConstraintKind::Check => "CHECK",
@@ -84,34 +85,34 @@ impl Constraint {
 /// An identity column and its high-water mark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Table.
+    /// The object ID of the table.
     pub table_id: i32,
-    /// Column id.
+    /// The column ID.
     pub column_id: u32,
-    /// The mark; `None` if its form is unknown.
+    /// The high-water mark; `None` if its form is unknown.
     pub mark: Option<IdentityMark>,
 }
 
 /// The content of syscolpars.idtval for an identity column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdentityMark {
-    /// The last value generated; the seed if there is none.
+    /// The last value generated; the seed if no value was generated.
     pub current: i64,
-    /// Step.
+    /// The increment.
     pub increment: i64,
-    /// First value.
+    /// The seed, which is the first value.
     pub seed: i64,
     /// Whether a value was generated since the table was created or truncated.
     pub is_used: bool,
 }
 
 impl IdentityMark {
-    /// Current value, increment and seed, each as long as the type, and a byte of flags. The queues of Service Broker,
-    /// IDENTITY(0,1), have this form, as does every identity column that could be compared with its rows. Decimals have
-    /// 20 bytes each, whatever their precision ([`mark_decimal`]).
+    /// Reads the current value, the increment and the seed, each with the length of the column's type, and a byte of
+    /// flags. The queues of Service Broker, IDENTITY(0,1), have this form, as does every identity column that could be
+    /// compared with its rows. Each decimal has 20 bytes, whatever its precision ([`mark_decimal`]).
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
-        /// Flag seen in databases created by SQL Server 2000.
+        /// A flag that is set in databases created by SQL Server 2000.
         const OLD: u8 = 0x82;
         let width = match kind {
             xtype::TINYINT => 1,
@@ -134,19 +135,20 @@ impl IdentityMark {
     }
 }
 
-/// Bytes of a decimal in an identity mark.
+/// The length of a decimal in an identity mark, in bytes.
 const MARK_DECIMAL_BYTES: usize = 20;
 
-/// A decimal in an identity mark: its length in 4-byte words (5), precision, scale (0, as identity columns have none),
-/// sign, and 16 bytes of digits. 71 of 71 marks of decimal columns in real files have this form.
+/// Reads a decimal in an identity mark: its length in 4-byte words (5), its precision, its scale (0, because identity
+/// columns have no fraction), its sign, and 16 bytes of digits. 71 of 71 marks of decimal columns in real files have
+/// this form.
 fn mark_decimal(bytes: &[u8], precision: u8) -> Option<i64> {
     const WORDS: u8 = 5;
     let (&[words, digits, scale], value) = bytes.split_first_chunk()?;
     ((words, digits, scale) == (WORDS, precision, 0)).then(|| decimal(value))?
 }
 
-/// A decimal of scale 0 as stored in rows: a sign byte, 1 for positive, and 4 to 16 bytes of digits. `None` if the
-/// bytes have another form, or the value needs more than 64 bits.
+/// Reads a decimal of scale 0 as stored in rows: a sign byte, which is 1 for positive, and 4 to 16 bytes of digits.
+/// `None` if the bytes have another form, or if the value needs more than 64 bits.
 pub fn decimal(bytes: &[u8]) -> Option<i64> {
     let (&sign, digits) = bytes.split_first()?;
     let (low, high) = digits.split_at_checked(digits.len().min(8))?;
@@ -161,7 +163,7 @@ pub fn decimal(bytes: &[u8]) -> Option<i64> {
     }
 }
 
-/// A little-endian integer of at most eight bytes.
+/// Reads a little-endian integer of at most eight bytes.
 pub fn integer(bytes: &[u8], signed: bool) -> i64 {
     let value = format::bytes::unsigned(bytes);
     let unused = 64 - 8 * bytes.len().clamp(1, 8) as u32;
@@ -204,7 +206,7 @@ fn identities(loader: &Loader<'_>, database: &mut Database) -> Vec<Identity> {
     identities
 }
 
-/// A foreign key in syssingleobjrefs: columns by ordinal.
+/// A foreign key in syssingleobjrefs, with its columns by ordinal.
 #[derive(Clone, Default)]
 struct Key {
     referenced_id: i32,
@@ -221,7 +223,8 @@ impl Key {
 }
 
 fn foreign_keys(loader: &Loader<'_>, database: &mut Database) -> BTreeMap<i32, Key> {
-    /// The referenced table, then each referencing and referenced column (docs/format/catalog.md#references).
+    /// The classes of rows for the referenced table, for each referencing column and for each referenced column
+    /// (docs/format/catalog.md#references).
     const TO_TABLE: u64 = 27;
     const FROM_COLUMN: u64 = 28;
     const TO_COLUMN: u64 = 29;
@@ -251,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_mark_is_current_value_increment_and_seed() {
-        // The queue is of Service Broker before its first message; Employees is from a teaching database.
+        // The first mark is that of a Service Broker queue before its first message. The second is that of Employees in
+        // a teaching database.
         let mut queue = [0; 25];
         (queue[8], queue[24]) = (1, 1);
         let expected = IdentityMark { current: 0, increment: 1, seed: 0, is_used: false };

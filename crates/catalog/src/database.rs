@@ -21,16 +21,16 @@ pub use tables::{
 /// A base table that could not be read to its end.
 #[derive(Clone, Debug)]
 pub struct Gap {
-    /// Object id of the base table.
+    /// The object ID of the base table.
     pub object_id: i32,
-    /// Its name.
+    /// The name of the base table.
     pub table: &'static str,
-    /// Where and why reading ended; `None` if the catalog does not have the table itself.
+    /// Where and why reading ended; `None` if the catalog does not describe the table itself.
     pub fault: Option<ChainFault>,
-    /// Slots skipped because they hold no valid record.
+    /// The number of slots that were skipped because they hold no valid record.
     pub bad_records: u32,
-    /// Rows that the catalog counts but that were not found, unless tree and IAM chain prove that all were read: a
-    /// chain that ends too early looks complete.
+    /// The number of rows that the catalog counts but that were not found; 0 if the tree and the IAM chain prove that
+    /// all rows were read. Such a proof is needed because a chain that ends too early looks complete.
     pub missing_rows: u64,
 }
 
@@ -39,39 +39,40 @@ pub struct Gap {
 pub struct Database {
     /// The boot page; `None` if it is damaged.
     pub boot: Option<Boot>,
-    /// Whether the database is encrypted (TDE): then only the boot page was read, as everything else is ciphertext.
+    /// Whether the database is encrypted (TDE). Then only the boot page was read, because everything else is
+    /// ciphertext.
     pub is_encrypted: bool,
-    /// Schemas by id.
+    /// The names of the schemas, by schema ID.
     pub schemas: BTreeMap<i32, String>,
-    /// Objects by id.
+    /// The objects, by object ID.
     pub objects: BTreeMap<i32, Object>,
-    /// Ids of all rows in sysschobjs, objects outside schemas included.
+    /// The IDs of all rows in sysschobjs, including objects that are not in a schema.
     pub object_ids: BTreeSet<i32>,
-    /// Heaps and indexes by object and index id.
+    /// The heaps and indexes, by object ID and index ID.
     pub indexes: BTreeMap<(i32, i32), Index>,
-    /// Columns by object, in column id order.
+    /// The columns of each object, ordered by column ID.
     pub columns: BTreeMap<i32, Vec<TableColumn>>,
-    /// For each index, the table column ids of its index columns in order.
+    /// The columns of each index in order, with their column IDs in the table.
     pub index_columns: BTreeMap<(i32, i32), Vec<IndexColumn>>,
-    /// Computed columns, filters and CHECK constraints, by object, kind and sub id.
+    /// Computed columns, filters and CHECK constraints, ordered by object, kind and sub ID.
     pub expressions: Vec<Expression>,
-    /// CHECK and FOREIGN KEY constraints, by object id.
+    /// CHECK and FOREIGN KEY constraints, ordered by object ID.
     pub constraints: Vec<Constraint>,
-    /// Identity columns, by table.
+    /// Identity columns, ordered by table.
     pub identities: Vec<Identity>,
-    /// Partition functions by id.
+    /// Partition functions, by ID.
     pub partition_functions: BTreeMap<i32, PartitionFunction>,
-    /// Partitioned heaps and indexes by object and index id, if their function is known.
+    /// Partitioned heaps and indexes with a known partition function, by object ID and index ID.
     pub partitioned: BTreeMap<(i32, i32), Partitioned>,
-    /// Partitions of heaps and indexes, by id.
+    /// Rowsets: the partitions of heaps and indexes, ordered by ID.
     pub rowsets: Vec<Rowset>,
     /// The rowsets of each object, built on first use.
     pub rowsets_by_object: RowsetsByObject,
-    /// Allocation units, by id.
+    /// Allocation units, ordered by ID.
     pub units: Vec<AllocUnit>,
     /// Filegroups.
     pub filegroups: Vec<Filegroup>,
-    /// Files, logs included.
+    /// The files, including log files.
     pub files: Vec<FileRow>,
     /// Segments, dictionaries and row groups of columnstore indexes.
     pub columnstore: Columnstore,
@@ -86,30 +87,31 @@ pub struct RowsetsByObject(OnceLock<Vec<u32>>);
 /// A column of an index (sysiscols).
 #[derive(Clone, Copy, Debug)]
 pub struct IndexColumn {
-    /// Position in the index.
+    /// The position of the column in the index.
     pub position: u32,
-    /// Column id of the table.
+    /// The column ID in the table.
     pub column_id: u32,
     /// Whether the column is sorted descending.
     pub descending: bool,
-    /// Whether the column is included, and not part of the key.
+    /// Whether the column is an included column, which is not part of the key.
     pub included: bool,
 }
 
 impl Database {
-    /// Whether every allocation unit is known: otherwise the owner of a page cannot be determined.
+    /// Whether every allocation unit is known. Otherwise, the owner of a page cannot be determined.
     pub fn units_are_complete(&self) -> bool {
         self.gap(7).is_none() && self.gap(5).is_none() && self.boot.is_some()
     }
 
-    /// Whether row layouts are known, and which key columns descend (in sysiscols for 2005).
+    /// Whether the row layouts are known, and which key columns are descending. In 2005, sysiscols is needed for the
+    /// latter.
     pub fn layouts_are_complete(&self) -> bool {
         let is_2005 = self.boot.as_ref().is_some_and(|boot| boot.version < 655);
         [3, 4, 13].iter().all(|&table| self.gap(table).is_none()) && !(is_2005 && self.gap(55).is_some())
     }
 
     /// The base tables that list indexes and the columns of their rows: sysrscols and its predecessors in 2005,
-    /// sysrowsets, sysallocunits, sysidxstats, sysiscols.
+    /// sysrowsets, sysallocunits, sysidxstats and sysiscols.
     pub const TABLES_OF_INDEXES: [i32; 7] = [3, 4, 5, 7, 13, 54, 55];
 
     /// Whether all indexes and their columns are known.
@@ -117,8 +119,9 @@ impl Database {
         self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
     }
 
-    /// Whether the pages contain all changes in the log: the database was shut down cleanly, or comes from a backup
-    /// whose log changes nothing more. In other databases, a contradiction may disappear in recovery.
+    /// Whether the pages contain all changes in the log. They do if the database was shut down cleanly, or if it comes
+    /// from a backup with a log that makes no further changes. In other databases, recovery may resolve a
+    /// contradiction.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
@@ -127,8 +130,8 @@ impl Database {
         }
     }
 
-    /// Whether the database has row versions of accelerated database recovery: its persistent version store has pages
-    /// (docs/format/versions.md#accelerated-database-recovery).
+    /// Whether the database has row versions of accelerated database recovery, that is, its persistent version store
+    /// has pages (docs/format/versions.md#accelerated-database-recovery).
     pub fn has_version_store(&self) -> bool {
         let is_store = |object_id: i32| {
             self.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))
@@ -138,7 +141,7 @@ impl Database {
         units.any(|unit| self.rowset_of(unit).is_some_and(|rowset| is_store(rowset.object_id)))
     }
 
-    /// The gap in base table `object_id`, if it could not be read completely.
+    /// The gap in base table `object_id`; `None` if the table could be read completely.
     pub fn gap(&self, object_id: i32) -> Option<&Gap> {
         self.gaps.iter().find(|gap| gap.object_id == object_id)
     }
@@ -148,13 +151,13 @@ impl Database {
         self.rowsets.get(unit.rowset?)
     }
 
-    /// The unit that page headers name by this ID: an index into [`Self::units`].
+    /// The index in [`Self::units`] of the allocation unit that page headers name by this ID.
     pub fn unit_index(&self, id: AllocUnitId) -> Option<usize> {
         let of = |id| self.units.binary_search_by_key(&id, |unit| unit.id).ok();
         of(id).or_else(|| of(id.clustered_of_2000()?))
     }
 
-    /// The rowsets of an object, by id. The list of rowsets must not change afterwards.
+    /// The rowsets of an object, ordered by ID. The list of rowsets must not change after the first call.
     pub fn rowsets_of(&self, object_id: i32) -> impl Iterator<Item = &Rowset> + Clone {
         let object = |at: &u32| self.rowsets.get(*at as usize).map_or(i32::MAX, |rowset| rowset.object_id);
         let places = self.rowsets_by_object.0.get_or_init(|| {
@@ -167,7 +170,7 @@ impl Database {
         of_object.take_while(move |rowset| rowset.object_id == object_id)
     }
 
-    /// The partitions of a heap or clustered index, by id.
+    /// The partitions of a heap or clustered index, ordered by ID.
     pub fn table_rowsets(&self, object_id: i32) -> impl Iterator<Item = &Rowset> + Clone {
         self.rowsets_of(object_id).filter(|rowset| rowset.index_id <= 1)
     }
@@ -184,8 +187,9 @@ impl Database {
         self.objects.get(&object_id).is_some_and(|object| object.type_code == "S") || (1..100).contains(&object_id)
     }
 
-    /// Memory-optimized tables, whose rows are in files of their own: they have a hash index, or a rowset that says so
-    /// and has no pages in the data files (docs/format/other-features.md#memory-optimized-tables).
+    /// The memory-optimized tables, which have their rows in separate files. Such a table has a hash index, or a rowset
+    /// that is marked as memory-optimized and has no pages in the data files
+    /// (docs/format/other-features.md#memory-optimized-tables).
     pub fn memory_optimized_tables(&self) -> BTreeSet<i32> {
         const IN_MEMORY: u32 = 0x100;
         let has_hash = self.indexes.values().filter(|index| index.index_type == IndexType::Hash);
@@ -195,7 +199,7 @@ impl Database {
         has_hash.map(|index| index.object_id).chain(unplaced).collect()
     }
 
-    /// The name of an object in messages: schema and name, without the schema for dbo.
+    /// The name of an object in messages: its schema and name. The schema dbo is left out.
     pub fn object_name(&self, object_id: i32) -> String {
         let Some(object) = self.objects.get(&object_id) else { return format!("object ID {object_id}") };
         match self.schema_name(object) {
@@ -204,7 +208,7 @@ impl Database {
         }
     }
 
-    /// Schema of an object.
+    /// The name of an object's schema.
     pub fn schema_name(&self, object: &Object) -> &str {
         self.schemas.get(&object.schema_id).map_or("dbo", String::as_str)
     }

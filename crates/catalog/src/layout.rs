@@ -1,4 +1,4 @@
-//! Places of a rowset's columns in its records (sysrscols; docs/format/catalog.md#sysrscols).
+//! The places of a rowset's columns in its records (sysrscols; docs/format/catalog.md#sysrscols).
 
 use format::collation::CollationId;
 use format::compressed::{CompressedColumn, Expansion};
@@ -9,30 +9,30 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 /// Bits of sysrscols.status.
 pub mod column_status {
-    /// The column was dropped; it keeps its place.
+    /// The column was dropped, but keeps its place.
     pub const DROPPED: u32 = 0x2;
-    /// Key column sorted descending.
+    /// A key column that is sorted descending.
     pub const DESCENDING: u32 = 0x8;
     /// The uniquifier of a clustered index that is not unique.
     pub const UNIQUIFIER: u32 = 0x10;
-    /// FILESTREAM column.
+    /// A FILESTREAM column.
     pub const FILESTREAM: u32 = 0x20;
-    /// Marks rows that an online index build has to remove again.
+    /// A column that marks rows that an online index build must remove again.
     pub const ANTI_MATTER: u32 = 0x40;
-    /// Declared NOT NULL.
+    /// The column is declared NOT NULL.
     pub const NOT_NULL: u32 = 0x80;
-    /// Sparse.
+    /// A sparse column.
     pub const SPARSE: u32 = 0x100;
-    /// Added with a default: records written before the column was added have that value.
+    /// The column was added with a default, which is its value in records written before the column was added.
     pub const HAS_DEFAULT: u32 = 0x200;
 }
 
-/// Leaf level or above: columns have different places there.
+/// A level of an index. Columns have different places in leaf and non-leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
-    /// Leaf level.
+    /// The leaf level.
     Leaf,
-    /// Any level above.
+    /// Any level above the leaf level.
     Node,
 }
 
@@ -41,7 +41,8 @@ pub enum Level {
 pub enum Stored<'a> {
     /// NULL.
     Null,
-    /// Not stored: the column was added after the record was written. Its value is the default at that time, or NULL.
+    /// Not stored, because the column was added after the record was written. The value is the default at the time when
+    /// the column was added, or NULL.
     Absent,
     /// The value.
     Plain(&'a [u8]),
@@ -59,39 +60,40 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// A column in the storage of a rowset.
+/// A column as stored in a rowset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowsetColumn {
-    /// Column id in a base rowset (0 for the uniquifier); position in a nonclustered index.
+    /// In a base rowset, the column ID (0 for the uniquifier); in a nonclustered index, the position.
     pub id: u32,
-    /// Physical order.
+    /// The number of the column in physical order.
     pub physical: u32,
-    /// Type.
+    /// The type of the column.
     pub info: TypeInfo,
-    /// Collation of string columns.
+    /// The collation of a string column.
     pub collation: CollationId,
-    /// See [`column_status`].
+    /// The status bits, see [`column_status`].
     pub status: u32,
-    /// Place in the sort order, from 1; 0 if the column is not part of it.
+    /// The place of the column in the sort order, from 1; 0 if the column is not part of it.
     pub key_ordinal: u16,
-    /// Place in leaf records: positive byte offset, negative variable column, 0 not stored.
+    /// The place in leaf records: a positive byte offset, the negative number of a variable-length column, or 0 if the
+    /// column is not stored.
     pub leaf_offset: i16,
-    /// Place in records of the levels above.
+    /// The place in non-leaf records, in the form of `leaf_offset`.
     pub node_offset: i16,
-    /// Null bit in leaf records, from 1; 0 if it has none.
+    /// The null bit in leaf records, from 1; 0 if the column has none.
     pub leaf_null_bit: u16,
-    /// Null bit in records of the levels above.
+    /// The null bit in non-leaf records.
     pub node_null_bit: u16,
-    /// Value in records written before the column was added, if the catalog has one.
+    /// The value in records written before the column was added, if the catalog has one.
     pub default: Option<Box<[u8]>>,
-    /// Bit position of a bit column in its byte, in leaf records.
+    /// The position of a bit column in its byte, in leaf records.
     pub leaf_bit: u8,
-    /// The same in records of the levels above.
+    /// The position of a bit column in its byte, in non-leaf records.
     pub node_bit: u8,
 }
 
 impl RowsetColumn {
-    /// Offset, null bit and bit position in records of `level`.
+    /// The offset, the null bit and the bit position of the column in records of `level`.
     #[inline]
     pub fn place(&self, level: Level) -> (i16, u16, u8) {
         match level {
@@ -111,23 +113,24 @@ impl RowsetColumn {
         self.status & column_status::SPARSE != 0
     }
 
-    /// Whether its decimals are stored in variable length: as in the vardecimal tables of SQL Server 2005 SP2
-    /// (docs/format/compression.md#decimals).
+    /// Whether decimals of the column are stored with variable length, as in the vardecimal tables of SQL Server 2005
+    /// SP2 (docs/format/compression.md#decimals).
     pub fn is_vardecimal(&self) -> bool {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
     }
 
-    /// Whether values of a fixed-length type are stored as a variable column, possibly without their padding: decimals
-    /// of SQL Server 2005 SP2, nullable strings of a table created with ANSI_PADDING OFF.
+    /// Whether the column has a fixed-length type but is stored as a variable-length column, possibly without its
+    /// padding. This is so for decimals of SQL Server 2005 SP2, and for nullable strings of a table created with
+    /// ANSI_PADDING OFF.
     pub fn is_stored_shorter(&self) -> bool {
         let is_padded = matches!(self.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY);
         self.is_vardecimal() || is_padded && self.leaf_offset < 0 && !self.is_sparse()
     }
 
-    /// The contents of the column in a record of `level`.
+    /// The content of the column in a record of `level`.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
-        // Tables store sparse columns in a vector; an index on a sparse column stores it like any other.
+        // A table stores its sparse columns in a sparse vector; an index stores a sparse column like any other column.
         if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {
             return self.sparse(record);
         }
@@ -136,22 +139,24 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
-            // Beyond the columns at the time of writing, the bytes have another meaning: a bit column shares a byte
-            // with older bit columns, and a variable column may have the number of a forwarded row's back pointer.
+            // A record that was written before the column was added has other content in its place. A bit column shares
+            // a byte with older bit columns, and the number of a variable-length column may be that of a forwarded
+            // row's back pointer.
             _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
                 Some((bytes, false)) => Stored::Plain(bytes),
-                // Trailing empty columns are omitted, and so are columns added later, which have no null bit.
+                // A record omits trailing empty columns. It also omits columns that were added later, but it has no
+                // null bit for those.
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
         }
     }
 
-    /// The column's value in the row's sparse vector (docs/format/sparse.md); NULL if the vector does not have it. A
-    /// value whose length does not fit its type has an undocumented form.
+    /// The value of the column in the row's sparse vector (docs/format/sparse.md); NULL if the vector does not contain
+    /// the column. If the length of the value does not fit the type, the value has an undocumented form.
     fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
         let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
         match vector.value(id) {
@@ -164,14 +169,15 @@ impl RowsetColumn {
         }
     }
 
-    /// The column's plainly stored bytes in a leaf record: `None` when NULL, not stored or complex.
+    /// The plainly stored bytes of the column in a leaf record; `None` if the value is NULL, not stored, or complex.
     pub fn leaf_bytes<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
         self.stored(Level::Leaf, record).plain()
     }
 
     fn key_column(&self, level: Level) -> KeyColumn {
         let (offset, null_bit, bit) = self.place(level);
-        // A fixed-size type in a variable column has a special form (vardecimal), except the uniquifier, an int.
+        // A fixed-length type that is stored as a variable-length column has a special form (vardecimal). The exception
+        // is the uniquifier, which is an int.
         let is_plain = offset >= 0 || fixed_length(self.info).is_none() || self.info.xtype == xtype::INT;
         KeyColumn {
             order: if is_plain { KeyOrder::of(self.info, self.collation, bit) } else { KeyOrder::Unknown },
@@ -183,7 +189,7 @@ impl RowsetColumn {
     }
 }
 
-/// The columns of a rowset, by physical order.
+/// The columns of a rowset in physical order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RowLayout {
     /// The columns.
@@ -191,7 +197,7 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// The columns that order the records of `level`, most significant first; empty if none is known.
+    /// The columns by which the records of `level` are sorted, most significant first; empty if no key column is known.
     pub fn key(&self, level: Level) -> Vec<KeyColumn> {
         let mut ordered: Vec<&RowsetColumn> =
             self.columns.iter().filter(|column| column.key_ordinal > 0 && column.place(level).0 != 0).collect();
@@ -199,9 +205,9 @@ impl RowLayout {
         ordered.iter().map(|column| column.key_column(level)).collect()
     }
 
-    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows number their columns: -1
-    /// is the first, whatever its type (docs/format/compression.md#recognizing-it). `None`, with nothing changed, if
-    /// the catalog contradicts this.
+    /// Gives the columns of a compressed rowset their places in expanded rows. The catalog numbers the columns of
+    /// compressed rows: -1 is the first, whatever its type (docs/format/compression.md#recognizing-it). If the catalog
+    /// contradicts this, returns `None` and changes nothing.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {
         let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
         let count = self.columns.iter().filter_map(number).max()? + 1;
@@ -228,8 +234,8 @@ impl RowLayout {
         Some(expansion)
     }
 
-    /// Length of the fixed part of the records of a nonclustered index's `level`: status byte, fixed columns and, above
-    /// the leaf, the child pointer.
+    /// The length of the fixed part of a nonclustered index's records at `level`: the status byte, the fixed-length
+    /// columns and, above the leaf level, the child pointer.
     pub fn index_fixed_length(&self, level: Level) -> u16 {
         let ends = self.columns.iter().filter_map(|column| {
             let (offset, ..) = column.place(level);
@@ -269,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_column_that_a_record_does_not_know_is_absent_whatever_is_in_its_place() {
-        // One bit column with value 1, and a back pointer as the only variable column.
+        // A record with one bit column of value 1, and with a back pointer as its only variable-length column.
         let bytes = [0x32, 0, 5, 0, 0b11, 1, 0, 0, 1, 0, 22, 0x80, 0, 4, 7, 0, 0, 0, 1, 0, 3, 0];
         let record = Record::data(&bytes).unwrap();
         assert_eq!(column(xtype::BIT, 4, 1, 0).stored(Level::Leaf, &record), Stored::Plain(&[0b11]));

@@ -1,8 +1,9 @@
 //! The system catalog: base tables read from their own pages into a typed [`Database`].
 //!
-//! Reading starts at the boot page, which names the first page of sysallocunits. That table, sysrowsets and sysrscols
-//! are read by their fixed leading columns and describe every other table, so that nothing else is hard-coded
-//! (docs/format/catalog.md#bootstrap). Unreadable parts are recorded as a [`Gap`]; this crate reports no findings.
+//! Reading starts at the boot page, which names the first page of sysallocunits. sysallocunits, sysrowsets and
+//! sysrscols are read by their fixed leading columns. They describe every other table, so nothing else is hard-coded
+//! (docs/format/catalog.md#bootstrap). Parts that cannot be read are recorded as a [`Gap`]; this crate reports no
+//! findings.
 
 // Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]

@@ -1,4 +1,5 @@
-//! Loads the whole [`Database`] from the boot page on, in the order in which each table makes the next readable.
+//! Loads the whole [`Database`], starting at the boot page. The order of the tables is such that each one makes the
+//! next readable.
 
 use format::collation::CollationId;
 use format::compressed::Expansion;
@@ -22,13 +23,13 @@ const SYSRSCOLS: i32 = 3;
 pub(crate) const SYSROWSETS: i32 = 5;
 const SYSALLOCUNITS: i32 = 7;
 const SYSHOBTCOLUMNS_2005: i32 = 13;
-/// Maximum number of columns of a table, including sparse ones.
+/// The most columns of a table, including sparse ones.
 const MAX_COLUMNS: usize = 32_000;
 const SYSCOLPARS: i32 = 41;
 const SYSSEOBJVALUES: i32 = 9;
 
-/// Reads the catalog as far as possible. Never fails: [`Database::gaps`] lists the missing parts, and
-/// [`Database::boot`] is `None` if the boot page is unreadable.
+/// Reads the catalog as far as possible. Never fails: [`Database::gaps`] lists the parts that could not be read, and
+/// [`Database::boot`] is `None` if the boot page cannot be read.
 pub fn load(source: &dyn PageSource) -> Database {
     let is_encrypted = encryption::is_encrypted(source);
     let mut database = Database { boot: read_boot(source), is_encrypted, ..Database::default() };
@@ -81,7 +82,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
     })
 }
 
-/// Unit and rowset id of the clustered indexes with fixed ids.
+/// The unit ID and rowset ID of a clustered index that has fixed IDs.
 pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
@@ -103,7 +104,7 @@ fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
     database.units = units;
 }
 
-/// Records rows that are too short for the columns that every release has.
+/// Records rows that are too short for the columns that the table has in every release.
 fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static str), unreadable: u32) {
     if unreadable > 0 {
         match database.gaps.iter_mut().find(|gap| gap.object_id == object_id) {
@@ -113,9 +114,9 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
     }
 }
 
-/// Records missing rows if fewer were found than the catalog counts: a chain that was cut short looks like the whole
-/// table. The tree and the IAM chain decide; the count alone proves nothing, as upgraded databases have stale counts
-/// (docs/format/README.md#page-counts).
+/// Records missing rows if fewer were found than the catalog counts, because a chain that ends too early looks like the
+/// whole table. The tree and the IAM chain decide. The count alone proves nothing, because upgraded databases have
+/// stale counts (docs/format/README.md#page-counts).
 fn note_missing_rows(
     source: &dyn PageSource,
     database: &mut Database,
@@ -139,7 +140,7 @@ fn note_missing_rows(
     }
 }
 
-/// Where a rowset's rows start: its in-row unit and the root.
+/// The place of a rowset's rows: its in-row allocation unit and its root page.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow).map(place_in)
 }
@@ -149,8 +150,8 @@ fn place_in<'a>(unit: &AllocUnit) -> Place<'a> {
     Place { unit: unit.id, start, expansion: None }
 }
 
-/// The same for a rowset that may be compressed. The form of compressed non-leaf entries is undocumented: unless the
-/// root is the only leaf, the walk starts at the catalog's first page.
+/// The place of the rows of a rowset that may be compressed. The form of compressed non-leaf entries is undocumented.
+/// Unless the root is the only leaf, the walk therefore starts at the first page that the catalog names.
 pub(crate) fn place_of_rowset<'a>(
     database: &Database,
     rowset: &Rowset,
@@ -181,7 +182,7 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     for (at, unit) in database.units.iter_mut().enumerate() {
         unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
         if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
-            // Most rowsets have one unit; a growing list would allocate at least four.
+            // Most rowsets have one allocation unit, but a growing list would allocate at least four places.
             rowset.units.reserve_exact(1);
             rowset.units.push(at);
         }
@@ -230,14 +231,14 @@ fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
     });
 }
 
-/// Hands columns to their rowsets while reading, so that no list of all columns is needed. The columns of a rowset are
-/// adjacent.
+/// Hands the columns to their rowsets during reading, so that no list of all columns is needed. The columns of one
+/// rowset are adjacent in the table.
 #[derive(Default)]
 struct Distributor {
     rowset_id: u64,
-    /// Columns of the current rowset.
+    /// The columns of the current rowset.
     columns: Vec<RowsetColumn>,
-    /// Number of columns read so far, over all rowsets.
+    /// The number of columns read so far, over all rowsets.
     found: usize,
 }
 
@@ -261,7 +262,8 @@ impl Distributor {
     }
 }
 
-/// Sorts the columns of each rowset into physical order, and adds facts that their rows omit.
+/// Sorts the columns of each rowset into physical order, and adds the collations and expansions that the catalog rows
+/// omit.
 fn complete_layouts(database: &mut Database) {
     let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
     for rowset in &mut database.rowsets {

@@ -1,4 +1,4 @@
-//! Short values of base tables that are stored off the row, such as the texts of modules.
+//! Reads short values of base tables that are stored off the row, such as the texts of modules.
 
 use format::lob::{Fragment, Links, Node, Pointer};
 use format::slots::SlotOrder;
@@ -7,15 +7,16 @@ use source::PageSource;
 
 use crate::chain::{Fetched, fetch};
 
-/// Maximum levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400 others.
+/// The most levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400
+/// others.
 const MAX_LEVELS: usize = 5;
 
-/// Minimum average size of a value's pieces in bytes, including the nodes above them: a value cut into smaller pieces
-/// is damaged.
+/// The smallest average size in bytes of a value's fragments, including the nodes above them. A value cut into smaller
+/// fragments is damaged.
 const LEAST_PIECE_BYTES: usize = 256;
 
-/// Reads the value that `pointer`, the content of the row, leads to, if every piece of it is sound and it has at most
-/// `max_bytes`.
+/// Reads the value that `pointer`, the content of the column in the row, points to. `None` if a fragment of the value
+/// is not sound, or if the value is longer than `max_bytes`.
 pub fn off_row_value(source: &dyn PageSource, pointer: &[u8], max_bytes: usize) -> Option<Vec<u8>> {
     let mut reader =
         Reader { source, blob_id: 0, value: Vec::new(), max_bytes, pieces_left: max_bytes / LEAST_PIECE_BYTES + 16 };
@@ -35,19 +36,19 @@ pub fn off_row_value(source: &dyn PageSource, pointer: &[u8], max_bytes: usize) 
     (reader.value.len() as u64 == size).then_some(reader.value)
 }
 
-/// Joins the pieces of a value.
+/// Joins the fragments of a value.
 struct Reader<'a> {
     source: &'a dyn PageSource,
     /// The ID that every fragment of the value must have.
     blob_id: u64,
     value: Vec<u8>,
     max_bytes: usize,
-    /// Number of fragments that may still be read, so that a circle of links ends.
+    /// The number of fragments that may still be read, so that a cycle of links ends.
     pieces_left: usize,
 }
 
 impl Reader<'_> {
-    /// Appends the fragments that `links` lead to.
+    /// Appends the fragments that `links` point to.
     fn links(&mut self, links: Links<'_>, levels: usize) -> Option<()> {
         if links.size() > self.max_bytes as u64 {
             return None;
@@ -56,7 +57,7 @@ impl Reader<'_> {
         all.try_for_each(|link| self.piece(link.target, Some(link.size), levels))
     }
 
-    /// Appends the fragment at `place` and everything below it: `size` bytes, if known.
+    /// Appends the fragment at `place` and everything below it. `size` is the expected number of bytes, if known.
     fn piece(&mut self, place: RecordId, size: Option<u64>, levels: usize) -> Option<()> {
         let below = levels.checked_sub(1)?;
         self.pieces_left = self.pieces_left.checked_sub(1)?;

@@ -1,9 +1,10 @@
-//! Partition functions, and the heaps and indexes partitioned by them.
+//! Partition functions, and the heaps and indexes that they partition.
 //!
-//! The class numbers of partition functions in base tables are undocumented and no partitioned database was available,
-//! so this code assumes none. It finds related rows by the documentation of the views over them: a function has type R,
-//! a scheme is a data space of type PS, boundaries are numbered from 1 and hold values of the column's type
-//! (sys.index_columns has the partitioning column). A match is used only if it is complete and the only one.
+//! The class numbers of partition functions in base tables are undocumented, and no partitioned database was available,
+//! so this code assumes no class number. It finds related rows by the documentation of the views over the base tables:
+//! a function has type R, and a scheme is a data space of type PS. Boundaries are numbered from 1 and hold values of
+//! the column's type (sys.index_columns has the partitioning column). A match is used only if it is complete and no
+//! other match exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::load::{Loader, variant_value};
 /// A boundary between two partitions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Boundary {
-    /// Type, with precision or scale; the default for NULL.
+    /// The type of the value, with its precision or scale. For NULL, this is the default.
     pub info: TypeInfo,
     /// The value; `None` for NULL.
     pub value: Option<Box<[u8]>>,
@@ -24,31 +25,32 @@ pub struct Boundary {
 /// A partition function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PartitionFunction {
-    /// Name.
+    /// The name of the partition function.
     pub name: String,
-    /// Possible lists of boundaries by number: at most one, unless rows of another class have the same ID.
+    /// The possible lists of boundaries, each ordered by number. There is at most one, unless rows of another class
+    /// have the same ID.
     pub candidates: Vec<Vec<Boundary>>,
 }
 
 /// A partitioned heap or index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Partitioned {
-    /// ID of its partition function.
+    /// The ID of the partition function.
     pub function_id: i32,
-    /// ID of its partition scheme.
+    /// The ID of the partition scheme.
     pub scheme_id: i32,
-    /// The column of the table whose value determines the partition.
+    /// The column ID in the table of the partitioning column.
     pub column_id: u32,
 }
 
-/// More boundaries than any function has (15,000 partitions) come from a damaged catalog.
+/// The most boundaries of a function, which can have 15,000 partitions. A longer list comes from a damaged catalog.
 const MAX_BOUNDARIES: usize = 14_999;
 
-/// Classes of sysobjvalues with other content: texts, settings, assembly files, statistics, filters, triggers, spatial
-/// indexes, ledger and others (docs/format/catalog.md#sysobjvalues).
+/// The classes of sysobjvalues that have other content: texts, settings, assembly files, statistics, filters, triggers,
+/// spatial indexes, ledger and others (docs/format/catalog.md#sysobjvalues).
 const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153];
 
-/// A row of sysobjvalues of a function: subobjid, valnum, value.
+/// A row of sysobjvalues for a function: subobjid, valnum, value.
 type Candidate = (i32, i32, Option<Boundary>);
 
 /// Candidate rows, by class.
@@ -96,8 +98,9 @@ fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut
     }
 }
 
-/// The rows of a class as a list of boundaries. `None` unless one of their two numbers counts from 1 and the other, the
-/// number of the parameter, is constant, all values have one type, and at most the first is NULL.
+/// Converts the rows of a class to a list of boundaries. One of the two numbers of each row must count from 1; the
+/// other, the number of the parameter, must be constant. All values must have one type, and only the first may be NULL.
+/// Otherwise the result is `None`.
 fn list(mut rows: Vec<Candidate>) -> Option<Vec<Boundary>> {
     rows.sort_by_key(|(sub_id, number, _)| (*sub_id, *number));
     let sub_ids = || rows.iter().map(|(sub_id, ..)| *sub_id);
@@ -141,7 +144,7 @@ fn partitioned(
     functions: &BTreeMap<i32, PartitionFunction>,
     schemes: &BTreeSet<i32>,
 ) -> BTreeMap<(i32, i32), Partitioned> {
-    /// Data spaces of a table's LOB values and FILESTREAM files (sys.tables).
+    /// The classes for the data spaces of a table's LOB values and FILESTREAM files (sys.tables).
     const OTHER_DATA_SPACES: [u64; 2] = [8, 42];
     let (mut function_of, mut scheme_of) = (BTreeMap::new(), BTreeMap::new());
     loader.scan(database, (74, "syssingleobjrefs"), |row| {
@@ -152,7 +155,7 @@ fn partitioned(
             only(&mut scheme_of, (from, row.int("depsubid")), to);
         }
     });
-    // Up to 2008 R2 the data space is in the index's row (docs/format/catalog.md#sysidxstats).
+    // Up to 2008 R2, the row of the index contains its data space (docs/format/catalog.md#sysidxstats).
     loader.scan(database, (54, "sysidxstats"), |row| {
         let scheme = row.int("dataspace");
         if schemes.contains(&scheme) {
@@ -175,7 +178,7 @@ fn partitioned(
     scheme_of.iter().filter_map(of).collect()
 }
 
-/// Records the value of a key; `None` marks a key with several values.
+/// Records the value of a key. A key with several values is marked with `None`.
 fn only<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Option<V>>, key: K, value: V) {
     match map.get_mut(&key) {
         None => drop(map.insert(key, Some(value))),

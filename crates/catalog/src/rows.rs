@@ -1,4 +1,4 @@
-//! Rows of base tables whose columns are found by name.
+//! Reads the rows of base tables with columns that are found by name.
 
 use format::bytes::{unsigned, utf16};
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Expansion, Scratch};
@@ -18,24 +18,24 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The bytes of a column; `None` if NULL, missing or unknown to this version.
+    /// The bytes of a column; `None` if it is NULL, missing, or unknown to this version.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
         // A search is faster than hashing the name, as base tables have few columns.
         let (_, column) = self.columns.iter().rev().find(|(known, _)| known == name)?;
         column.leaf_bytes(&self.record)
     }
 
-    /// An integer column as unsigned; 0 if NULL.
+    /// The value of an integer column, as unsigned; 0 if NULL.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.bytes(name).map(unsigned).unwrap_or_default()
     }
 
-    /// An int column.
+    /// The value of an int column.
     pub(crate) fn int(&self, name: &str) -> i32 {
         (self.number(name) as u32).cast_signed()
     }
 
-    /// An nvarchar column; empty if NULL.
+    /// The value of an nvarchar column; empty if NULL.
     pub(crate) fn text(&self, name: &str) -> String {
         self.bytes(name).map(utf16).unwrap_or_default()
     }
@@ -44,23 +44,24 @@ impl<'a> Row<'a> {
 /// The place of a table's rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// The unit that stores them.
+    /// The allocation unit that stores the rows.
     pub(crate) unit: AllocUnitId,
     /// Where the scan starts.
     pub(crate) start: Start,
-    /// How compressed rows are expanded; `None` if they are not compressed.
+    /// How compressed rows are expanded; `None` if the rows are not compressed.
     pub(crate) expansion: Option<&'a Expansion>,
 }
 
-/// Where a scan starts.
+/// The page at which a scan starts.
 #[derive(Clone, Copy)]
 pub(crate) enum Start {
-    /// At this leaf page.
+    /// The scan starts at this leaf page.
     FirstPage(PageId),
-    /// At the leftmost leaf below this page. If no pointer leads there, at the catalog's first page, if that is the
-    /// leftmost leaf.
+    /// The scan starts at the leftmost leaf below `root`. If the pointers do not lead to that leaf, it starts at
+    /// `first`, the first page in the catalog, if that page is the leftmost leaf.
     Root { root: PageId, first: PageId },
-    /// At this page, if it is a leaf without a left neighbor: for a tree whose non-leaf pages cannot be read.
+    /// The scan starts at this page, if it is a leaf without a left neighbor. This is for a tree with non-leaf pages
+    /// that cannot be read.
     Leftmost(PageId),
 }
 
@@ -74,7 +75,7 @@ impl Start {
 }
 
 /// Calls `visit` with each live row of the clustered index at `place`. Returns the number of slots without a readable
-/// record, and where reading ended if it was not at the end.
+/// record, and the fault if reading ended too early.
 pub(crate) fn scan(
     source: &dyn PageSource,
     place: Place<'_>,
@@ -94,7 +95,8 @@ pub(crate) fn scan(
                 bad_records += 1;
                 continue;
             };
-            // A clustered index has no moved rows and no rows of index pages: such a row is lost, not deleted.
+            // A clustered index has neither moved rows nor index rows on its leaves. If a record claims to be one, its
+            // row is lost, not deleted.
             match RecordKind::of(record.status()) {
                 RecordKind::Primary => visit(place_of(page, entry), record),
                 RecordKind::GhostData | RecordKind::GhostVersion => {}
@@ -116,7 +118,8 @@ fn place_of(page: Page<'_>, entry: &SlotEntry) -> RecordId {
     RecordId { page: page.header().page_id(), slot: entry.slot }
 }
 
-/// The live rows of a compressed page, expanded. Returns the number of slots without a readable row.
+/// Expands the live rows of a compressed page and calls `visit` with them. Returns the number of slots without a
+/// readable row.
 fn compressed_rows(
     page: Page<'_>,
     order: &SlotOrder,
@@ -149,7 +152,7 @@ fn compressed_rows(
     bad
 }
 
-/// Makes a [`Row`] of `record`.
+/// Combines `record` with the columns of its table to a [`Row`].
 pub(crate) fn row<'a>(record: Record<'a>, columns: &'a [(String, RowsetColumn)]) -> Row<'a> {
     Row { record, columns }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use crate::constraints::ConstraintKind;
 use crate::database::Database;
 
-/// The allocator's overhead per piece, which it rounds up to a multiple of 16 bytes, at least 32.
+/// The allocator's overhead per allocation, in bytes. The allocator rounds the sum up to a multiple of 16 bytes, and to
+/// at least 32.
 const ALLOCATION_BYTES: usize = 8;
 const LEAST_BYTES: usize = 32;
 
 impl Database {
-    /// Approximate bytes in memory.
+    /// The approximate size in memory, in bytes.
     pub fn bytes(&self) -> u64 {
         let rowsets = exact(&self.rowsets, |rowset| {
             let columns =
@@ -56,18 +57,19 @@ fn text(text: &str) -> usize {
     piece(text.len())
 }
 
-/// Bytes of a list allocated at its exact length, and of what its items hold.
+/// The bytes of a list that was allocated at its exact length, and of the allocations that its items hold.
 fn exact<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items)) + items.iter().map(held).sum::<usize>()
 }
 
-/// Bytes of a list and of what its items hold. A grown list has up to half as much space again.
+/// The bytes of a list, and of the allocations that its items hold. A list that has grown takes up to half as much
+/// space again.
 fn list<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items) * 3 / 2) + items.iter().map(held).sum::<usize>()
 }
 
-/// Bytes of a map and of what its values hold. With keys added in ascending order, six of the eleven places of a node
-/// are used; links and node headers add some six bytes per entry.
+/// The bytes of a map, and of the allocations that its values hold. If keys are added in ascending order, six of the
+/// eleven places of a node are used. Links and node headers add some six bytes per entry.
 fn map<K, V>(map: &BTreeMap<K, V>, held: impl Fn(&V) -> usize) -> usize {
     map.len() * ((size_of::<K>() + size_of::<V>()) * 11 / 6 + 6) + map.values().map(held).sum::<usize>()
 }

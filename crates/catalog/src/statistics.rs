@@ -1,4 +1,5 @@
-//! Statistics of tables: their columns, and the content that SQL Server has stored (docs/format/statistics.md).
+//! Statistics of tables: their columns, and the content that SQL Server has stored for them
+//! (docs/format/statistics.md).
 
 use std::collections::BTreeMap;
 
@@ -12,43 +13,44 @@ use crate::database::Database;
 use crate::layout::Stored;
 use crate::off_row::off_row_value;
 
-/// A limit that no blob reaches: 200 steps with keys of 900 bytes, and a summary of strings.
+/// A size in bytes that no blob reaches: a blob has 200 steps with keys of 900 bytes, and a summary of strings.
 const MAX_BLOB_BYTES: usize = 4 << 20;
 
-/// A column for which statistics were made.
+/// A column of the statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatisticsColumn {
-    /// Column id in the table.
+    /// The column ID in the table.
     pub column_id: u32,
-    /// Declared type; the length is 0 for the max types.
+    /// The declared type. Its length is 0 for the max types.
     pub info: TypeInfo,
-    /// Collation; the database's if syscolpars has none.
+    /// The collation of the column. If syscolpars has none, this is the database's collation.
     pub collation: CollationId,
 }
 
-/// Statistics of a table or view: those of an index, or made without one.
+/// Statistics of a table or view. They may belong to an index or exist without one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statistics {
-    /// The table or view.
+    /// The object ID of the table or view.
     pub object_id: i32,
-    /// Number among the statistics of the table; the number of the index if there is one.
+    /// The ID of the statistics within the table. If they belong to an index, it is the index ID.
     pub id: i32,
-    /// Name; empty if sysidxstats has no row for the statistics.
+    /// The name of the statistics; empty if sysidxstats has no row for them.
     pub name: String,
-    /// Status bits (docs/format/catalog.md#sysidxstats).
+    /// The status bits (docs/format/catalog.md#sysidxstats).
     pub status: u32,
-    /// Columns, in order; the histogram describes the first. `None` for a column that is missing in syscolpars.
+    /// The columns in order. The histogram describes the first column. A column that is missing in syscolpars is
+    /// `None`.
     pub columns: Vec<Option<StatisticsColumn>>,
 }
 
-/// The stored content of statistics.
+/// The content that is stored for statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoredStatistics<'a> {
-    /// Nothing: the statistics were never filled.
+    /// No content, because the statistics were never filled.
     Nothing,
-    /// The blob (`format::statistics`).
+    /// The statistics blob (`format::statistics`).
     Blob(&'a [u8]),
-    /// The blob is stored outside the row and cannot be read.
+    /// A blob that is stored off the row and cannot be read.
     Unreadable,
 }
 
@@ -57,11 +59,11 @@ const SYSIDXSTATS: i32 = 54;
 const SYSISCOLS: i32 = 55;
 const SYSOBJVALUES: i32 = 60;
 
-/// Object id of the table and number of the statistics.
+/// The object ID of the table, and the ID of the statistics.
 type Key = (i32, i32);
 
-/// Calls `visit` with the statistics of each table for which `is_wanted` is true, in the order of the base table, and
-/// with their stored content.
+/// Calls `visit` with the statistics of each table for which `is_wanted` is true, and with their stored content. The
+/// order is that of the base table.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may already have been called for some statistics.
@@ -97,13 +99,13 @@ impl Statistics {
         Self { object_id, id, name: String::new(), status: 0, columns: Vec::new() }
     }
 
-    /// Whether SQL Server made the statistics automatically, for a query.
+    /// Whether SQL Server created the statistics automatically for a query.
     pub fn is_automatic(&self) -> bool {
         self.status & 0x2000 != 0
     }
 }
 
-/// The statistics of the catalog with their columns.
+/// Reads the statistics in the catalog, with their columns.
 fn descriptions(
     source: &dyn PageSource,
     database: &Database,
@@ -120,7 +122,8 @@ fn descriptions(
             found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
         }
     })?;
-    // By position among the key columns; statistics without an index use their own position instead.
+    // The columns by their position among the key columns of the index. Statistics without an index have their own
+    // positions.
     let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
     read_base_table(source, database, SYSISCOLS, &columns, |_, values| {
@@ -136,13 +139,13 @@ fn descriptions(
     read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
         let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
         let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
-        // Parameters of a procedure have the procedure's id and a number above 0.
+        // Parameters of a procedure have the object ID of the procedure and a number above 0.
         if value(number) != 0 || !is_wanted(int(object)) {
             return;
         }
         let info = TypeInfo {
             xtype: value(xtype) as u8,
-            // -1 for the max types.
+            // The catalog stores a length of -1 for the max types.
             length: if value(length) as u16 == u16::MAX { 0 } else { value(length) as u16 },
             precision: value(precision) as u8,
             scale: value(scale) as u8,

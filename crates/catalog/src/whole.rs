@@ -1,5 +1,5 @@
-//! Whether the leaf chain of a base table is complete. A chain that ends too early looks complete by itself, and the
-//! catalog's row count may be stale, so the tree above the chain and the IAM chain decide.
+//! Checks that the leaf chain of a base table is complete. A chain that ends too early looks complete by itself, and
+//! the catalog's row count may be stale. Therefore the tree above the chain and the IAM chain decide.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use source::PageSource;
 use crate::chain::{self, Fetched, MAX_DEPTH};
 use crate::database::AllocUnit;
 
-/// Whether the chain that starts at `first` has exactly the leaves in the tree of `unit`, and every leaf in use in the
-/// extents and slots of its IAM chain. Also `false` if one of them cannot be read.
+/// Whether the chain that starts at `first` consists of exactly the leaves in the tree of `unit`, and also has every
+/// leaf in use that the extents and slots of the IAM chain list. `false` too if any of these pages cannot be read.
 pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: impl Into<chain::First>) -> bool {
     let mut chain = Vec::new();
     let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
@@ -31,7 +31,8 @@ fn sound(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     }
 }
 
-/// The leaves that the lowest non-leaf level names, in its order; the root alone if it is a leaf.
+/// The leaves that the lowest non-leaf level lists, in the order of that level. If the root is a leaf, it is the only
+/// one.
 fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageId>> {
     let mut at = unit.root;
     for _ in 0..MAX_DEPTH {
@@ -52,7 +53,7 @@ fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageI
     None
 }
 
-/// The children of all pages of a level, from its first page on.
+/// The children of all pages of a level, beginning with the page `first`.
 fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) -> Option<Vec<PageId>> {
     let (mut seen, mut all, mut at) = (HashSet::new(), Vec::new(), first);
     while !at.is_none() {
@@ -68,7 +69,7 @@ fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) 
     Some(all)
 }
 
-/// The children of a non-leaf page, from the last six bytes of each entry's fixed part
+/// The children of a non-leaf page. The last six bytes of each entry's fixed part are the page ID of a child
 /// (docs/format/index-records.md#non-leaf-entries).
 fn children(page: Page<'_>) -> Vec<PageId> {
     let mut order = SlotOrder::default();
@@ -79,13 +80,13 @@ fn children(page: Page<'_>) -> Vec<PageId> {
         let is_live = entry.first().is_some_and(|status| !RecordKind::is_tag_alone(*status));
         PageId::read(entry, place?).filter(|_| is_live)
     };
-    // Entries are sorted by slot, which is their key order.
+    // Sorts the entries by slot, because slots are in key order.
     let mut children: Vec<_> = order.entries().iter().enumerate().map(|(at, entry)| (entry.slot, child(at))).collect();
     children.sort_by_key(|(slot, _)| *slot);
     children.into_iter().filter_map(|(_, child)| child).collect()
 }
 
-/// Whether `is_known` holds for each leaf in use in the extents and slots of the unit's IAM chain.
+/// Whether `is_known` is true for each leaf in use that the extents and slots of the unit's IAM chain list.
 fn leaves_of_iam_chain(source: &dyn PageSource, unit: &AllocUnit, is_known: impl Fn(PageId) -> bool) -> bool {
     let (mut seen, mut at) = (HashSet::new(), unit.first_iam);
     while !at.is_none() {
@@ -106,7 +107,7 @@ fn leaves_of_iam_chain(source: &dyn PageSource, unit: &AllocUnit, is_known: impl
     true
 }
 
-/// Whether a page is a leaf of the unit and in use, or cannot be read.
+/// Whether a page is a leaf of the unit that is in use, or a page that cannot be read.
 fn may_be_leaf(source: &dyn PageSource, unit: AllocUnitId, page: PageId) -> bool {
     let map = sound(source, PageId::new(page.file, pfs_page_of(page.page)));
     let byte = map.as_deref().and_then(|bytes| {

@@ -1,4 +1,4 @@
-//! Rows of base tables as typed values, and the boot page.
+//! The rows of base tables as typed values, and the boot page.
 
 use format::compressed::Expansion;
 use format::{AllocUnitId, Lsn, PageId};
@@ -7,59 +7,59 @@ use crate::layout::RowLayout;
 /// The contents of the boot page.
 #[derive(Clone, Debug, Default)]
 pub struct Boot {
-    /// Database name.
+    /// The database name.
     pub name: String,
-    /// Internal version.
+    /// The internal version of the database.
     pub version: u16,
-    /// Version that created it.
+    /// The internal version with which the database was created.
     pub create_version: u16,
-    /// Status bits, see [`format::boot::status`].
+    /// The status bits, see [`format::boot::status`].
     pub status: u32,
-    /// Database id on the server that wrote it.
+    /// The database ID on the server that wrote the boot page.
     pub database_id: u16,
-    /// Compatibility level.
+    /// The compatibility level.
     pub compatibility_level: u16,
-    /// LSN of the last checkpoint.
+    /// The LSN of the last checkpoint.
     pub checkpoint_lsn: Lsn,
-    /// LSN where the redo phase of recovery starts.
+    /// The LSN at which the redo phase of recovery starts.
     pub redo_lsn: Lsn,
-    /// LSN up to which log was backed up last; zero if it never was.
+    /// The LSN up to which the log was last backed up; zero if it never was.
     pub log_backup_lsn: Lsn,
-    /// Where the chain of log backups starts; zero without a full backup to start it.
+    /// The LSN at which the chain of log backups starts; zero if there was no full backup to start it.
     pub log_backup_chain_origin: Lsn,
-    /// Default collation id.
+    /// The ID of the default collation.
     pub collation: u32,
-    /// GUID of the database's family, which all copies share, whatever their names; zeros if it has none.
+    /// The family GUID, which all copies of the database share, whatever their names; zeros if the database has none.
     pub family_guid: [u8; 16],
-    /// Creation or attach date, if set.
+    /// When the database was created or attached, if the field is set.
     pub created: Option<String>,
-    /// Last modification of the boot page, if set.
+    /// When the boot page was last modified, if the field is set.
     pub modified: Option<String>,
-    /// Last DBCC CHECKDB without errors, if known.
+    /// When DBCC CHECKDB last found no errors, if known.
     pub last_known_good: Option<String>,
-    /// When system tables were last updated by hand; `None` if never, or if the field holds no valid time.
+    /// When a user last updated system tables directly; `None` if never, or if the field holds no valid time.
     pub catalog_updated: Option<String>,
     /// Whether data purity is checked by default.
     pub data_purity: bool,
-    /// Build of the engine that wrote it last: major, minor, build.
+    /// The build of the engine that last wrote the database: major, minor, build.
     pub engine_build: (u8, u8, u16),
-    /// First page of sysallocunits.
+    /// The first page of sysallocunits.
     pub first_sysallocunits: PageId,
 }
 
 impl Boot {
-    /// Whether the files contain all changes in the log. Always false for tempdb: each start of the server recreates it
-    /// in any case, and much of its content is in no catalog.
+    /// Whether the files contain all changes in the log. Always false for tempdb, because each start of the server
+    /// recreates tempdb, and much of its content is in no catalog.
     pub fn clean_shutdown(&self) -> bool {
         self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
     }
 
-    /// Whether log is discarded at checkpoints instead of being kept for log backups.
+    /// Whether checkpoints discard log that would otherwise be kept for log backups.
     pub fn is_simple_recovery(&self) -> bool {
         self.status & format::boot::status::SIMPLE != 0
     }
 
-    /// Whether the database is tempdb, whose content is lost when the server stops.
+    /// Whether the database is tempdb. Its content is lost when the server stops.
     pub fn is_tempdb(&self) -> bool {
         const TEMPDB: u16 = 2;
         self.database_id == TEMPDB && self.name == "tempdb"
@@ -69,18 +69,18 @@ impl Boot {
 /// What an allocation unit stores (sysallocunits.type).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum UnitKind {
-    /// Rows.
+    /// Rows, including index rows.
     InRow,
     /// LOB values.
     Lob,
-    /// Variable columns pushed off the row.
+    /// Values of variable-length columns that were pushed off the row.
     Overflow,
     /// An undocumented type number.
     Other(u8),
 }
 
 impl UnitKind {
-    /// The name that messages print.
+    /// The name of the kind in messages.
     pub fn message_name(self) -> &'static str {
         match self {
             Self::InRow => "In-row data",
@@ -94,32 +94,32 @@ impl UnitKind {
 /// A row of sysallocunits.
 #[derive(Clone, Debug)]
 pub struct AllocUnit {
-    /// Identity, as page headers name it.
+    /// The allocation unit ID, as page headers store it.
     pub id: AllocUnitId,
     /// What the unit stores.
     pub kind: UnitKind,
-    /// The rowset it belongs to, according to the row.
+    /// The ID of the rowset that the unit belongs to, according to this row.
     pub owner_id: u64,
-    /// Index into [`crate::Database::rowsets`], if that rowset exists.
+    /// The index of that rowset in [`crate::Database::rowsets`], if the rowset exists.
     pub rowset: Option<usize>,
-    /// Filegroup.
+    /// The filegroup ID.
     pub filegroup: u16,
-    /// First page; not reliable.
+    /// The first page. This field is not reliable.
     pub first_page: PageId,
-    /// Root of the B-tree, or first page of a heap.
+    /// The root page of the B-tree, or the first page of a heap.
     pub root: PageId,
-    /// First IAM page.
+    /// The first IAM page.
     pub first_iam: PageId,
-    /// Pages in use, as kept by the engine.
+    /// The number of pages in use, as the engine counts it.
     pub used_pages: i64,
-    /// Data pages, as kept by the engine.
+    /// The number of data pages, as the engine counts it.
     pub data_pages: i64,
-    /// Pages reserved, as kept by the engine.
+    /// The number of reserved pages, as the engine counts it.
     pub reserved_pages: i64,
 }
 
 impl AllocUnit {
-    /// Dropped, its pages waiting for deallocation: type 0, owner 0 (sys.allocation_units).
+    /// Whether the unit is dropped and its pages wait for deallocation: type 0 or owner 0 (sys.allocation_units).
     pub fn is_dropped(&self) -> bool {
         self.kind == UnitKind::Other(0) || self.owner_id == 0
     }
@@ -128,49 +128,50 @@ impl AllocUnit {
 /// A row of sysrowsets: a partition of a heap or index.
 #[derive(Clone, Debug, Default)]
 pub struct Rowset {
-    /// Identity; "partition ID" in messages.
+    /// The rowset ID, which messages call "partition ID".
     pub id: u64,
-    /// Object.
+    /// The object ID.
     pub object_id: i32,
-    /// Index: 0 heap, 1 clustered.
+    /// The index ID: 0 for a heap, 1 for a clustered index.
     pub index_id: i32,
-    /// Partition, from 1.
+    /// The partition number, from 1.
     pub partition: i32,
-    /// Status bits.
+    /// The status bits.
     pub status: u32,
-    /// Kind of owner: 1 for ordinary rowsets.
+    /// The kind of the owner: 1 for ordinary rowsets.
     pub owner_type: u8,
-    /// Rows, as kept by the engine.
+    /// The number of rows, as the engine counts it.
     pub rows: i64,
-    /// 0 none, 1 row, 2 page, 3 columnstore, 4 columnstore archive.
+    /// The compression: 0 none, 1 row, 2 page, 3 columnstore, 4 columnstore archive.
     pub compression: u8,
-    /// Largest null bit; 0 if unknown.
+    /// The largest null bit; 0 if unknown.
     pub max_null_bit: u16,
-    /// Fixed length of leaf records; 0 if unknown.
+    /// The length of the fixed part of leaf records; 0 if unknown.
     pub min_leaf: u16,
-    /// Fixed length of non-leaf records; 0 if unknown or none.
+    /// The length of the fixed part of non-leaf records; 0 if unknown or if there are none.
     pub min_node: u16,
-    /// Its allocation units, indexes into [`crate::Database::units`].
+    /// The allocation units of the rowset, as indexes into [`crate::Database::units`].
     pub units: Vec<usize>,
-    /// Places of its columns; empty if unknown. For a compressed rowset with [`Self::expansion`], these are places in
-    /// expanded rows.
+    /// The places of the columns; empty if unknown. For a compressed rowset with [`Self::expansion`], these are the
+    /// places in expanded rows.
     pub layout: RowLayout,
-    /// How its rows are expanded; `None` if they are not compressed, or if the catalog does not say how.
+    /// How the rows are expanded; `None` if the rows are not compressed, or if the catalog does not describe their
+    /// compression.
     pub expansion: Option<Expansion>,
 }
 
 impl Rowset {
-    /// Whether rows are compressed individually: CD records.
+    /// Whether each row is compressed individually, as a CD record.
     pub fn is_row_compressed(&self) -> bool {
         matches!(self.compression, 1 | 2)
     }
 
-    /// Whether its pages may also have anchors and dictionaries.
+    /// Whether pages of the rowset may also have anchors and dictionaries.
     pub fn is_page_compressed(&self) -> bool {
         self.compression == 2
     }
 
-    /// Whether every index row is unique by its key alone.
+    /// Whether the key alone makes every index row unique.
     pub fn is_unique(&self) -> bool {
         self.status & 0x4 != 0
     }
@@ -179,45 +180,45 @@ impl Rowset {
 /// A row of sysschobjs.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Object id.
+    /// The object ID.
     pub id: i32,
-    /// Name.
+    /// The name of the object.
     pub name: String,
-    /// Schema id.
+    /// The schema ID.
     pub schema_id: i32,
-    /// Type code without padding: "U", "S", "V", "IT" ...
+    /// The type code without padding: "U", "S", "V", "IT" ...
     pub type_code: String,
-    /// Parent object; 0 if it has none.
+    /// The object ID of the parent object; 0 if there is none.
     pub parent_id: i32,
-    /// intprop: for a table, the highest column id ever used; for a default, its column.
+    /// The value of intprop: for a table, the highest column ID ever used; for a default, the ID of its column.
     pub number: i32,
 }
 
-/// sysidxstats.type.
+/// The type of a heap or index (sysidxstats.type).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IndexType {
-    /// A heap, not an index.
+    /// A heap, which is not an index.
     Heap,
-    /// Clustered.
+    /// A clustered index.
     Clustered,
-    /// Nonclustered.
+    /// A nonclustered index.
     Nonclustered,
-    /// XML; its rows are in an internal table.
+    /// An XML index. Its rows are in an internal table.
     Xml,
-    /// Spatial; likewise.
+    /// A spatial index. Its rows are in an internal table.
     Spatial,
-    /// Clustered columnstore.
+    /// A clustered columnstore index.
     ClusteredColumnstore,
-    /// Nonclustered columnstore.
+    /// A nonclustered columnstore index.
     NonclusteredColumnstore,
-    /// Hash index of a memory-optimized table.
+    /// A hash index of a memory-optimized table.
     Hash,
-    /// An undocumented number.
+    /// An undocumented type number.
     Other(u8),
 }
 
 impl IndexType {
-    /// The type with this number.
+    /// Converts a type number (sysidxstats.type).
     pub fn from_byte(byte: u8) -> Self {
         match byte {
             0 => Self::Heap,
@@ -232,7 +233,7 @@ impl IndexType {
         }
     }
 
-    /// Name for messages and reports.
+    /// The name of the type for messages and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -247,88 +248,88 @@ impl IndexType {
         }
     }
 
-    /// Whether rows are in columnstore segments.
+    /// Whether the rows are stored in columnstore segments.
     pub fn is_columnstore(self) -> bool {
         matches!(self, Self::ClusteredColumnstore | Self::NonclusteredColumnstore)
     }
 }
 
-/// A row of sysidxstats that is a heap or an index, not statistics.
+/// A row of sysidxstats that describes a heap or an index. Rows that describe statistics are left out.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// Object.
+    /// The object ID.
     pub object_id: i32,
-    /// Index id.
+    /// The index ID.
     pub index_id: i32,
-    /// Name; empty for a heap.
+    /// The name of the index; empty for a heap.
     pub name: String,
-    /// Type.
+    /// The type of the heap or index.
     pub index_type: IndexType,
-    /// Status bits (docs/format/catalog.md#sysidxstats).
+    /// The status bits (docs/format/catalog.md#sysidxstats).
     pub status: u32,
 }
 
 impl Index {
-    /// UNIQUE.
+    /// Whether the index is UNIQUE.
     pub fn is_unique(&self) -> bool {
         self.status & 0x8 != 0
     }
 
-    /// Disabled: its rows are not maintained.
+    /// Whether the index is disabled. Its rows are then not maintained.
     pub fn is_disabled(&self) -> bool {
         self.status & 0x80 != 0
     }
 
-    /// Primary key constraint.
+    /// Whether the index belongs to a PRIMARY KEY constraint.
     pub fn is_primary_key(&self) -> bool {
         self.status & 0x20 != 0
     }
 
-    /// Filtered.
+    /// Whether the index has a filter.
     pub fn is_filtered(&self) -> bool {
         self.status & 0x20000 != 0
     }
 }
 
-/// A row of syscolpars that is a column.
+/// A row of syscolpars that describes a column.
 #[derive(Clone, Debug)]
 pub struct TableColumn {
-    /// Column id.
+    /// The column ID.
     pub id: u32,
-    /// Name.
+    /// The name of the column.
     pub name: String,
-    /// ID of its type in sysscalartypes; see [`format::types::user_type`] for the built-in ones.
+    /// The ID of the column's type in sysscalartypes. For the built-in types, see [`format::types::user_type`].
     pub user_type: i32,
-    /// Status bits (docs/format/catalog.md#syscolpars).
+    /// The status bits (docs/format/catalog.md#syscolpars).
     pub status: u32,
 }
 
 impl TableColumn {
-    /// Whether it is declared NOT NULL. sysrscols has a bit for this too, but also sets it for some columns that hold
-    /// NULLs in every sound file (docs/format/catalog.md#sysrscols).
+    /// Whether the column is declared NOT NULL. sysrscols has a bit for this too, but that bit is also set for some
+    /// columns that hold NULLs in every sound file (docs/format/catalog.md#sysrscols).
     pub fn is_not_null(&self) -> bool {
         self.status & 0x1 != 0
     }
 
-    /// Computed column.
+    /// Whether the column is computed.
     pub fn is_computed(&self) -> bool {
         self.status & 0x10 != 0
     }
 
-    /// Sparse column.
+    /// Whether the column is sparse.
     pub fn is_sparse(&self) -> bool {
         self.status & 0x0100_0000 != 0
     }
 }
 
-/// The object that the text of an expression defines.
+/// What the text of an expression defines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ExpressionKind {
-    /// A computed column; sub id is the column id.
+    /// A computed column. The sub ID is the column ID.
     ComputedColumn,
-    /// The filter of an index; sub id is the index id.
+    /// The filter of an index. The sub ID is the index ID.
     Filter,
-    /// The condition of a CHECK constraint, which is the object; sub id is 0.
+    /// The condition of a CHECK constraint. The object is the constraint, and the sub ID is 0.
     Check,
 }
 
@@ -337,9 +338,9 @@ pub enum ExpressionKind {
 pub struct Expression {
     /// What the text defines.
     pub kind: ExpressionKind,
-    /// Object.
+    /// The object ID.
     pub object_id: i32,
-    /// Column or index.
+    /// The column ID or the index ID, depending on the kind.
     pub sub_id: i32,
     /// The text; `None` if it is stored off the row.
     pub text: Option<String>,
@@ -348,25 +349,25 @@ pub struct Expression {
 /// A filegroup.
 #[derive(Clone, Debug)]
 pub struct Filegroup {
-    /// Id.
+    /// The filegroup ID.
     pub id: u16,
-    /// Name.
+    /// The name of the filegroup.
     pub name: String,
 }
 
-/// A row of sysprufiles.
+/// A row of sysprufiles, which describes a file.
 #[derive(Clone, Debug)]
 pub struct FileRow {
-    /// File id.
+    /// The file ID.
     pub file_id: u16,
-    /// Filegroup; 0 for logs.
+    /// The filegroup ID; 0 for log files.
     pub filegroup: u16,
-    /// 0 data, 1 log, 2 FILESTREAM or memory-optimized container.
+    /// The file type: 0 data, 1 log, 2 FILESTREAM or memory-optimized container.
     pub file_type: u8,
-    /// 0 online.
+    /// The state of the file: 0 is online.
     pub state: u8,
-    /// Logical name.
+    /// The logical name.
     pub logical_name: String,
-    /// Path on the server.
+    /// The path on the server.
     pub physical_name: String,
 }

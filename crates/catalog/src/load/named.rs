@@ -1,4 +1,4 @@
-//! Tables whose columns are found by name, once syscolpars has been read.
+//! Reads the base tables with columns that are found by name. syscolpars must have been read before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,8 +15,8 @@ use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
 use crate::{bootstrap, constraints, partitions};
 
-/// The columns of syscolpars needed to read the names of all others, and the columns read together with them, by column
-/// ID.
+/// The columns of syscolpars, by column ID, that are needed to read the column names of all other tables, and those
+/// that are read at the same time.
 const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (1, "id"),
     (2, "number"),
@@ -29,7 +29,7 @@ const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (16, "idtval"),
 ];
 
-/// Ids and names of the columns of a base table.
+/// The IDs and names of the columns of a base table.
 fn names_of(database: &Database, object_id: i32) -> Vec<(u32, &str)> {
     if object_id == SYSCOLPARS {
         return SYSCOLPARS_COLUMNS.to_vec();
@@ -38,13 +38,13 @@ fn names_of(database: &Database, object_id: i32) -> Vec<(u32, &str)> {
     columns.map(|column| (column.id, column.name.as_str())).collect()
 }
 
-/// Reads tables whose columns are found by name.
+/// Reads base tables with columns that are found by name.
 pub(crate) struct Loader<'a> {
     pub(super) source: &'a dyn PageSource,
 }
 
 impl Loader<'_> {
-    /// Reads all these tables.
+    /// Reads all tables of this kind.
     pub(super) fn load_named_tables(self, database: &mut Database, is_2005: bool) {
         let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
         self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {
@@ -133,7 +133,7 @@ impl Loader<'_> {
                 parent_id: row.int("pid"),
                 number: row.int("intprop"),
             };
-            // Only class 1 rows name objects in schemas; rows of other classes use the ID space of their class.
+            // Only rows with nsclass 0 name objects in schemas. Rows of other namespace classes have their own IDs.
             if row.number("nsclass") == 0 {
                 objects.insert(id, object);
             }
@@ -174,7 +174,7 @@ impl Loader<'_> {
         database.index_columns = index_columns;
     }
 
-    /// Defaults of columns added to rows already written (2012 and later;
+    /// Reads the defaults of columns that were added to a table with rows (2012 and later;
     /// docs/format/catalog.md#added-column-defaults).
     fn load_defaults(&self, database: &mut Database) {
         const CLASS_DEFAULT: u64 = 1;
@@ -208,7 +208,7 @@ impl Loader<'_> {
                 66 => ExpressionKind::Filter,
                 _ => return,
             };
-            // The sql_variant int in `value` names the encoding: 2 for one byte per character, 1 for UTF-16
+            // The int in the sql_variant `value` gives the encoding: 2 for one byte per character, 1 for UTF-16
             // (docs/format/expressions.md#encoding).
             let encoding = row.bytes("value").and_then(|bytes| bytes.get(2).copied());
             let text = row.bytes("imageval").and_then(|bytes| match encoding {
@@ -224,7 +224,7 @@ impl Loader<'_> {
 
     fn load_files(&self, database: &mut Database) {
         let mut filegroups = Vec::new();
-        // Since 2008; 2005 has other tables for files and filegroups.
+        // This table exists since 2008. 2005 has other tables for files and filegroups.
         if database.columns.contains_key(&23) {
             self.scan(database, (23, "sysphfg"), |row| {
                 filegroups.push(Filegroup { id: row.number("fgid") as u16, name: row.text("name") });
@@ -244,7 +244,7 @@ impl Loader<'_> {
             });
         }
         if files.is_empty() {
-            // 2005 lists its files here; status 0x40 marks a log.
+            // 2005 lists its files here. Status bit 0x40 marks a log file.
             const IS_LOG: u64 = 0x40;
             self.scan(database, (8, "sysfiles1"), |row| {
                 files.push(FileRow {
@@ -264,7 +264,7 @@ impl Loader<'_> {
     }
 }
 
-/// The value in a sql_variant, if it has exactly the bytes of a column of type `info`.
+/// The value in a sql_variant, if its bytes are exactly those of a column of type `info`.
 fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     let value = variant_value(variant)?;
     let scale_at = match info.xtype {
@@ -276,7 +276,7 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
         xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
         _ => fixed_length(info),
     };
-    // None of these types can be the base type (docs/format/types-and-keys.md#sql_variant).
+    // None of these types can be the base type of a sql_variant (docs/format/types-and-keys.md#sql_variant).
     const NEVER: [u8; 6] = [xtype::XML, xtype::TEXT, xtype::NTEXT, xtype::IMAGE, xtype::SQL_VARIANT, xtype::TIMESTAMP];
     let is_one = variant.first() == Some(&info.xtype)
         && !NEVER.contains(&info.xtype)
@@ -285,7 +285,7 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     is_one.then(|| Box::from(value))
 }
 
-/// The value in a sql_variant: the bytes after base type, version and the properties of the type
+/// The value in a sql_variant. It follows the base type, the version and the properties of the type
 /// (docs/format/types-and-keys.md#sql_variant).
 pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     let properties = match *bytes.first()? {
@@ -297,9 +297,9 @@ pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(2 + properties..)
 }
 
-/// The descending bit of syshobtcolumns in 2005 is unknown (docs/format/README.md#open-questions). sysiscols shows
-/// which columns descend, both for the index's own columns and for the clustering key that a nonclustered index uses as
-/// its locator.
+/// Marks the descending columns in 2005. The bit of syshobtcolumns for descending columns is unknown
+/// (docs/format/README.md#open-questions). Instead, sysiscols shows which columns are descending, both for the index's
+/// own columns and for the clustering key that a nonclustered index uses as its locator.
 fn mark_descending_2005(database: &mut Database) {
     let descending = |object: i32, index: i32, position: u32| {
         database
