@@ -1,9 +1,10 @@
-//! The cost of a nonclustered index per row of its table, including the reading of its pages:
+//! Measures the cost of a nonclustered index per row of its table, including the cost of reading the index pages:
 //! `cargo bench -p mdfsck-check --bench index_rows`.
 //!
-//! SQL Server 2012 takes 20 times as long for an index on a computed column, and 58 times for a filtered index on a
-//! sparse column; here a check with one of them may take 1.3 times as long as with an ordinary one. Besides the ratio
-//! of the checks, the output shows the ratio of the costs that each index adds to the check of the table alone.
+//! Compared with an ordinary index, SQL Server 2012 takes 20 times as long for an index on a computed column, and 58
+//! times as long for a filtered index on a sparse column. Here, a check with one of these indexes may take 1.3 times as
+//! long as a check with an ordinary index. The output shows the ratio of the checks, and also the ratio of the costs
+//! that each index adds to a check of the table alone.
 
 mod sweep;
 
@@ -15,7 +16,7 @@ use sweep::Sweep;
 
 const ROWS: u64 = 1_000_000;
 
-/// A table of orders, with one index or none.
+/// A table of orders, with at most one nonclustered index.
 fn description(index: Option<Index>) -> Description {
     let uniform = |low, high| Values::Uniform { low, high };
     let table = Table {

@@ -1,5 +1,5 @@
-//! The cost of a row of a table with one index, by the form of its rows:
-//! `cargo bench -p mdfsck-check --bench row_forms`; words after `--` select the forms.
+//! Measures the cost per row of a table with one index, for several forms of rows: `cargo bench -p mdfsck-check --bench
+//! row_forms`. Words after `--` select forms.
 
 mod sweep;
 
@@ -32,7 +32,7 @@ fn description(form: impl FnOnce(&mut Table)) -> Description {
     sweep::database(table)
 }
 
-/// A form of rows: its name, and a function that gives a table this form.
+/// A form of rows: its name, and a function that changes a table so that its rows have this form.
 type RowForm = (&'static str, fn(&mut Table));
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! The cost of a run, by phase and as a time series: shows where a long run spent its time.
+//! Records the cost of a run, by phase and as a time series, to show where a long run spent its time.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// Time between two samples of the series.
 const SAMPLE_NANOS: u64 = 100_000_000;
-/// The most samples that a run keeps. When the list is full, every other sample is dropped and the interval doubles.
+/// The most samples that a run keeps. When the list is full, every second sample is dropped and the interval doubles.
 const MAX_SAMPLES: usize = 4096;
 
-/// The locks for which threads wait.
+/// The locks that threads may have to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lock {
-    /// The merged sums, to which each thread adds its own once.
+    /// The lock on the merged sums. Each thread adds its own sums once.
     Merge,
-    /// The shared list of findings.
+    /// The lock on the shared list of findings.
     Findings,
 }
 
@@ -44,7 +44,7 @@ struct Series {
     step_nanos: u64,
 }
 
-/// A source whose reads are counted.
+/// A page source that counts its reads.
 pub(crate) struct Metered<'a> {
     inner: &'a dyn PageSource,
     pub(crate) meter: Meter,
@@ -104,26 +104,26 @@ fn seconds(nanos: u64) -> f64 {
 }
 
 impl Meter {
-    /// Counts time in which a thread had no work while others did.
+    /// Adds time in which a thread was idle while other threads worked.
     pub(crate) fn idle(&self, time: Duration) {
         add(&self.idle_nanos, time);
     }
 
-    /// Counts time in which a thread waited for a lock.
+    /// Adds time in which a thread waited for a lock.
     pub(crate) fn locked(&self, lock: Lock, time: Duration) {
         if let Some(nanos) = self.lock_nanos.get(lock as usize) {
             add(nanos, time);
         }
     }
 
-    /// Notes that fewer threads were started than wanted; `cause` says why.
+    /// Notes that fewer threads were started than requested; `cause` says why.
     pub(crate) fn started_threads(&self, started: usize, wanted: usize, cause: Option<io::Error>) {
         let Some(cause) = cause else { return };
         let text = format!("{started} of {wanted} threads could be started ({cause}); the results are the same");
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }
 
-    /// One line that says why threads are missing, if any are.
+    /// One line that says why fewer threads were started than requested; `None` if all were started.
     pub(crate) fn shortage(&self) -> Option<String> {
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -165,7 +165,7 @@ impl Meter {
         Some(sample)
     }
 
-    /// The series so far.
+    /// The samples taken so far.
     pub(crate) fn series(&self) -> Vec<Sample> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner).samples.clone()
     }
@@ -201,7 +201,7 @@ impl<'a> Phases<'a> {
         Self { meter, last: Totals::now(meter, space), list: Vec::new() }
     }
 
-    /// Ends a phase under this name and begins the next.
+    /// Ends the current phase, records it as `name`, and begins the next one.
     pub(crate) fn end(&mut self, name: &'static str, space: &TempStore) {
         let now = Totals::now(self.meter, space);
         let mut counted = [0; 8];

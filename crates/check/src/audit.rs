@@ -1,5 +1,5 @@
-//! The page audit: what a page alone can prove. First its identity (protection, page id), then header, slots and
-//! records.
+//! The page audit: the checks that need only the page's own bytes. The audit checks the identity of the page
+//! (protection, page ID) first, then its header, slots and records.
 
 mod compressed;
 mod fixed;
@@ -16,7 +16,7 @@ use crate::units::Units;
 pub(crate) use fixed::{FixedFault, fixed_fault, idle_field_fault};
 pub(crate) use header::{Audit, AuditRules, PageContent};
 
-/// The page is not the page that was written here.
+/// The ways in which a page proves not to be the page that was written at its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdentityFault {
     /// Checksum or torn bits are wrong.
@@ -25,7 +25,7 @@ pub(crate) enum IdentityFault {
     PageId,
 }
 
-/// Checks protection and page id of a page as it is on disk.
+/// Checks the protection and the page ID of a page as stored on disk.
 pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     if let Err(fault) = verify(bytes) {
         return Some(IdentityFault::Protection(fault));
@@ -37,12 +37,12 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
 /// docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
-/// Whom messages name as the owner of a page: `None` if the catalog that would name it cannot be read.
+/// The owner that messages name for a page; `None` if the catalog, which would name the owner, cannot be read.
 pub(crate) fn named_owner(header: &PageHeader, units: &Units, catalog_is_known: bool) -> Option<Owner> {
     Some(units.owner_named_by(header)).filter(|owner| catalog_is_known || owner.object_id != 0)
 }
 
-/// The finding for a page that is not the one written: 8939 state 98, or 8909; 5233 and 5256 without an owner.
+/// The finding for a page that fails its identity check: 8939 state 98 or 8909, or without an owner 5233 or 5256.
 pub(crate) fn identity_finding(
     fault: &IdentityFault,
     id: PageId,
@@ -71,8 +71,8 @@ pub(crate) fn identity_finding(
     }
 }
 
-/// 8928 state 6: an IAM page that is not the one written. It is the only line of the page, and names no owner: the header
-/// that would is not to be trusted.
+/// 8928 state 6, for an IAM page that fails its identity check. The page has no other message. The message names no
+/// owner, because the header that would name it cannot be trusted.
 pub(crate) fn unreadable_iam(fault: &ProtectionFault, id: PageId) -> Finding {
     let finding = Finding::new(&registry::IAM_UNREADABLE).owner(Owner::unknown(AllocUnitId(0))).page(id);
     with_fault(finding, fault)
@@ -89,7 +89,7 @@ fn with_fault(finding: Finding, fault: &ProtectionFault) -> Finding {
     }
 }
 
-/// 8928 for the unit that owns, by its IAM pages, a page that failed its audit.
+/// 8928, for a page that failed its audit. `owner` is the unit whose IAM pages list the page.
 pub(crate) fn unprocessed(owner: Owner, id: PageId) -> Finding {
     Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(id)
 }

@@ -1,16 +1,16 @@
-//! Results of the checks that CHECKDB does not make and that run only on request: constraints and identity columns.
+//! Results of the checks that go beyond CHECKDB and run only on request: constraints and identity columns.
 
 use catalog::IdentityMark;
 
 use crate::coverage::Coverage;
 use crate::registry::limits::Reason;
 
-/// Results of the checks that CHECKDB does not make.
+/// Results of the checks that go beyond CHECKDB.
 #[derive(Clone, Debug, Default)]
 pub struct Beyond {
-    /// CHECK and FOREIGN KEY constraints of the scope, by table and name; empty when they were not asked for.
+    /// CHECK and FOREIGN KEY constraints in scope, by table and name; empty if this check was not requested.
     pub constraints: Vec<ConstraintResult>,
-    /// Identity columns of the scope, by table; empty when they were not asked for.
+    /// Identity columns in scope, by table; empty if this check was not requested.
     pub identities: Vec<IdentityResult>,
 }
 
@@ -23,7 +23,8 @@ pub struct ConstraintResult {
     pub name: String,
     /// CHECK or FOREIGN KEY.
     pub type_name: &'static str,
-    /// Whether the engine trusts the constraint: all rows obey it. The others are checked only with --constraints=all.
+    /// Whether the engine trusts the constraint, that is, assumes that all rows obey it. Untrusted constraints are
+    /// checked only with --constraints=all.
     pub is_trusted: bool,
     /// Whether the engine enforces the constraint on new rows.
     pub is_enabled: bool,
@@ -36,7 +37,7 @@ pub struct ConstraintResult {
 }
 
 impl ConstraintResult {
-    /// How the engine treats the constraint, in the words of its messages.
+    /// How the engine treats the constraint (trusted, enabled), in the words of its messages.
     pub(crate) fn standing(&self) -> &'static str {
         match (self.is_trusted, self.is_enabled) {
             (true, _) => "trusted",
@@ -45,7 +46,7 @@ impl ConstraintResult {
         }
     }
 
-    /// Notes that the constraint could not be verified for `count` rows.
+    /// Notes that the constraint was not verified for `count` rows.
     pub(crate) fn not_verified(&self, reason: impl Into<Reason>, coverage: &mut Coverage, count: u64) -> Self {
         let (what, scope) = (format!("{} constraint", self.type_name), format!("{}.{}", self.table, self.name));
         coverage.note_as(&what, reason, scope, count);
@@ -56,15 +57,15 @@ impl ConstraintResult {
 /// An identity column, its high-water mark and its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentityResult {
-    /// The object id of the table.
+    /// The object ID of the table.
     pub table_id: i32,
     /// The name of the table.
     pub table: String,
     /// The name of the column.
     pub column: String,
-    /// The identity values that the catalog keeps.
+    /// The identity values that the catalog stores.
     pub mark: Option<IdentityMark>,
-    /// The value farthest in the direction of the increment; `None` without rows.
+    /// The highest value in the rows, or the lowest if the increment is negative; `None` without rows.
     pub farthest: Option<i64>,
 }
 
@@ -75,12 +76,13 @@ impl IdentityResult {
         self
     }
 
-    /// The last value that was assigned, if any was.
+    /// The identity value that was assigned last; `None` if none was assigned.
     pub fn current(&self) -> Option<i64> {
         self.mark.filter(|mark| mark.is_used).map(|mark| mark.current)
     }
 
-    /// Whether the next values to be assigned are values that rows have or had: legal, but the next insert may fail.
+    /// Whether rows already have, or once had, the values that will be assigned next. This state is legal, but the next
+    /// insert may fail.
     pub fn is_behind(&self) -> bool {
         let (Some(mark), Some(farthest)) = (self.mark, self.farthest) else { return false };
         let (current, farthest) = if mark.increment > 0 { (mark.current, farthest) } else { (farthest, mark.current) };

@@ -1,5 +1,5 @@
-//! Service Broker: the number of objects of each kind, as CHECKDB lists them. References between these objects are
-//! checked with the other references of the catalog.
+//! Counts Service Broker objects of each kind, as CHECKDB lists them. The references between these objects are checked
+//! with the other references of the catalog.
 
 use catalog::{Database, Unread, read_base_table};
 use source::PageSource;
@@ -8,14 +8,14 @@ use crate::coverage::Coverage;
 use crate::registry::limits;
 use crate::report::{BrokerCount, RowsetCounts};
 
-/// A kind of object, and the catalog rows that count as one.
+/// A kind of object, and the catalog rows that represent objects of this kind.
 struct Kind {
     number: u16,
     name: &'static str,
     table: i32,
-    /// First database version that has the table.
+    /// The first database version that has the table.
     since: u16,
-    /// Column and value that select the rows; `None` selects all.
+    /// The column and the value that select the rows; `None` selects all rows.
     only: Option<(&'static str, &'static [u8])>,
 }
 
@@ -23,9 +23,9 @@ const MESSAGE_TYPE: &[u8] = &[21];
 const CONTRACT: &[u8] = &[22];
 const SERVICE: &[u8] = &[23];
 
-/// In the order of CHECKDB's lines. 137 files have 14, 6, 3 and 3 of the first four and none of the others, as published
-/// transcripts do (docs/format/checkdb.md#order-of-lines). Both sides of a conversation in this database have a row in
-/// sysdercv.
+/// All kinds, in the order of CHECKDB's lines. 137 files have 14, 6, 3 and 3 objects of the first four kinds and no
+/// objects of the others; published transcripts show the same numbers (docs/format/checkdb.md#order-of-lines). If both
+/// sides of a conversation are in this database, each side has a row in sysdercv.
 const KINDS: [Kind; 8] = [
     Kind { number: 9675, name: "Message Types", table: 58, since: 0, only: Some(("class", MESSAGE_TYPE)) },
     Kind { number: 9676, name: "Service Contracts", table: 58, since: 0, only: Some(("class", CONTRACT)) },
@@ -38,13 +38,13 @@ const KINDS: [Kind; 8] = [
 ];
 
 const CONVERSATION_ENDPOINTS: u16 = 9669;
-/// Conversations, their groups, remote service bindings and priorities.
+/// The kinds whose references are not checked: conversations, their groups, remote service bindings and priorities.
 const UNFOLLOWED: [u16; 4] = [CONVERSATION_ENDPOINTS, 9674, 9670, 9605];
 const SYSDERCV: i32 = 73;
 const SYSDESEND: i32 = 72;
 const SYSXMITQUEUE: i32 = 68;
 
-/// Counts all kinds; a kind whose table cannot be read is skipped and noted.
+/// Counts the objects of all kinds. A kind is skipped, with a note, if its table cannot be read.
 pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) -> Vec<BrokerCount> {
     let version = database.boot.as_ref().map_or(0, |boot| boot.version);
     let rows = |table, only| rows(source, database, table, only);
@@ -60,7 +60,7 @@ pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut
             Err(_) => coverage.note(&limits::BROKER_TABLE, kind.name, 0),
         }
     }
-    // No file met has such rows: only the names of their columns are known.
+    // No file seen has rows of these kinds, so only the names of their columns are known.
     for count in counts.iter().filter(|count| UNFOLLOWED.contains(&count.number) && count.count > 0) {
         coverage.note(&limits::BROKER_NOT_FOLLOWED, count.name, count.count);
     }
@@ -85,7 +85,8 @@ fn rows(
     Ok(count)
 }
 
-/// Notes messages in queues. Skips the three queues that every database has: these have no activation.
+/// Notes queues, as their activation is not checked, and messages in queues. The three queues that every database has
+/// do not count, because they have no activation.
 pub(crate) fn note_queues(database: &Database, rowsets: &[RowsetCounts], coverage: &mut Coverage) {
     const OF_EVERY_DATABASE: [&str; 3] =
         ["QueryNotificationErrorsQueue", "EventNotificationErrorsQueue", "ServiceBrokerQueue"];

@@ -1,22 +1,24 @@
-//! A limit on the cost of the expressions of the catalog. The file supplies them, and a crafted one could take hours
-//! for a few rows. So evaluation steps are counted; an expression that exceeds the limit is not verified.
+//! A limit on the cost of evaluating the expressions of the catalog. The expressions come from the file, and evaluating
+//! a crafted one could take hours for a few rows. So evaluation steps are counted, and an expression that exceeds the
+//! limit is reported as not verified.
 //!
-//! The limit applies to each page separately: the cost of a page's rows depends on that page alone, and every kind of
-//! run evaluates them in the same order. So the cost of a run is bounded by a multiple of the pages that it reads, and
-//! its result does not depend on threads, batches or other pages. Expressions that are evaluated for many rows at once
-//! take no steps (`expr::Integers`, `expr::Selection`), so the result is the same whether they are used or not.
+//! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
+//! every kind of run evaluates the rows in the same order. So the cost of a run is proportional to the number of pages
+//! that it reads at most, and its result does not depend on threads, batches or other pages. Expressions that are
+//! evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the result does not depend on
+//! whether they are evaluated in this way.
 
 use format::PageId;
 
-/// Steps that the expressions of a table may take for the rows of one page: its indexes, its computed columns and its
-/// constraints have this many each. A step is one to three nanoseconds. No expression of the tests' real databases
-/// takes more than 308 for a row and 11,725 for a page.
+/// The number of evaluation steps that each of three groups of expressions of a table may use for the rows of one page:
+/// its indexes, its computed columns and its constraints. A step takes one to three nanoseconds. In the real databases
+/// of the tests, no expression uses more than 308 steps for a row or 11,725 steps for a page.
 const STEPS_PER_PAGE: u64 = 1 << 21;
 
 /// The most steps per page for a single expression.
 const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 4;
 
-/// Steps per page that each of `expressions` expressions may take.
+/// The number of steps per page that each expression may use if there are `expressions` of them.
 pub(crate) fn share(expressions: usize) -> u64 {
     (STEPS_PER_PAGE / (expressions as u64).max(1)).min(MOST_STEPS_PER_PAGE)
 }
@@ -25,12 +27,12 @@ pub(crate) fn share(expressions: usize) -> u64 {
 #[derive(Default)]
 pub(crate) struct Purse {
     page: Option<PageId>,
-    /// Steps taken, by the index of the expression among those of its table.
+    /// Steps used, by the index of the expression in its table's list.
     taken: Vec<u64>,
 }
 
 impl Purse {
-    /// Steps of its share that the expression at index `place` may still take for the rows of this page.
+    /// The number of steps that the expression at index `place` may still use for the rows of this page.
     pub(crate) fn left(&mut self, page: PageId, place: usize, share: u64) -> u64 {
         if self.page != Some(page) {
             self.page = Some(page);
@@ -39,7 +41,7 @@ impl Purse {
         share.saturating_sub(self.taken.get(place).copied().unwrap_or_default())
     }
 
-    /// Records how many steps are left after an evaluation.
+    /// Records how many steps the expression has left after an evaluation.
     pub(crate) fn put_back(&mut self, place: usize, share: u64, left: u64) {
         if self.taken.len() <= place {
             self.taken.resize(place + 1, 0);

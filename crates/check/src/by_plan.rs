@@ -1,4 +1,5 @@
-//! One value per plan of a check, by the plan's index in the list of plans; the default where none was set.
+//! One value for each plan of a check, by the plan's index in the list of plans. A plan without a value has the
+//! default.
 
 use crate::wire::wire;
 

@@ -1,6 +1,6 @@
-//! The catalog against itself (CHECKCATALOG): references between base tables that hold in every sound database seen,
-//! and facts that these tables store twice. Printed through 8992 as messages 3852 to 3858; those of Service Broker
-//! through 8997.
+//! Compares the catalog with itself (CHECKCATALOG): references between base tables that are intact in every sound
+//! database seen, and facts that these tables store twice. Findings are printed through 8992 as messages 3852 to 3858,
+//! those of Service Broker through 8997.
 
 mod evaluate;
 mod listing;
@@ -24,8 +24,8 @@ pub use listing::{CatalogReference, catalog_references};
 use evaluate::{KeySets, Tables, is_of_the_server};
 use rules::Classes;
 
-/// Checks all references. `findings` holds the findings so far: a reference to a table that has any proves nothing, as
-/// the damage may have taken the missing row with it (docs/format/checkdb.md#phases).
+/// Checks all references. `findings` holds the findings so far. A dangling reference to a table that has findings
+/// proves nothing, because the missing row may have been lost with the damage (docs/format/checkdb.md#phases).
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -53,7 +53,7 @@ pub(crate) fn check(
     }
 }
 
-/// Why no base table can be read properly.
+/// The limit that says why base tables cannot be read reliably; `None` if they can be.
 fn unusable(database: &Database) -> Option<&'static Limit> {
     const SYSCOLPARS: i32 = 41;
     if database.boot.is_none() {
@@ -63,12 +63,12 @@ fn unusable(database: &Database) -> Option<&'static Limit> {
     (!known).then_some(&limits::REFERENCES_CATALOG)
 }
 
-/// The index of a primary key or unique constraint (class 93, 706 and later) belongs to the constraint's table: 430 of
-/// 430.
+/// Checks that the index of a primary key or unique constraint (class 93, versions 706 and later) belongs to the table
+/// of the constraint, as 430 of 430 do.
 fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
-    // Rows of a table that cannot be read to the end prove nothing.
+    // If the table cannot be read to its end, its rows prove nothing.
     if tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |_, _| {}).is_err() {
         return;
     }
@@ -92,10 +92,10 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     let _: Result<(), Unread> = read;
 }
 
-/// Limit on the classes listed per table; no real table has that many.
+/// Limit on the classes listed per table. No real table has as many as this.
 const MOST_CLASSES: usize = 64;
 
-/// Notes rows of a class that no rule covers, in one line for all tables.
+/// Notes rows with a class that no rule covers, in one note for all tables.
 fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     let mut listed = Vec::new();
     let mut rows = 0;
@@ -111,7 +111,7 @@ fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     }
 }
 
-/// The classes of a table's rows that no rule covers, and how many such rows there are.
+/// The classes in a table's rows that no rule covers. Adds the number of these rows to `rows`.
 fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BTreeSet<i64> {
     let mut unknown = BTreeSet::new();
     let is_of_the_server = is_of_the_server(tables.database);
@@ -121,13 +121,13 @@ fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BT
         {
             *rows += 1;
             unknown.insert(class);
-            // Keep the lowest, whatever the order of the rows.
+            // Keep the lowest classes, so that the result does not depend on the order of the rows.
             if unknown.len() > MOST_CLASSES {
                 unknown.pop_last();
             }
         }
     });
-    // The rules note incomplete tables.
+    // The check of the references has already noted incomplete tables.
     let _: Result<(), Unread> = read;
     unknown
 }

@@ -1,5 +1,5 @@
-//! The list of all checks, of pages and of rows, as the sweep sees it: a trait, and the macro that makes a list. Calls are
-//! resolved at compile time.
+//! The checks of pages and rows as the sweep sees them: a trait for a list of checks, and the macro that makes such a
+//! list. Calls are resolved at compile time.
 
 use std::io::{Read, Write};
 
@@ -14,7 +14,7 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// The checks that want the pages of a unit, and the checks that want its rows, as bit masks.
+/// The checks that want the pages of a unit and the checks that want its rows, each as a bit mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) pages: u32,
@@ -40,7 +40,7 @@ impl<S: CheckSums> Swept<S> {
         to.finish()
     }
 
-    /// Reads a result that a run over the same database with the same seed has written.
+    /// Reads the result that another run over the same database, with the same seed, has written.
     pub(crate) fn read(context: &Context<'_>, from: &mut dyn Read) -> Result<Self, SumsError> {
         let mut from = Input::new(&context.hash, &[], (context.space, context.units.list().len()), from);
         let this = Self::take(&mut from)?;
@@ -48,7 +48,7 @@ impl<S: CheckSums> Swept<S> {
         Ok(this)
     }
 
-    /// Writes the result after earlier output.
+    /// Appends the result to `to`, which may already contain other output.
     pub(crate) fn put(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.tallies.write(to)?;
         self.sums.write(to)
@@ -60,8 +60,8 @@ impl<S: CheckSums> Swept<S> {
         Ok(Self { tallies, sums })
     }
 
-    /// Sorts the entries that are kept in order of arrival, so that the order does not depend on threads, and drops
-    /// incomplete lists: equal pages then give equal bytes.
+    /// Sorts the lists that grew in order of arrival, and drops incomplete lists. Afterwards the result does not depend
+    /// on threads: the same pages give the same bytes.
     pub(crate) fn put_in_order(&mut self, context: &Context<'_>) {
         self.tallies.put_in_order();
         self.sums.put_in_order(context.space);
@@ -74,25 +74,25 @@ impl<S: CheckSums> Swept<S> {
     }
 }
 
-/// A list of checks, as [`check_list!`](crate::check_list::check_list) makes it.
+/// A list of checks. The macro [`check_list!`](crate::check_list::check_list) makes it.
 pub(crate) trait CheckList: Sync {
     /// The sums of all checks.
     type Sums: CheckSums;
     /// The scratch space that a thread needs for all checks.
     type Scratch: Default;
-    /// Which rows of a page each check has handled.
+    /// For each check, which rows of a page it has handled.
     type Handled: Copy;
 
-    /// The most bytes that the checks keep per thread, besides sums per unit.
+    /// The most bytes that the checks keep per thread, not counting the sums per unit.
     fn bytes_per_thread(database: &Database) -> u64;
 
-    /// Sums without any page, for this number of units.
+    /// Empty sums, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
-    /// The checks that want pages and rows of a unit.
+    /// The checks that want the pages and the checks that want the rows of a unit.
     fn wanted(&self, unit: UnitIndex) -> Wanted;
 
-    /// Hands a sound page to the checks of pages that want it.
+    /// Passes a sound page to the checks of pages in the bit mask `wanted`.
     fn page(
         &self,
         context: &Context<'_>,
@@ -102,11 +102,12 @@ pub(crate) trait CheckList: Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Lets the checks write out those sums that exceed a thread's memory.
+    /// Lets each check write its sums to a file if they exceed the memory of a thread.
     fn bound(&self, context: &Context<'_>, sums: &mut Self::Sums);
 
-    /// Passes the rows of a page to the checks of rows. Also returns two flags: whether all interested checks have
-    /// handled every plain row, and every row with a complex column.
+    /// Passes the rows of a page to the checks of rows. Returns what each check has handled, and two flags: whether
+    /// every interested check has handled all plain rows, and whether every interested check has handled all rows with
+    /// a complex column.
     fn rows(
         &self,
         context: &Context<'_>,
@@ -115,8 +116,8 @@ pub(crate) trait CheckList: Sync {
         local: (&mut Self::Sums, &mut Self::Scratch),
     ) -> (Self::Handled, [bool; 2]);
 
-    /// Passes a row to the checks that want it, with the rows of its page that were already handled, if the row was
-    /// among those rows, and with whether it has a complex column.
+    /// Passes a row to the checks that want it. If the row was among rows that were passed together, `wanted` also says
+    /// what each check handled then, and whether this row has a complex column.
     fn row(
         &self,
         context: &Context<'_>,
@@ -131,7 +132,7 @@ pub(crate) trait CheckList: Sync {
 }
 
 /// Makes a list of checks: structs for their plans, their sums, their scratch space, and the rows of a page that each
-/// has handled.
+/// check has handled.
 macro_rules! check_list {
     ($(#[$doc:meta])* $name:ident, $sums:ident, $scratch:ident, $handled:ident {
         pages { $($(#[$page_doc:meta])* $of_pages:ident: $page_check:ty,)* }
@@ -142,7 +143,7 @@ macro_rules! check_list {
         pub(crate) struct $name {
             $($(#[$page_doc])* pub(crate) $of_pages: $page_check,)*
             $($(#[$row_doc])* pub(crate) $of_rows: $row_check,)*
-            /// By unit, the checks that want its pages and rows.
+            /// The checks that want the pages and rows of each unit, by unit.
             wanted: Vec<$crate::check_list::Wanted>,
         }
 
@@ -159,14 +160,14 @@ macro_rules! check_list {
             $($of_rows: <$row_check as $crate::row_check::RowCheck>::Scratch,)*
         }
 
-        /// Which rows of a page each check has handled.
+        /// For each check, which rows of a page it has handled.
         #[derive(Clone, Copy)]
         pub(crate) struct $handled {
             $($of_rows: $crate::row_check::Handled<<$row_check as $crate::row_check::RowCheck>::Rest>,)*
         }
 
         impl $name {
-            /// Asks each check once which units it wants.
+            /// Asks each check which units it wants, and keeps the answers.
             pub(crate) fn ask(mut self, context: &$crate::context::Context<'_>) -> Self {
                 use $crate::page_check::PageCheck;
                 use $crate::row_check::RowCheck;
@@ -181,7 +182,7 @@ macro_rules! check_list {
                 self
             }
 
-            /// Lets the checks of pages make the comparisons that cannot wait for other batches.
+            /// Lets the checks of pages make the comparisons that must be made before the next batch.
             pub(crate) fn end_batch(
                 &self,
                 context: &$crate::context::Context<'_>,
@@ -206,7 +207,7 @@ macro_rules! check_list {
                 $($crate::page_check::PageCheck::end_part(&self.$of_pages, context, &mut swept.sums.$of_pages, findings);)*
             }
 
-            /// Settles the checks of pages. `judged` lists the units all of whose pages were seen or are known to be
+            /// Settles the checks of pages. `judged` lists each unit of which every page was seen or is known to be
             /// damaged.
             pub(crate) fn settle_pages(
                 &self,
@@ -221,7 +222,7 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Settles the checks of rows of a stage, and drops their plans when no later stage needs them.
+            /// Settles the checks of rows that belong to `stage`, and drops the plans that no later stage needs.
             pub(crate) fn settle(
                 &mut self,
                 stage: $crate::row_check::Stage,
@@ -242,7 +243,8 @@ macro_rules! check_list {
                 )*
             }
 
-            /// Reviews a finding of the sweep once all rows were seen; `None` if it proves nothing.
+            /// Reviews a finding of the sweep after all rows were seen; `None` if the finding turns out to prove
+            /// nothing.
             pub(crate) fn proven(
                 &self,
                 context: &$crate::context::Context<'_>,

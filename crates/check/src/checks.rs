@@ -1,5 +1,6 @@
-//! The list of the checks of pages and of rows: the only place that knows all of them. Pages and rows are passed to the
-//! checks in this order, and sums are settled in it; checks of pages are settled first.
+//! The complete list of the checks of pages and of rows; no other module knows all checks. Pages and rows are passed to
+//! the checks in the order of the list. Sums are settled in this order too, but the checks of pages are settled before
+//! the checks of rows.
 
 use catalog::Database;
 use source::PageSource;
@@ -52,7 +53,7 @@ impl Checks {
         MemoryBudget::of(source, database, options, Self::bytes_per_thread(database))
     }
 
-    /// The plans of all checks that this run makes; with PHYSICAL_ONLY, no checks of rows.
+    /// The plans of all checks that this run makes. With PHYSICAL_ONLY, the run makes no checks of rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
         let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source);

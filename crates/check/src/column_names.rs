@@ -1,10 +1,11 @@
-//! Which column of the table a column of a rowset is.
+//! Finds the table's column for each column of a rowset.
 
 use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::types::xtype;
 
-/// For each column of the rowset's layout, the table's column; `None` for those that no table has: the uniquifier, the
-/// locator of a heap, what the engine adds for itself, and what the catalog does not explain.
+/// The table's column for each column of the rowset's layout. `None` for a column that the table does not have: the
+/// uniquifier, the locator of a heap row, an internal column of the engine, or a column that the catalog does not
+/// explain.
 pub(crate) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<Option<&'a TableColumn>> {
     let table = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
     let find = |id: u32| table.get(table.binary_search_by_key(&id, |column| column.id).ok()?);
@@ -17,7 +18,7 @@ pub(crate) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<
     let mut locators = locators(database, rowset).into_iter();
     let of = |column: &RowsetColumn| match indexed.iter().find(|indexed| indexed.position == column.id) {
         Some(indexed) => find(indexed.column_id),
-        // After the key's own columns comes the clustering key, as far as it is not among them
+        // After the index's own columns come the columns of the clustering key that the index does not have already
         // (docs/format/index-records.md#what-an-index-row-holds).
         None if is_uniquifier(column) || is_variable_int(column) => None,
         None => locators.next().filter(|key| key.info == column.info).and_then(|key| find(key.id)),
@@ -29,12 +30,13 @@ fn is_uniquifier(column: &RowsetColumn) -> bool {
     column.status & column_status::UNIQUIFIER != 0
 }
 
-/// An int among the variable columns of a nonclustered index is the uniquifier, which has no status bit there.
+/// Whether the column is an int of variable length. In a nonclustered index, this is the uniquifier, which has no
+/// status bit there.
 pub(crate) fn is_variable_int(column: &RowsetColumn) -> bool {
     column.info.xtype == xtype::INT && column.leaf_offset < 0
 }
 
-/// The columns of the clustering key that a nonclustered index adds to its own, in their order.
+/// The columns of the clustering key that a nonclustered index adds to its own columns, in key order.
 fn locators<'a>(database: &'a Database, rowset: &Rowset) -> Vec<&'a RowsetColumn> {
     let Some(clustered) = database.rowsets_of(rowset.object_id).find(|other| other.index_id == 1) else {
         return Vec::new();
@@ -95,7 +97,7 @@ mod tests {
         let table = table.map(|(id, name)| TableColumn { id, name: name.to_owned(), user_type: 0, status: 1 });
         database.columns.insert(100, table.to_vec());
         let uniquifier = column(0, xtype::INT, -1, 3, column_status::UNIQUIFIER);
-        // Clustered by Day, Id, not unique; column 4 was dropped.
+        // The clustered index is on Day and Id and not unique; column 4 was dropped.
         database.rowsets.push(rowset(
             1,
             vec![
@@ -107,7 +109,7 @@ mod tests {
             ],
         ));
         assert_eq!(named(&table_columns(&database, &database.rowsets[0])), ["Day", "Id", "-", "Price", "-"]);
-        // On Price and Id, with Stamp included.
+        // The nonclustered index is on Price and Id and includes Stamp.
         let own = [(1, 3, false), (2, 1, false), (3, 5, true)];
         let own = own.map(|(position, column_id, included)| catalog::IndexColumn {
             position,

@@ -1,6 +1,6 @@
-//! The columns of rows: shape against the catalog, NULL and length rules, data purity.
+//! Checks the columns of rows: the shape of the record against the catalog, NULL and length rules, data purity.
 //!
-//! The rules for a rowset's rows are compiled once (`program`); each row is checked in place.
+//! The rules for the rows of a rowset are compiled once (`program`), and each row is checked without copying it.
 
 mod anti_matter;
 mod heads;
@@ -39,19 +39,20 @@ pub(crate) use anti_matter::metadata as anti_matter;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
 
-/// A text pointer: id and address of the value's root (docs/format/lob.md#text-pointer).
+/// Length of a text pointer: the ID and the address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
 
-/// The shortest value encrypted by the client, whatever its type: version, tag, initialization vector and one block.
+/// Length of the shortest value that a client can encrypt (Always Encrypted), for any type: version, tag,
+/// initialization vector and one block.
 const MIN_ENCRYPTED_BYTES: u16 = 65;
 
 /// The sums of one thread, or of all threads.
 pub(crate) struct Sums {
-    /// By unit ordinal.
+    /// Numbers of rows and values, by unit.
     units: PerUnit<UnitSums>,
-    /// Values that were not verified, by counter of the programs.
+    /// Numbers of values that were not verified, by the counter of their column (see `Column::counter`).
     unverified: ByPlan<u64>,
-    /// Off-row values to be read.
+    /// Off-row values that must be read after the sweep.
     heads: heads::DeferredValues,
 }
 
@@ -67,7 +68,8 @@ impl Sums {
         Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::DeferredValues::default() }
     }
 
-    /// Numbers of rows whose columns were checked, of values in them that were verified, and of values that were not.
+    /// The number of rows whose columns were checked, and the numbers of their values that were verified and that were
+    /// not.
     pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
         let mut unverified: u64 = self.unverified.iter().sum();
         let (mut rows, mut values) = (0, 0);
@@ -81,7 +83,7 @@ impl Sums {
         (rows, values.saturating_sub(unverified), unverified)
     }
 
-    /// Counts one more value in the rows of a unit.
+    /// Adds one to the number of values in the rows of a unit.
     fn value(&mut self, unit: UnitIndex) {
         if let Some(unit) = self.units.get_mut(unit as usize) {
             unit.values += 1;
@@ -164,7 +166,7 @@ impl RowCheck for Plans {
 pub(crate) enum Part {
     #[default]
     All,
-    /// Only variable columns: the fixed ones were checked for many rows at once.
+    /// Only variable columns. The fixed columns were already checked together with those of other rows.
     Variables,
 }
 
@@ -187,7 +189,7 @@ fn row(
     }
     let nulls = record.null_word(0);
     let mut check = RowLook { context, program, unit, at, record, nulls, sums, findings };
-    // The last variable column of a forwarded row is its back pointer.
+    // The last variable column of a forwarded row is the back pointer to its stub.
     let variable = record.variable_count() - u16::from(is_forwarded && record.variable_count() > 0);
     if part == Part::All {
         if record.is_versioned() {
@@ -203,12 +205,12 @@ fn row(
         }
     }
     for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
-        // The vector follows all columns that existed when the row was written, so a column added later may have its
-        // number.
+        // The sparse vector is stored after all variable columns that existed when the row was written, so its number
+        // may be that of a column added later.
         let may_be_vector = program.has_sparse && complex && number + 1 == usize::from(variable);
         match SparseVector::read(bytes).filter(|_| may_be_vector) {
             Some(vector) => check.sparse(vector),
-            // An empty value has no other form.
+            // An empty value is valid in every column.
             None if bytes.is_empty() && !complex => {}
             None if may_be_vector && check.is_nothing_known(number, bytes) => check.unknown_sparse(),
             None => check.variable(number, bytes, complex),
@@ -216,7 +218,7 @@ fn row(
     }
 }
 
-/// Checks the values of a compressed row that its expanded record lacks.
+/// Checks the values of a compressed row that could not be written to its expanded record.
 fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let Row { unit, at, ref record, .. } = *row;
     let Some(program) = plans.get(unit as usize) else { return };
@@ -234,7 +236,8 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
     }
 }
 
-/// The number of stored columns in records that have these null bits.
+/// The number of stored columns that a record has. `has_column` says whether the record has the column with a given
+/// null bit.
 fn present(program: &Program, has_column: impl Fn(u16) -> bool) -> u64 {
     if has_column(program.last_null_bit) {
         return program.stored_columns;
@@ -242,7 +245,7 @@ fn present(program: &Program, has_column: impl Fn(u16) -> bool) -> u64 {
     program.columns.iter().filter(|column| column.offset != 0 && has_column(column.null_bit)).count() as u64
 }
 
-/// Whether a version tag is possible: one without a transaction number has no older version.
+/// Whether a version tag is possible: a tag without a transaction number cannot point to an older version.
 fn is_possible(tag: &[u8; VERSION_TAG_BYTES]) -> bool {
     let (version, transaction) = tag.split_at(8);
     transaction.iter().any(|byte| *byte != 0) || version.iter().all(|byte| *byte == 0)
@@ -289,16 +292,19 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// The record has no more columns than the rowset, and its fixed part has all columns that the record counts.
+    /// Checks that the record has no more columns than the rowset, and that its fixed part contains all fixed columns
+    /// that its column count includes.
     fn shape(&mut self, variable: u16) {
         let (program, record) = (self.program, self.record);
         let has_bitmap = record.status() & status::NULL_BITMAP != 0;
         let is_index_row = record.kind() == RecordKind::Index;
-        // An index row is rewritten with each change of the index. A table row may be older than some of its columns.
+        // Each change of an index rewrites its rows, so an index row has all columns. A table row may have been written
+        // before some columns were added.
         if is_index_row && has_bitmap && record.column_count() < program.null_bits {
             self.record_check("Valid column count", record.column_count(), program.null_bits);
         }
-        // Table rows have a bitmap even if no column is nullable; only tables of sparse columns alone need none.
+        // Table rows have a null bitmap even if no column is nullable. Only rows of tables whose columns are all sparse
+        // have none.
         if !is_index_row && !has_bitmap && !program.has_sparse && program.null_bits > 0 {
             self.record_check("Valid NULL bitmap", record.column_count(), program.null_bits);
         }
@@ -316,8 +322,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Handles fixed columns beyond the end of the record's fixed part: the record must not have them, or must mark
-    /// them NULL.
+    /// Checks fixed columns that would extend beyond the record's fixed part: the record must either not have the
+    /// column or mark it NULL.
     #[cold]
     fn missing(&mut self) {
         let (program, record) = (self.program, self.record);
@@ -336,7 +342,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Checks that no NOT NULL column that the record has is NULL.
+    /// Checks that no NOT NULL column of the record is NULL.
     fn not_null(&mut self) {
         for &(word, mask) in &self.program.not_null {
             let nulls = if word == 0 { self.nulls } else { self.record.null_word(word) };
@@ -356,7 +362,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Data purity of the fixed columns.
+    /// Checks the data purity of the fixed columns.
     fn fixed(&mut self) {
         for check in &self.program.fixed {
             let Some(bytes) = self.record.fixed(check.offset, check.length) else { continue };
@@ -367,8 +373,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A fixed column whose bytes are not a value, or may not be. The bytes in the place of a NULL, or of a column that
-    /// the record does not have, mean nothing.
+    /// Handles a fixed column whose bytes are certainly or possibly no value of its type. If the column is NULL, or the
+    /// record does not have it, its bytes have no meaning.
     #[cold]
     fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
         let Some(column) = self.program.columns.get(column) else { return };
@@ -378,13 +384,14 @@ impl RowLook<'_, '_> {
         self.purity(verdict, column);
     }
 
-    /// Checks a variable column that has bytes.
+    /// Checks a variable column that is not empty.
     fn variable(&mut self, number: usize, bytes: &[u8], complex: bool) {
         let program = self.program;
         let Some(Some(check)) = program.variable.get(number) else { return };
         let Some(column) = program.columns.get(usize::from(check.column)) else { return };
         if self.is_null(check.null_bit) {
-            // An UPDATE to NULL may leave the old bytes, which mean nothing. 8970 covers NULL in a NOT NULL column.
+            // An UPDATE to NULL may leave the old bytes in the row; they have no meaning. A NULL in a NOT NULL column
+            // is reported by 8970.
         } else if complex {
             self.off_row(check, column, bytes);
         } else if !self.record.has_column(check.null_bit) && !check.is_text_pointer {
@@ -416,7 +423,7 @@ impl RowLook<'_, '_> {
     #[cold]
     fn wrong_length(&mut self, expected: u16, column: &Column, bytes: &[u8]) {
         let excess = bytes.get(expected.into()..).unwrap_or(b"short");
-        // Most of the engine ignores trailing blanks and zeros.
+        // Most parts of the engine ignore trailing blanks and zeros, so an excess of only these is not a finding.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
             self.sums.not_verified(column);
         } else {
@@ -425,15 +432,15 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Checks a value that is stored off the row, whose length is in the pointer.
+    /// Checks an off-row value by the length in its pointer, or defers the check until the value is read.
     fn off_row(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) {
         match check.domain {
             None | Some(Domain::Any) => {}
             Some(_) if !self.context.options.checks_purity() => {}
             Some(Domain::Utf16) if value_length(pointer).is_some_and(|length| length.is_multiple_of(2)) => {}
-            // The length is at the root: see `lob`.
+            // Only the root of the value stores its length; the checks of off-row values (`lob`) verify it.
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
-            // The table stores large types off the row, and only the root of the value has the length.
+            // With the table option "large value types out of row", only the root of the value stores its length.
             Some(Domain::Utf16) if pointer.len() == TEXT_POINTER_BYTES && self.begins(check, column, pointer) => {}
             Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
                 if self.begins(check, column, pointer) => {}
@@ -441,18 +448,18 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Records where a value begins, if its pointer says so.
+    /// Defers the check of a value until after the sweep. Returns false if the pointer has no known form.
     fn begins(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) -> bool {
         self.sums.heads.add(self.unit, (check.column, column.counter), self.at, pointer)
     }
 }
 
-/// 2570 for a value of a row.
+/// The finding 2570 for a value in a row.
 fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column: &Column) -> Finding {
     of_row(context, unit, row, impure(&column.name, column.info))
 }
 
-/// Adds the row that a finding is about to the finding.
+/// The finding, with the address and the owner of the row added.
 fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Finding) -> Finding {
     let finding = finding.at_record(row);
     match context.units.get(unit) {
@@ -461,14 +468,14 @@ fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Findin
     }
 }
 
-/// Length of the value that a row-overflow pointer or an in-row LOB root leads to: given by the last link
+/// Length of an off-row value, by its row-overflow pointer or in-row LOB root: the last link contains it
 /// (docs/format/lob.md#pointers-in-rows).
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);
     u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)
 }
 
-/// The limit that explains why single values of a column were not verified.
+/// The limit that explains why individual values of a column were not verified.
 fn undecided_limit(column: &Column) -> &'static Limit {
     match column.info.xtype {
         _ if column.is_nobodys => &limits::COLUMN_SPARSE_UNKNOWN,
@@ -480,12 +487,12 @@ fn undecided_limit(column: &Column) -> &'static Limit {
     }
 }
 
-/// Whether a limit says that values could not be found off the row.
+/// Whether the limit means that off-row values could not be read.
 fn is_off_row(limit: &Limit) -> bool {
     *limit == limits::COLUMN_XML_OFF_ROW || *limit == limits::COLUMN_VALUE_OFF_ROW
 }
 
-/// After the sweep: notes which values were not verified.
+/// Notes, after the sweep, which values were not verified.
 fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, coverage: &mut Coverage) {
     let lacks_file = survey::missing_files(context.source, context.database).next().is_some();
     for (at, tally) in swept.units.touched() {

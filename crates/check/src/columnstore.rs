@@ -1,5 +1,6 @@
-//! Columnstore indexes, as described by the catalog (7902, 7967, 7976, 5285, 7991): the segments of a row group agree
-//! on its row count, and the dictionaries and LOB values that they refer to exist. No segment is decoded.
+//! Checks columnstore indexes by their description in the catalog (7902, 7967, 7976, 5285, 7991): the segments of a row
+//! group must have its row count, and the dictionaries and LOB values that they refer to must exist. No segment is
+//! decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +20,21 @@ use crate::sweep::Target;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Row groups have at most 2^20 rows.
+/// The most rows of a row group.
 const MAX_ROWS: i32 = 1 << 20;
 /// Internal version of SQL Server 2016.
 const VERSION_2016: u16 = 852;
 /// Internal version of SQL Server 2017, the oldest version for which the encodings are known.
 const VERSION_2017: u16 = 869;
-/// No dictionary.
+/// The dictionary ID of a segment without a dictionary.
 const NONE: i32 = -1;
-/// Integers up to here are exact in a float.
+/// Integers up to this magnitude are exact in a float.
 const EXACT: u64 = 1 << 52;
 
-/// A fault of a column of a row group.
+/// A fault of one column in a row group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Fault {
-    /// Segment and row group, or two fields of a segment, contradict each other.
+    /// The segment contradicts its row group, or two of its fields contradict each other.
     Mismatch,
     /// The segment is missing.
     NoSegment,
@@ -53,7 +54,7 @@ impl Fault {
     }
 }
 
-/// After the sweep.
+/// Checks all columnstore indexes in scope, after the sweep.
 pub(crate) fn reckon(
     context: &Context<'_>,
     swept: &mut Tallies,
@@ -86,21 +87,21 @@ pub(crate) fn reckon(
     }
 }
 
-/// The faults that the catalog shows in a rowset's segments: row group, column and fault.
+/// The faults that the catalog alone shows in a rowset's segments: row group, column and fault.
 fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let store = &database.columnstore;
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id);
     let groups = of_rowset(&store.row_groups, rowset, |group| group.rowset_id);
     let compressed = groups.iter().filter(|group| group.is_compressed());
     let groups: BTreeMap<i32, i32> = compressed.map(|group| (group.id, group.rows)).collect();
-    // Segments outlive an upgrade of the database.
+    // An upgrade of the database keeps the segments of the older release.
     let made_by = |version| database.boot.as_ref().is_some_and(|boot| boot.create_version >= version);
     let encodings_are_known = made_by(VERSION_2017);
     let mut rows: BTreeMap<i32, i32> = groups.clone();
     let mut faults = BTreeSet::new();
     for segment in segments {
         let at = |fault| (segment.group_id, segment.column_id, fault);
-        // If the group has no row of its own, its first segment gives the row count.
+        // If the catalog has no row for the row group, the first segment gives the row count.
         let agrees = *rows.entry(segment.group_id).or_insert(segment.rows) == segment.rows;
         let is_possible = (0..=MAX_ROWS).contains(&segment.rows);
         if !agrees || !is_possible || encodings_are_known && !(is_range_ordered(segment) && is_encoding_sound(segment))
@@ -116,9 +117,9 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
             faults.insert(at(Fault::NoDictionary));
         }
     }
-    // Columns may have been added after a row group was made, and the segments of dropped columns remain.
-    // Until SQL Server 2014 a row group kept its number when it was compressed, so a row group with a column may have a
-    // lower number than others without it.
+    // A column may have been added after a row group was made, and the segments of dropped columns remain. Until SQL
+    // Server 2014, a row group kept its number when it was compressed, so a row group with a new column may have a
+    // lower number than others without the column.
     if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) || !made_by(VERSION_2016) {
         return faults;
     }
@@ -136,28 +137,28 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     faults
 }
 
-/// The entries of a rowset in a list that is sorted by rowset.
+/// The part of a list that belongs to a rowset. The list is sorted by rowset.
 fn of_rowset<'a, T>(list: &'a [T], rowset: &Rowset, id: impl Fn(&T) -> u64) -> &'a [T] {
     let start = list.partition_point(|row| id(row) < rowset.id);
     let end = list.partition_point(|row| id(row) <= rowset.id);
     list.get(start..end).unwrap_or_default()
 }
 
-/// Whether the minimum of a segment is not above its maximum. The range of a float column is stored as the bits of
-/// floats; for negative floats, the order of the bits is reversed.
+/// Whether the minimum of a segment is not above its maximum. For a float column, both are the bits of floats as
+/// integers, and negative floats are in reverse order as integers.
 fn is_range_ordered(segment: &Segment) -> bool {
     let [min, max] = [segment.min_data_id, segment.max_data_id];
     let as_float = |id: i64| f64::from_bits(id.cast_unsigned());
     min <= max || as_float(min) <= as_float(max)
 }
 
-/// Checks base and magnitude of a segment by the rules that all 1,309 segments met obey
+/// Checks the base and the magnitude of a segment against the rules that held for all 1,309 segments seen
 /// (docs/format/columnstore.md#invariants).
 fn is_encoding_sound(segment: &Segment) -> bool {
     let min = segment.min_data_id;
     match segment.encoding {
         1 if segment.magnitude.is_normal() && min.unsigned_abs() < EXACT && segment.base_id.unsigned_abs() < EXACT => {
-            // Codes 0 to 2 are reserved.
+            // Encoded values start at 3, because the codes 0 to 2 are reserved.
             (min as f64 / segment.magnitude - 3.0 - segment.base_id as f64).abs() < 1.0
         }
         2 | 3 => segment.base_id == -1 && segment.magnitude == -1.0,
@@ -165,8 +166,8 @@ fn is_encoding_sound(segment: &Segment) -> bool {
     }
 }
 
-/// Segments and dictionaries whose root is missing at the address in the catalog although the page can be read. Notes
-/// units that have a page that was sound in the sweep and cannot be read now.
+/// Segments and dictionaries whose LOB root is missing at the address in the catalog, although the page can be read. If
+/// a page was sound in the sweep and cannot be read now, its unit is noted.
 fn missing_blobs(
     context: &Context<'_>,
     rowset: &Rowset,
@@ -202,12 +203,13 @@ fn is_missing(
     (unit, blob): (UnitIndex, Blob),
 ) -> Result<bool, Unread> {
     if !rowset.units.contains(&(unit as usize)) {
-        // Another unit owns the page, provided that all maps could be read.
+        // If all allocation maps could be read, another unit owns the page.
         return Ok(context.survey.unread.is_empty() && context.source.read_page(blob.root.page).is_some());
     }
     let bytes = match sound(context, target, unit, blob.root.page)? {
         Some(bytes) => bytes,
-        // The sweep skips free pages, and has already reported bad ones.
+        // The page was not sound in the sweep: it may be a free page, which the sweep skips, or a bad page, which is
+        // already reported.
         None => {
             let mut bytes = context.source.read_page(blob.root.page).ok_or(Unread)?;
             if audit::identity(&bytes, blob.root.page).is_some() {
@@ -230,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// Two row groups of two columns: 0..199999 as values, and strings with a dictionary.
+    /// Two row groups of two columns: the integers 0 to 199,999, and strings with a dictionary.
     fn database() -> Database {
         let mut database = Database {
             boot: Some(Boot { version: 904, create_version: 904, ..Boot::default() }),
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn what_live_servers_write_is_sound() {
         assert_eq!(after(|_| {}), []);
-        // Values 10, 20 ... 12000, as published.
+        // The published example with the values 10, 20 ... 12000.
         let tens = |store: &mut Columnstore| {
             let segment = &mut store.segments[0];
             (segment.base_id, segment.magnitude, segment.min_data_id, segment.max_data_id) = (-2, 10.0, 10, 12_000);
@@ -289,7 +291,8 @@ mod tests {
             store.segments.remove(1);
         };
         assert_eq!(after(column_added_later), []);
-        // These are the lowest and the highest float met; -5 and -1 are valid floats too.
+        // The first pair has the lowest and the highest float seen. The second, -5 and -1, is a valid range of floats
+        // too.
         for (min, max) in [
             (-4_503_599_627_370_497, 9_218_868_437_227_405_311),
             ((-5f64).to_bits().cast_signed(), (-1f64).to_bits().cast_signed()),
@@ -301,7 +304,7 @@ mod tests {
             };
             assert_eq!(after(floats), []);
         }
-        // A tombstone keeps its segments, with whatever rows.
+        // A tombstone row group keeps its segments, and its row count has no meaning.
         assert_eq!(after(|store| (store.row_groups[0].status, store.row_groups[0].rows) = (4, 0)), []);
     }
 
@@ -309,7 +312,7 @@ mod tests {
     fn what_older_servers_wrote_is_known_less_well() {
         let mut database = database();
         database.boot.as_mut().unwrap().create_version = 782;
-        // A delta store older than the column, compressed after the column was added.
+        // The row group was a delta store from before the column was added, and was compressed afterwards.
         database.columnstore.segments.remove(3);
         assert!(faults(&database, &database.rowsets[0]).is_empty());
         database.columnstore.segments[0].base_id = 7;

@@ -1,7 +1,7 @@
-//! Persisted computed columns (2537): the stored value must be the value that the column's definition gives.
+//! Persisted computed columns (2537): the stored value must equal the result of the column's definition.
 //!
-//! CHECKDB makes this check only WITH EXTENDED_LOGICAL_CHECKS, as its evaluation is slow; here it costs some ten
-//! nanoseconds per row.
+//! CHECKDB makes this check only WITH EXTENDED_LOGICAL_CHECKS, because its evaluation is slow; here the check takes
+//! about ten nanoseconds per row.
 
 mod together;
 
@@ -34,18 +34,18 @@ struct Persisted {
     id: u32,
     column: Column,
     formula: Formula,
-    /// How the column is computed for all rows of a page at once, if possible.
+    /// How to compute the column for all rows of a page together; `None` if that is impossible.
     together: Option<together::BatchPlan>,
-    /// Index among the counters.
+    /// Index of the column's counts in `Sums::values`.
     counter: usize,
-    /// Evaluation steps that the column may take per page.
+    /// Evaluation steps that the column may use per page.
     share: u64,
 }
 
 /// The persisted computed columns of all tables.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Only for units that have pages.
+    /// Only units that have pages have entries.
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
     /// Columns that cannot be computed, each with its unit and the reason.
@@ -55,7 +55,7 @@ pub(crate) struct Plans {
 /// The results of one thread, or of all threads.
 #[derive(Default)]
 pub(crate) struct Sums {
-    /// By counter.
+    /// Counts of values, by the counter of their column.
     values: ByPlan<Values>,
 }
 
@@ -64,21 +64,21 @@ pub(crate) struct Sums {
 pub(crate) struct Scratch {
     room: ValueScratch,
     purse: Purse,
-    /// For the rows of a page.
+    /// Scratch space for the rows of a page together.
     page: together::BatchScratch,
 }
 
-/// Counts of a column's values by the outcome of their computation.
+/// Numbers of a column's values, by the outcome of their computation.
 #[derive(Clone, Copy, Default, Debug)]
 struct Values {
     known: u64,
-    /// Values whose expected result is uncertain.
+    /// Values for which the result of the definition is uncertain.
     uncertain: u64,
     too_expensive: u64,
 }
 
 impl Plans {
-    /// Finds the columns: computed, and stored in the rows of a table that has pages.
+    /// Finds the computed columns that are stored in the rows of a table that has pages.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut plans = Self { units: PerUnit::new(units.list().len()), counters: 0, left_out: Vec::new() };
         for rowset in database.rowsets.iter().filter(|rowset| rowset.index_id <= 1) {
@@ -199,8 +199,8 @@ fn row(
 }
 
 impl Persisted {
-    /// Whether the row stores the value that the definition gives. `None` if the stored value is unknown; an error if
-    /// the result of the definition is uncertain.
+    /// Whether the value that the row stores equals the result of the definition. `None` if the stored value is
+    /// unknown; an error if the result of the definition is uncertain.
     fn holds(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let computed = self.formula.value(record, room)?;
         Ok(match (self.column.value(record), computed) {
@@ -216,7 +216,7 @@ impl Persisted {
     }
 }
 
-/// After the sweep: notes what was not verified.
+/// Notes, after the sweep, which columns and values were not verified.
 fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, sums: &Sums, coverage: &mut Coverage) {
     let what = limits::COMPUTED_UNCERTAIN.what;
     let in_scope = |unit: UnitIndex| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));

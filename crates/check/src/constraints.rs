@@ -1,8 +1,9 @@
-//! CHECK and FOREIGN KEY constraints: every row satisfies those that the engine trusts (--constraints), and perhaps the others
-//! (--constraints=all).
+//! CHECK and FOREIGN KEY constraints. With --constraints, every row must satisfy the constraints that the engine
+//! trusts; with --constraints=all, also the untrusted ones.
 //!
-//! A CHECK constraint is evaluated as the sweep passes each row: it is violated where its condition is certainly FALSE,
-//! not where it is UNKNOWN. Foreign keys need two tables at once and are checked after the sweep ([`foreign_key`]).
+//! A CHECK constraint is evaluated when the sweep passes a row. The row violates it if the condition is certainly
+//! FALSE, but not if it is UNKNOWN. A foreign key involves two tables, so it is checked after the sweep
+//! ([`foreign_key`]).
 
 mod foreign_key;
 mod key;
@@ -35,7 +36,8 @@ use crate::wire::wire;
 pub(crate) use plan::Plans;
 use plan::{Plan, RowRule};
 
-/// Limit on the rows listed per constraint: as many as CHECKCONSTRAINTS returns without ALL_ERRORMSGS. All are counted.
+/// Limit on the violating rows that are listed per constraint: the number that CHECKCONSTRAINTS returns without
+/// ALL_ERRORMSGS. All violating rows are counted.
 const MAX_LISTED: usize = 200;
 
 /// The results of one thread, or of all threads, for each constraint.
@@ -51,17 +53,17 @@ pub(crate) struct Scratch {
     purse: Purse,
 }
 
-/// Why it is uncertain whether a row satisfies the constraint: the limit, and the value that its reason names.
+/// Why it is uncertain whether a row satisfies a constraint: a limit, and the value to insert into the limit's text.
 type Undecided = (&'static Limit, Cow<'static, str>);
 
-/// The result of the rows for a constraint.
+/// The result of checking rows against one constraint.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Verdict {
     /// Number of rows checked.
     rows: u64,
-    /// Number of rows that violate it.
+    /// Number of rows that violate the constraint.
     violations: u64,
-    /// The first of them, with what CHECKCONSTRAINTS would print to find them again.
+    /// The first violating rows, each with the condition that CHECKCONSTRAINTS would print to find the row again.
     listed: BTreeMap<RecordId, String>,
     /// Rows with an uncertain result, by reason.
     undecided: BTreeMap<Undecided, u64>,
@@ -159,7 +161,7 @@ fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums, scratch: &mut Scratch) {
     }
 }
 
-/// After the sweep: checks foreign keys and reports the results.
+/// Checks the foreign keys and reports the results of all constraints, after the sweep.
 fn reckon(
     plans: &Plans,
     context: &Context<'_>,
@@ -202,7 +204,7 @@ fn reckon(
     results
 }
 
-/// Why nothing can be decided about a constraint although its rows are readable.
+/// The limit that prevents a verdict on a constraint although its rows are readable; `None` if there is no obstacle.
 fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) -> Option<&'static Limit> {
     let database = context.database;
     if !database.units_are_complete() || !database.layouts_are_complete() {

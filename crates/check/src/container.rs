@@ -1,4 +1,4 @@
-//! Checks of a backup beyond its pages: damage around the pages, and missing parts.
+//! Checks of a backup that do not concern its pages: damage in the structures around the pages, and missing parts.
 
 use source::backup::{Damage, DamageKind};
 use source::{BackupPages, PageSource};
@@ -9,7 +9,7 @@ use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
 use crate::warnings;
 
-/// Notes stripes that were not given: their content is not verified.
+/// Notes the stripes that were not given; their content is not verified.
 pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
     let Some(backup) = source.backup() else { return };
     if let Some(which) = warnings::missing_stripes(backup) {
@@ -17,7 +17,7 @@ pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Cover
     }
 }
 
-/// Notes blocks of an undocumented type: their content is not verified.
+/// Notes the blocks of undocumented types; their content is not verified.
 pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Coverage) {
     for (tag, count) in source.backup().map_or(&[][..], BackupPages::undescribed_blocks) {
         let scope = format!("of type {}", String::from_utf8_lossy(tag));
@@ -25,7 +25,7 @@ pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Co
     }
 }
 
-/// Checks the container. Reads the parts of it that were not read yet.
+/// Checks the structures around the pages. Reads the parts of the backup that no earlier phase has read.
 pub(crate) fn check(
     source: &dyn PageSource,
     findings: &mut FindingCollector,
@@ -33,7 +33,7 @@ pub(crate) fn check(
     errors: &mut Vec<String>,
 ) {
     let Some(backup) = source.backup() else { return };
-    // A compressed backup may have many damaged records, so each finding goes straight to the collector.
+    // A compressed backup may have many damaged records, so each finding is passed to the collector immediately.
     let unread = backup.container_damage(|damage| match finding(&damage) {
         Some(finding) => findings.push(finding),
         None => {
@@ -43,7 +43,7 @@ pub(crate) fn check(
     errors.extend(unread.iter().map(ToString::to_string));
 }
 
-/// The finding for a damaged place; `None` if it may be legal.
+/// The finding for a damaged place; `None` if the place may be legal.
 fn finding(damage: &Damage) -> Option<Finding> {
     let about = |check: &'static Check| {
         let at = i64::try_from(damage.at).unwrap_or(i64::MAX);

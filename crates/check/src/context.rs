@@ -33,25 +33,25 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
-    /// The number of the current batch and the number of batches; `None` when the run has no batches.
+    /// The index of the current batch and the number of batches; `None` if the run has no batches.
     pub(crate) batch: Option<(u32, u32)>,
-    /// The pages to be swept; `None` for all.
+    /// The range of pages to sweep; `None` for all pages.
     pub(crate) range: Option<FileRange>,
-    /// The ranges of the parts as far as they are known: a part knows its own range, a merge knows all.
+    /// The page ranges of the parts of a divided run. A part knows only its own range; a merge knows all ranges.
     pub(crate) ranges: Ranges,
-    /// Pages whose header names another unit than the maps do; known after the sweep.
+    /// Pages whose header names a different unit than the allocation maps; known after the sweep.
     pub(crate) taken: Arc<Taken>,
     /// Units with bad pages; known after the sweep.
     pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
-    /// Second looks that other tasks take; `None` if this run takes all of them.
+    /// The second looks that other tasks take for this run; `None` if this run takes all second looks itself.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
-    /// Tables whose pre-checks failed, excluding failures that the log may explain.
+    /// Tables whose pre-checks failed, unless the log may explain the failure.
     pub(crate) ended: Ended,
-    /// Only for units that have pages.
+    /// Only units that have pages have keys.
     keys: PerUnit<Option<Box<Keys>>>,
-    /// Whether accelerated database recovery is or was on.
+    /// Whether accelerated database recovery is on or was on before.
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
     /// Temporary storage for facts that exceed memory.
@@ -63,14 +63,14 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Keys {
     pub(crate) leaf: Vec<KeyColumn>,
     pub(crate) node: Vec<KeyColumn>,
-    /// Fixed length of leaf records, if they are index records.
+    /// Length of the fixed part of leaf records, if they are index records.
     pub(crate) leaf_length: u16,
-    /// Fixed length of non-leaf records.
+    /// Length of the fixed part of non-leaf records.
     pub(crate) node_length: u16,
 }
 
 impl Keys {
-    /// The columns that order the records of a page.
+    /// The columns by which the records of a page are sorted.
     pub(crate) fn of(&self, is_leaf: bool) -> &[KeyColumn] {
         if is_leaf { &self.leaf } else { &self.node }
     }
@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
         survey: Survey,
         space: &'a TempStore,
     ) -> Self {
-        // If the key lacks columns, different rows look equal.
+        // If layouts are incomplete, a key may lack columns, and different rows would look equal.
         let knows_keys = database.layouts_are_complete();
         let heaps: BTreeSet<i32> =
             database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
@@ -122,7 +122,7 @@ impl<'a> Context<'a> {
         context
     }
 
-    /// Takes over facts that only the sweep shows and that second looks need.
+    /// Stores the facts that only the sweep provides and that second looks need.
     pub(crate) fn learn(&mut self, swept: &mut Tallies) {
         self.taken = swept.take_taken().into();
         self.bad_units = swept.bad_units().into();
@@ -133,13 +133,13 @@ impl<'a> Context<'a> {
         self.space.memory_bytes()
     }
 
-    /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that
-    /// relations between pages can be checked.
+    /// Whether relations between pages can be checked: the database was shut down cleanly, or it comes from a backup
+    /// whose log contains no further changes.
     pub(crate) fn is_clean(&self) -> bool {
         self.database.is_recovered(self.source)
     }
 
-    /// Whether the row counts of the catalog are current: they are written only at checkpoints, and no log record
+    /// Whether the row counts of the catalog are current. The engine writes them only at checkpoints, and no log record
     /// updates them (docs/format/log.md#redo).
     pub(crate) fn counts_are_current(&self) -> bool {
         let is_shut_down = || self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown());
@@ -159,7 +159,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How to expand a unit's rows, if they are compressed and the catalog describes them.
+    /// How to expand a unit's rows; `None` if the rows are not compressed or the catalog does not describe them.
     pub(crate) fn expansion(&self, unit: &Unit) -> Option<&'a Expansion> {
         if !unit.compressed {
             return None;
@@ -167,7 +167,8 @@ impl<'a> Context<'a> {
         expanded::expansion(self.database.rowsets.get(unit.rowset?)?)
     }
 
-    /// Whether the run, or its batch, covers a unit. A table and its indexes are in the same batch.
+    /// Whether the current batch, or a run without batches, covers a unit. A table and its indexes are in the same
+    /// batch.
     pub(crate) fn in_scope(&self, unit: &Unit) -> bool {
         if !self.is_in_batch(unit.owner.object_id) {
             return false;
@@ -182,12 +183,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the run, or its batch, covers the pages of a unit; for `None`, pages in use that no unit claims.
+    /// Whether the current batch, or a run without batches, covers the pages of a unit. `None` means pages that are in
+    /// use but that no unit claims.
     pub(crate) fn covers(&self, unit: Option<UnitIndex>) -> bool {
         unit.and_then(|unit| self.units.get(unit)).map_or_else(|| self.covers_unclaimed(), |unit| self.in_scope(unit))
     }
 
-    /// Whether the run covers what the catalog stores about an object.
+    /// Whether the run covers the facts that the catalog stores about an object.
     pub(crate) fn covers_object(&self, object_id: i32) -> bool {
         let is_in_scope = match &self.options.scope {
             Scope::Database => true,
@@ -201,12 +203,12 @@ impl<'a> Context<'a> {
         self.batch.is_none_or(|(batch, batches)| object_id.unsigned_abs() % batches == batch)
     }
 
-    /// Whether the run, or its batch, covers pages that are in use but that no unit claims.
+    /// Whether the current batch, or a run without batches, covers pages that are in use but that no unit claims.
     fn covers_unclaimed(&self) -> bool {
         self.options.scope == Scope::Database && self.batch.is_none_or(|(batch, _)| batch == 0)
     }
 
-    /// Whether the run covers a constraint of the table with these units.
+    /// Whether the run covers a constraint. `units` are the units of the constraint's table.
     pub(crate) fn constraints_in_scope(&self, units: &[UnitIndex]) -> bool {
         match units {
             [] => self.options.scope == Scope::Database,
@@ -224,7 +226,7 @@ impl<'a> Context<'a> {
         self.options.leaves_out(self.database, unit.owner.object_id, unit.owner.index_id)
     }
 
-    /// Whether a page of a unit is on its leaf level.
+    /// Whether a page of a unit is on the unit's leaf level.
     pub(crate) fn is_leaf(&self, unit: UnitIndex, page: Page<'_>) -> bool {
         self.units.get(unit).is_some_and(|unit| unit.shape.is_leaf(page))
     }
@@ -253,18 +255,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A unit as a place in what is not verified.
+    /// A unit, in the form that notes name it.
     pub(crate) fn place_of(&self, unit: &Unit) -> Place {
         Place::of(unit.owner.object_id, self.index_name(unit))
     }
 
-    /// The object of these units as a place, with this text.
+    /// The object that these units belong to, with `text` as its description in notes.
     pub(crate) fn place_in(&self, units: &[UnitIndex], text: impl Into<String>) -> Place {
         let object = units.iter().find_map(|unit| Some(self.units.get(*unit)?.owner.object_id));
         Place::of(object.unwrap_or_default(), text)
     }
 
-    /// The unit to which a page belongs, according to the sweep.
+    /// The unit that a page belongs to, according to the sweep.
     pub(crate) fn unit_of(&self, page: PageId) -> Option<UnitIndex> {
         self.taken.unit(page).or_else(|| self.survey.owner(page))
     }
@@ -278,7 +280,7 @@ impl<'a> Context<'a> {
 /// Internal version of SQL Server 2019, the first with accelerated database recovery.
 pub(crate) const VERSION_2019: u16 = 904;
 
-/// Whether the last key column of a heap's index is the address of the row rather than a column of the index.
+/// Whether the last key column of an index on a heap is the row's address, which is not a column of the table.
 fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     let key = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0);
     let own = database.index_columns.get(&(rowset.object_id, rowset.index_id));
@@ -288,8 +290,8 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     })
 }
 
-/// More key columns than any index has (32, and a locator with as many): a longer key means that the catalog is
-/// damaged.
+/// The most columns of a key: an index has at most 32 columns of its own and a locator of at most 32 columns. A longer
+/// key means that the catalog is damaged.
 const MAX_KEY_COLUMNS: usize = 64;
 
 fn keys_of(database: &Database, rowset: &Rowset, heaps: &BTreeSet<i32>) -> Option<Keys> {

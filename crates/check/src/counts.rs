@@ -1,9 +1,9 @@
-//! Row and page counts in the catalog. CHECKDB reports them only when they are negative: UPDATEUSAGE corrects stale
-//! ones, which upgraded databases often have (docs/format/README.md#page-counts).
+//! Row and page counts in the catalog. CHECKDB reports only negative counts. UPDATEUSAGE corrects stale counts, which
+//! upgraded databases often have (docs/format/README.md#page-counts).
 //!
-//! Yet in every sound file met the row count of each rowset was exact. So a differing count is noted: rows may be lost
-//! with a page that the PFS page no longer shows, which no other check of a heap can notice. The difference proves
-//! nothing, so it is not a finding.
+//! In every sound file seen, however, the row count of each rowset is exact. So a row count that differs from the rows
+//! found is noted: rows may be lost with a page that the PFS page no longer marks as allocated, and in a heap no other
+//! check can detect this loss. The difference proves nothing, so it is not a finding.
 
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -13,7 +13,8 @@ use crate::registry::{self, limits};
 use crate::tallies::UnitTally;
 use crate::units::{Shape, Unit};
 
-/// Notes a row count that differs from the number of rows seen, if nothing else explains the difference.
+/// Notes that a row count differs from the number of rows found, unless bad pages or a stale catalog may explain the
+/// difference.
 pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, coverage: &mut Coverage) {
     let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
     let Some(rowset) = rowset.filter(|_| matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered))
@@ -22,7 +23,8 @@ pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
     };
     let explained = tally.bad_pages > 0 || !context.counts_are_current() || rowset.rows < 0;
     if !explained && rowset.rows.unsigned_abs() != tally.rows {
-        // With more rows than counted, only the count is wrong. With fewer, rows may be lost.
+        // If there are more rows than the catalog counts, only the count is wrong. If there are fewer, rows may be
+        // lost.
         let has_more = tally.rows > rowset.rows.unsigned_abs();
         let limit = if has_more { &limits::COUNTS_ROWS_MORE } else { &limits::COUNTS_ROWS_FEWER };
         coverage.note(limit.with(&[&tally.rows, &rowset.rows]), context.place_of(unit), 0);

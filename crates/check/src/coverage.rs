@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::registry::limits::{Limit, Reason};
 
-/// A requested check that could not be made: not a finding, but always reported.
+/// A requested check that could not be made. It is not a finding, but it is always reported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotVerified {
     /// What was not verified: "key order", "columns" ...
     pub what: String,
-    /// Where: an object, index, file or "database".
+    /// The place that was not verified: the name of an object, index or file, or "database".
     pub scope: String,
-    /// Why.
+    /// Why it was not verified.
     pub reason: String,
-    /// How many comparisons, pages or rows; 0 when they cannot be counted.
+    /// The number of comparisons, pages or rows that were not verified; 0 if they cannot be counted.
     pub count: u64,
     /// The limit that describes the reason.
     pub limit: &'static Limit,
-    /// The ids of the objects concerned; empty where only `scope` names them: index `s` of `Order` reads as the table
-    /// `Order.s`.
+    /// The IDs of the objects concerned; empty if they are known only by `scope`, which can be ambiguous: index `s` of
+    /// table `Order` reads like a table `Order.s`.
     pub objects: Vec<i32>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// An object or a part of one.
+    /// An object or a part of an object.
     pub(crate) fn of(object_id: i32, text: impl Into<String>) -> Self {
         Self { text: text.into(), object: Some(object_id).filter(|id| *id != 0) }
     }
@@ -60,10 +60,10 @@ impl From<Cow<'_, str>> for Place {
     }
 }
 
-/// Collects what was not verified; the counts of equal entries add up.
+/// Collects what was not verified. Equal entries are merged and their counts added.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// By what was not verified, scope and reason.
+    /// The entries, by what was not verified, scope and reason.
     entries: BTreeMap<(String, String, Reason), Noted>,
 }
 
@@ -71,18 +71,19 @@ pub(crate) struct Coverage {
 struct Noted {
     count: u64,
     objects: BTreeSet<i32>,
-    /// Some notes in this entry name no object.
+    /// Whether any note in this entry names no object.
     has_others: bool,
 }
 
 impl Coverage {
-    /// Notes that `count` items of the limit's kind in `scope` were not verified; 0 if they cannot be counted.
+    /// Notes that `count` items in `scope` were not verified; the limit says what kind of items. `count` is 0 if the
+    /// items cannot be counted.
     pub(crate) fn note(&mut self, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
         let reason = reason.into();
         self.note_as(reason.limit.what, reason, scope, count);
     }
 
-    /// Like `note`, but for `what`, if the limit prevents several kinds of checks.
+    /// Like `note`, but `what` says what was not verified, for limits that prevent several kinds of checks.
     pub(crate) fn note_as(&mut self, what: &str, reason: impl Into<Reason>, scope: impl Into<Place>, count: u64) {
         let Place { text, object } = scope.into();
         let noted = self.entries.entry((what.to_owned(), text, reason.into())).or_default();
@@ -91,7 +92,7 @@ impl Coverage {
         noted.has_others |= object.is_none();
     }
 
-    /// Two sorted lists: what was not verified, and what is merely worth knowing.
+    /// Two sorted lists: first what was not verified, then notes that are only for information.
     pub(crate) fn into_lists(self) -> (Vec<NotVerified>, Vec<NotVerified>) {
         let entries = self.entries.into_iter().map(|((what, scope, reason), noted)| {
             let Reason { limit, text: reason } = reason;

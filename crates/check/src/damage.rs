@@ -1,4 +1,4 @@
-//! Units that are damaged or only partly known: comparing their rows with other rows proves nothing.
+//! Finds units that are damaged or only partly known. Comparing their rows with other rows would prove nothing.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::registry::{Phase, limits};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Units that are damaged or have unknown rows.
+/// Units that are damaged or have rows that could not be decoded.
 pub(crate) fn partly_known_units(
     context: &Context<'_>,
     swept: &Tallies,
@@ -31,7 +31,7 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &F
     damaged
 }
 
-/// The limit that says why one of these units counts as damaged: pages in a file that was not given are not damaged.
+/// The limit that says why these units are only partly known: pages in a data file that was not given, or damage.
 pub(crate) fn why_partly_known<'u>(
     context: &Context<'_>,
     units: impl IntoIterator<Item = &'u UnitIndex>,
@@ -39,7 +39,7 @@ pub(crate) fn why_partly_known<'u>(
     if lacks_file(context, units) { &limits::INDEX_FILE_NOT_GIVEN } else { &limits::INDEX_DAMAGED }
 }
 
-/// Whether pages of these units are in a data file that was not given.
+/// Whether any of these units has pages in a data file that was not given.
 pub(crate) fn lacks_file<'u>(context: &Context<'_>, units: impl IntoIterator<Item = &'u UnitIndex>) -> bool {
     units.into_iter().any(|unit| context.survey.partial_units.contains(unit))
 }

@@ -1,11 +1,11 @@
-//! An encrypted database (TDE) without its key. Page headers are not encrypted, and the checksum covers the page as it
-//! is stored. So page id, protection, type, level and links are checked, and nothing else.
+//! Checks an encrypted database (TDE) without its key. Page headers are not encrypted, and the checksum is computed
+//! from the page as it is stored. So page ID, protection, page type, level and links are checked, and nothing else.
 //!
-//! The pages that record which pages are in use are encrypted themselves. A page that is no longer in use keeps its
-//! header, and a page that never was in use may hold anything. So only these cases are proofs: a header that
-//! contradicts itself while it names its own place; a page that differs from what was written there and that a sound
-//! page links to; a link without its counterpart if the page with the link was changed long after the other one. Every
-//! other contradiction is not verified.
+//! The allocation pages, which record the pages in use, are encrypted themselves. A page that is no longer in use keeps
+//! its header, and a page that was never in use may contain anything. So only three cases are proofs. First, a header
+//! that has the right page ID but contradicts itself. Second, a page that fails its identity check although a sound
+//! page links to it. Third, a link to a page that does not link back, if the page with the link was changed long after
+//! the other page. All other contradictions are reported as not verified.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;
@@ -25,30 +25,31 @@ use crate::survey::{self, FileMap, PageSet};
 use crate::tallies::UnreadPages;
 use crate::units::Units;
 
-/// How many suspect pages, perhaps not in use, are named; the rest are only counted.
+/// Limit on the suspect pages that are named; all further ones are only counted. Suspect pages may be unused.
 const MOST_NAMED: usize = 32;
 
-/// In 512-byte log blocks. A page is removed from its index by the same system transaction that changes its neighbors:
-/// in 17 of 17 such pages of sound databases that were newer than their neighbor, both LSNs were in one log block.
+/// The greatest distance between the LSNs of one transaction, in log blocks of 512 bytes. The system transaction that
+/// removes a page from its index also changes the neighbors of the page: in 17 of 17 pages of sound databases that were
+/// newer than their neighbor for this reason, both LSNs were in one log block.
 const BLOCKS_OF_ONE_TRANSACTION: u32 = 2048;
 
-/// The type of unused pages that the encryption scan has formatted: 228 pages of an encrypted database of 2022 have it,
-/// unit 0 and no rows.
+/// The page type of unused pages that the encryption scan has formatted. In an encrypted database of 2022, 228 pages
+/// have this type, with unit 0 and no rows.
 const FORMATTED_PAGE: u8 = 21;
 
-/// The highest page type number of the engine.
+/// The highest page type number that the engine uses.
 const HIGHEST_PAGE_TYPE: u8 = 0x66;
 
-/// The number of pages read, and the pages that could not be read.
+/// The pages that the check has read or failed to read.
 #[derive(Default)]
 pub(crate) struct Looked {
-    /// Pages read.
+    /// The number of pages read.
     pub(crate) pages_read: u64,
-    /// Pages that the system could not read.
+    /// Pages for which the operating system returned a read error.
     pub(crate) unread: UnreadPages,
 }
 
-/// Checks the headers of all pages in the scope.
+/// Checks the headers of all pages in scope.
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -86,7 +87,7 @@ pub(crate) fn check(
     pass.looked
 }
 
-/// Numbers of things that could not be checked.
+/// Numbers of pages and links that could not be checked.
 #[derive(Default)]
 struct Counts {
     encrypted: u64,
@@ -116,7 +117,7 @@ struct Pass<'a> {
     options: &'a Options,
     units: &'a Units,
     findings: &'a mut FindingCollector,
-    /// Pages that differ from what was written there; unused pages may legally differ.
+    /// Pages that fail their identity check or have an unknown page type. This is legal for unused pages.
     doubtful: PageSet,
     /// Pages that a sound page links to.
     linked: PageSet,
@@ -185,7 +186,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Checks the links of a B-tree page to both neighbors.
+    /// Checks the links between a B-tree page and its two neighbors.
     fn links(&mut self, id: PageId, header: &PageHeader) {
         if !matches!(header.kind(), Some(PageType::Data | PageType::Index)) {
             return;
@@ -196,13 +197,13 @@ impl Pass<'_> {
             }
             self.linked.insert(neighbor);
             let Some(mut bytes) = self.source.read_page(neighbor) else {
-                // Its file was not given or not read, which is noted already; or the page was cut off when the file
-                // shrank.
+                // Either the neighbor's file was not given or the page was not read, which is noted already; or the
+                // page was cut off when the file shrank.
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };
-            // A page that differs from what was written is checked by itself; a zeroed page may come from a file that
-            // grew again.
+            // A neighbor that fails its identity check is reported on its own. If it is zeroed, the file may have
+            // shrunk and grown again.
             if audit::identity(&bytes, neighbor).is_some() {
                 self.counts.links += u64::from(bytes.iter().all(|byte| *byte == 0));
                 continue;
@@ -230,8 +231,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Judges pages that differ from what was written there. A page that a sound page links to is in use: encrypted
-    /// databases never adopt what was on the disk before.
+    /// Judges the pages that failed their identity check or have an unknown page type. A page that a sound page links
+    /// to is in use, and encrypted databases never take over old content of the disk, so a failed identity check of
+    /// such a page is a finding.
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {
@@ -279,17 +281,17 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     if header.header_version != 1 {
         return test("m_headerVersion == HEADER_7_0", header.header_version, 1);
     }
-    // Types that only certain fixed pages have.
+    // Page types that only certain fixed pages may have.
     let is_of_place = |kind: PageType| {
         use PageType::{Boot, DiffMap, FileHeader, Gam, MlMap, Pfs, ServerConfig, Sgam};
         matches!(kind, Boot | DiffMap | FileHeader | Gam | MlMap | Pfs | ServerConfig | Sgam)
     };
-    // Numbers in between may belong to undocumented types.
+    // Numbers in this range without a documented type may belong to undocumented types.
     let is_possible = (1..=HIGHEST_PAGE_TYPE).contains(&header.page_type);
     if !is_possible || header.kind().is_some_and(is_of_place) {
         return Some(Finding::new(&registry::PAGE_TYPE).owner(owner).page(id).number("page_type", header.page_type));
     }
-    // Rows and values have one level; only index pages have more.
+    // Only index pages can be above level 0; data, text and IAM pages cannot.
     let has_levels = |kind| !matches!(kind, PageType::Data | PageType::TextMix | PageType::TextTree | PageType::Iam);
     if header.level != 0 && !header.kind().is_none_or(has_levels) {
         test("m_level == 0", header.level, 0)
@@ -298,7 +300,7 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     }
 }
 
-/// Whether one change came so long after another that no single transaction of the engine made both.
+/// Whether one change came so long after another that no single transaction of the engine can have made both changes.
 fn is_long_after(later: Lsn, earlier: Lsn) -> bool {
     let is_next_but_one = later.vlf > earlier.vlf.saturating_add(1);
     let is_far = later.vlf == earlier.vlf && later.block > earlier.block.saturating_add(BLOCKS_OF_ONE_TRANSACTION);

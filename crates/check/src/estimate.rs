@@ -1,4 +1,4 @@
-//! The resources that a run would need: like CHECKDB WITH ESTIMATEONLY, for this program.
+//! Estimates the resources that a run would need, as CHECKDB WITH ESTIMATEONLY does for CHECKDB.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;
@@ -22,20 +22,21 @@ use crate::units::Units;
 pub struct Estimate {
     /// Bytes that would be read.
     pub read_bytes: u64,
-    /// Memory that would be used, in bytes, if nothing is damaged: at most the grant, at least the minimum.
+    /// Memory that the run would use if nothing is damaged, in bytes: at most the memory grant, but at least the
+    /// minimum.
     pub memory_bytes: u64,
-    /// Memory below which the run is refused, in bytes.
+    /// The smallest memory grant, in bytes, with which the run is not refused.
     pub minimum_memory_bytes: u64,
     /// Space for temporary files, in bytes.
     pub temp_bytes: u64,
 }
 
-/// The memory grant, in bytes, below which [`crate::run`] would exceed it.
+/// The smallest memory grant, in bytes, that [`crate::run`] does not exceed.
 pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, options: &Options) -> u64 {
     Checks::needs(source, database, options).minimum_bytes()
 }
 
-/// Estimates what [`crate::run`] would need with the same arguments. Reads the allocation pages only.
+/// Estimates what [`crate::run`] would need with the same arguments. Reads only the allocation pages.
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
     let needs = Checks::needs(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
@@ -54,7 +55,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     }
     let budget = needs.bytes_for_facts(options);
     estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
-    // A thread writes out all its facts when three quarters of its share are full.
+    // A thread writes all its facts to a temporary file when three quarters of its share of the memory are full.
     estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }
@@ -71,7 +72,7 @@ fn swept_pages(context: &Context<'_>) -> u64 {
     in_scope.map(|(_, pages)| u64::from(pages)).sum()
 }
 
-/// The number of pages that record key bounds.
+/// The number of pages in scope whose key bounds a run records.
 fn tree_pages(context: &Context<'_>) -> u64 {
     let is_of_tree = |page: PageId| {
         let unit = context.survey.owner(page).and_then(|unit| context.units.get(unit));

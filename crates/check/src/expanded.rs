@@ -1,5 +1,5 @@
-//! The rows of a compressed leaf page, expanded once to uncompressed records, so that every check reads rows in a
-//! single form.
+//! The rows of a compressed leaf page, expanded once to uncompressed records so that all checks read rows in the same
+//! form.
 
 use std::ops::Range;
 
@@ -10,45 +10,45 @@ use format::same_shape::{BYTES_AFTER, Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
 use format::{Page, PageType};
 
-/// The null bit of a column whose value is not in the expanded record, and the reason.
+/// A value that the expanded record lacks: the null bit of its column, and the reason.
 pub(crate) type ColumnDoubt = (u16, Doubt);
 
-/// The smallest step by which the buffer for rows that are expanded one by one grows, in bytes.
+/// The smallest step, in bytes, by which the buffer grows when rows are expanded one by one.
 const STEP_BYTES: usize = 1 << 18;
 
-/// The most bytes that the expanded rows of a page of this rowset need.
+/// The most bytes that the expanded rows of one page need, for this rowset.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
     let most = expansion.most_of_page();
-    // Every value may have a doubt, and the list of doubts grows by doubling.
+    // There may be a doubt about every value, and the list of doubts doubles when it grows.
     (most.bytes + STEP_BYTES + 2 * most.values * size_of::<(u16, ColumnDoubt)>()) as u64
 }
 
-/// The expanded rows of one page at a time; keeps what it allocates.
+/// The expanded rows of one page at a time. Buffers are reused from page to page.
 #[derive(Default)]
 pub(crate) struct ExpandedRows {
     is_loaded: bool,
-    /// By slot; empty for a slot without a readable row.
+    /// The place of each slot's row in the bytes; empty for a slot without a readable row.
     rows: Vec<Range<u32>>,
     bytes: Vec<u8>,
-    /// The rows if they were expanded together; then this replaces `bytes`.
+    /// The rows that were expanded together. If `is_together` is set, they are used instead of `bytes`.
     together: ExpandedPage,
     is_together: bool,
-    /// In slot order.
+    /// The doubts with their slots, in slot order.
     doubts: Vec<(u16, ColumnDoubt)>,
-    /// Rows that could not be expanded.
+    /// The number of rows that could not be expanded.
     failed: u64,
     scratch: Scratch,
-    /// The rows, if all were expanded, have the same form and lack no value.
+    /// The rows, if all of them were expanded without a missing value and have the same form.
     same_shape: SameShapeRows,
     is_same_shape: bool,
 }
 
-/// How to expand the rows of a rowset, if they are compressed and the catalog describes them.
+/// How to expand the rows of a rowset; `None` if they are not compressed or the catalog does not describe them.
 pub(crate) fn expansion(rowset: &Rowset) -> Option<&Expansion> {
     rowset.expansion.as_ref().filter(|_| rowset.is_row_compressed())
 }
 
-/// Offset of the first record of a page; compression information may precede it.
+/// Offset of the first record of a page. Compression information may be stored before it.
 pub(crate) fn first_record(page: Page<'_>) -> usize {
     let slots = page.header().slot_count.get().min(MAX_SLOTS as u16);
     let used = (0..slots).filter_map(|slot| page.slot_offset(slot)).filter(|offset| *offset != 0);
@@ -56,14 +56,14 @@ pub(crate) fn first_record(page: Page<'_>) -> usize {
 }
 
 impl ExpandedRows {
-    /// Discards the rows of the previous page: this page stores its rows uncompressed.
+    /// Discards the rows of the previous page. Called for a page with uncompressed rows.
     pub(crate) fn clear(&mut self) {
         (self.is_loaded, self.is_together) = (false, false);
         self.failed = 0;
     }
 
-    /// Audits and expands all records of a page at once, and calls `place` with the kind and length of each. Returns
-    /// false, with nothing loaded, if any record is unusual.
+    /// Audits and expands all records of a page together, and calls `place` with the slot, kind and length of each
+    /// record. If any record is unusual, loads nothing and returns false.
     pub(crate) fn load_together(
         &mut self,
         page: Page<'_>,
@@ -77,7 +77,7 @@ impl ExpandedRows {
         self.rows.clear();
         self.rows.resize(usize::from(page.header().slot_count.get()).min(MAX_SLOTS), 0..0);
         let is_index = page.header().kind() == Some(PageType::Index);
-        // A record extends to the next one by offset, or to the end of used space.
+        // The space of a record ends where the next record begins, or at the end of the used space.
         let nexts = order.entries().iter().skip(1).map(|next| next.offset).chain([page.header().free_data.get()]);
         let spaces = order.entries().iter().zip(nexts).map(|(entry, next)| entry.offset.into()..next.into());
         let (mut entries, rows) = (order.entries().iter(), &mut self.rows);
@@ -106,8 +106,8 @@ impl ExpandedRows {
         if self.is_together { self.together.bytes() } else { &self.bytes }
     }
 
-    /// Expands the rows of a page that passed its audit. Also tests whether they have the same form, unless
-    /// `row_by_row` is set.
+    /// Expands the rows of a page that passed its audit, one by one. Unless `row_by_row` is set, also tests whether all
+    /// rows have the same form.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
         let most_bytes = expansion.most_of_page().bytes;
         self.clear();
@@ -147,7 +147,7 @@ impl ExpandedRows {
                 let bytes = row.record.bytes();
                 let needed = bytes.len() + BYTES_AFTER;
                 if self.bytes.capacity() - self.bytes.len() < needed {
-                    // Grow in steps, as doubling could exceed the grant.
+                    // The buffer grows in steps, because doubling could exceed the memory grant.
                     self.bytes.reserve_exact(needed.max(STEP_BYTES));
                 }
                 self.bytes.extend_from_slice(bytes);
@@ -157,17 +157,17 @@ impl ExpandedRows {
         }
     }
 
-    /// Whether the rows are here rather than on the page.
+    /// Whether the rows of the page were expanded. If not, they are read from the page itself.
     pub(crate) fn is_loaded(&self) -> bool {
         self.is_loaded
     }
 
-    /// Rows of the page that could not be expanded.
+    /// The number of rows of the page that could not be expanded.
     pub(crate) fn failed(&self) -> u64 {
         self.failed
     }
 
-    /// Number of rows that lack some value in their expanded record.
+    /// The number of rows whose expanded record lacks a value.
     pub(crate) fn doubtful(&self) -> u64 {
         match self.is_loaded {
             true => self.doubts.chunk_by(|(a, _), (b, _)| a == b).count() as u64,
@@ -175,13 +175,13 @@ impl ExpandedRows {
         }
     }
 
-    /// The row in a slot.
+    /// The expanded row of a slot.
     pub(crate) fn row(&self, slot: usize) -> Option<Record<'_>> {
         let place = self.rows.get(slot).filter(|place| !place.is_empty())?;
         Record::data(self.bytes().get(place.start as usize..place.end as usize)?).ok()
     }
 
-    /// Values that the expanded record of the row in a slot lacks.
+    /// The values that the expanded record of a slot's row lacks.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         let first = match self.is_loaded {
             true => self.doubts.partition_point(|(of, _)| usize::from(*of) < slot),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_rows_of_a_page_take_no_more_than_what_is_counted_for_them() {
-        // An expanded row has 4,096 bytes, so 64 rows fill a step exactly.
+        // An expanded row has 4,096 bytes, so 64 rows fill one step of the buffer exactly.
         let info = TypeInfo { xtype: xtype::CHAR, length: 4089, ..TypeInfo::default() };
         let expansion = Expansion::new(&[Some(CompressedColumn { info, is_uniquifier: false })]).unwrap();
         let record = [0x01, 1, 0];

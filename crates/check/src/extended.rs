@@ -1,5 +1,6 @@
-//! The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: rows that are derived from other rows are compared
-//! with these (8907, 8908). Their structure and columns are always checked, as those of any table.
+//! The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: rows of XML indexes and indexed views, which are
+//! derived from other rows, are compared with those rows (8907, 8908). The structure and the columns of these indexes
+//! are always checked, as for any table.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,15 +22,15 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 use crate::values::Column;
 
-/// The subject of notes about rows that are not compared.
+/// The subject of the notes that say which rows are not compared.
 const WHAT: &str = limits::EXTENDED_KEYS.what;
-/// Binary XML starts with a signature, a version and a code page (docs/format/other-features.md#xml): a document that
-/// ends there has no nodes.
+/// Length of the start of binary XML: signature, version and code page (docs/format/other-features.md#xml). A document
+/// that has only these bytes has no nodes.
 const XML_HEADER_BYTES: usize = 5;
-/// How the names of the internal tables of XML indexes begin: ids of table and index follow.
+/// Prefix of the names of the internal tables of XML indexes. The IDs of the table and of the index follow.
 const NODES_TABLE: &str = "xml_index_nodes_";
 
-/// After the sweep.
+/// Makes the extended checks, after the sweep.
 pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut FindingCollector, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
@@ -66,18 +67,19 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Find
     }
 }
 
-/// The internal tables of XML indexes, by the table that has the index and by their name.
+/// The internal tables of XML indexes, by the ID of the indexed table and the name of the internal table.
 fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
     let objects = database.objects.values().filter(|object| object.name.starts_with(NODES_TABLE));
-    // If several have the same name, the one with the lowest id wins.
+    // If several tables have the same name, the table with the lowest ID is used.
     objects.rev().map(|object| ((object.parent_id, object.name.as_str()), object.id)).collect()
 }
 
-/// The document of a row as a hash of its key; `None` for rows that have none, `Err` if it is unknown.
+/// The document that a row belongs to, as a hash of its key. `None` if the row has no document or is not the first node
+/// of one; `Err` if the document is unknown.
 type Named = Result<Option<(u64, u64)>, ()>;
 
-/// A primary XML index: every document of the table has nodes in an internal table; the first node of a document has an
-/// empty id (docs/format/other-features.md#xml).
+/// A primary XML index. Each document of the table must have nodes in the internal table. The first node of a document
+/// has an empty ID (docs/format/other-features.md#xml).
 struct Documents {
     object_id: i32,
     base: UnitIndex,
@@ -85,9 +87,9 @@ struct Documents {
     document: Column,
     /// The clustering key of the table.
     key: Vec<Column>,
-    /// ORDPATH of a node.
+    /// The column with the ORDPATH of a node.
     id: Column,
-    /// The columns of the clustering key in the nodes table.
+    /// The columns of the nodes table that repeat the clustering key.
     node_key: Vec<Column>,
 }
 
@@ -124,12 +126,12 @@ impl Documents {
         [self.base, self.nodes].iter().all(|unit| context.units.get(*unit).is_some_and(|unit| context.in_scope(unit)))
     }
 
-    /// The document that a row of the base table or of the nodes table belongs to.
+    /// The document of a row of the base table, or of a first node in the nodes table.
     fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Named {
         let (test, key) = if unit == self.base { (&self.document, &self.key) } else { (&self.id, &self.node_key) };
         match (unit == self.base, test.value(record)) {
             (true, Stored::Null) => return Ok(None),
-            // It is unknown whether the index has a row for a document without nodes.
+            // It is unknown whether the index has a row for a document that has no nodes.
             (true, Stored::Plain(xml)) if xml.len() == XML_HEADER_BYTES => return Err(()),
             (true, Stored::Absent) | (false, Stored::Complex(_) | Stored::Absent | Stored::Null) => return Err(()),
             (false, Stored::Plain(id)) if !id.is_empty() => return Ok(None),
@@ -191,6 +193,6 @@ impl Documents {
 
 fn clustered(database: &Database, object_id: i32) -> Option<&Rowset> {
     let mut found = database.rowsets_of(object_id).filter(|rowset| rowset.index_id == 1);
-    // In a partitioned table, each partition has its own nodes.
+    // In a partitioned table, each partition has its own nodes, so only a table with one partition is compared.
     found.next().filter(|_| found.next().is_none())
 }

@@ -1,4 +1,4 @@
-//! The sums of a sweep as text, for tests that compute the same facts in two ways.
+//! The sums of a sweep as text, for tests that compute the same sums in two ways.
 
 use std::fmt::Write;
 
@@ -23,8 +23,8 @@ use crate::sweep::{Target, sweep};
 use crate::units::Units;
 use crate::wire::SumsError;
 
-/// Every sum, count and bound of a sweep over all pages, one per line. They can be compared with those of another sweep if
-/// the options fix the seed of the hash.
+/// Every sum, count and bound of a sweep over all pages, one per line. If the options fix the seed of the hash, the
+/// text can be compared with that of another sweep.
 pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) -> String {
     let metered = Metered::new(source);
     let bytes = Checks::needs(source, database, options).bytes_for_facts(options);
@@ -39,8 +39,8 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     text(swept, findings, &space)
 }
 
-/// Calls `then` with a function that computes the facts of given pages, as stored on disk, in place of the pages of
-/// `source`; for several pages, their sum.
+/// Calls `then` with a function that computes the facts of the pages passed to it. These pages, as stored on disk,
+/// replace the pages of `source`; the facts of several pages are added up.
 pub fn facts_of_pages(
     source: &dyn PageSource,
     database: &Database,
@@ -66,7 +66,7 @@ pub fn facts_of_pages(
     });
 }
 
-/// Runs a check whose sums are written after the sweep, changed by `change`, and read back.
+/// Runs a check. After the sweep, its sums are written as bytes, modified by `change`, and read back.
 ///
 /// # Errors
 /// The sums cannot be written or read.
@@ -86,12 +86,12 @@ pub fn run_with_sums_carried(
     })
 }
 
-/// Facts, one per line.
+/// The facts as text, one per line.
 fn text(swept: Swept<impl CheckSums>, findings: FindingCollector, space: &TempStore) -> String {
     let Swept { tallies: mut swept, sums } = swept;
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{what} {fact:?}");
     };
     for finding in findings.into_sorted() {

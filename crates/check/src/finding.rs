@@ -1,4 +1,4 @@
-//! A finding as values, from which every output is made.
+//! A finding as values. All outputs are made from these values.
 
 mod codec;
 
@@ -13,15 +13,15 @@ use crate::registry::{Check, Class, Repair, ReportOrder};
 /// The object, index and unit that a finding belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Owner {
-    /// Object; 0 when the unit is unknown to the catalog.
+    /// Object ID; 0 if the catalog does not know the unit.
     pub object_id: i32,
-    /// Index; -1 when the unit is unknown to the catalog.
+    /// Index ID; -1 if the catalog does not know the unit.
     pub index_id: i32,
     /// Rowset id.
     pub partition_id: u64,
-    /// Allocation unit.
+    /// Allocation unit ID.
     pub alloc_unit: AllocUnitId,
-    /// The kind of data in the unit; `None` when unknown to the catalog.
+    /// The kind of data in the unit; `None` if the catalog does not know the unit.
     pub kind: Option<UnitKind>,
 }
 
@@ -31,13 +31,13 @@ impl Owner {
         Self { object_id: 0, index_id: -1, partition_id: 0, alloc_unit, kind: None }
     }
 
-    /// The owner of the pages whose headers name `alloc_unit`, as the catalog has it.
+    /// The owner, according to the catalog, of pages whose headers name `alloc_unit`.
     pub fn of(database: &Database, alloc_unit: AllocUnitId) -> Self {
         let unit = database.unit_index(alloc_unit).and_then(|at| database.units.get(at));
         unit.map_or(Self::unknown(alloc_unit), |unit| Self::of_unit(database, unit))
     }
 
-    /// The owner of the pages of a unit of the catalog.
+    /// The owner of the pages of a unit that is in the catalog.
     pub(crate) fn of_unit(database: &Database, unit: &AllocUnit) -> Self {
         let nobody = Self { kind: Some(unit.kind), ..Self::unknown(unit.id) };
         database.rowset_of(unit).map_or(nobody, |rowset| Self {
@@ -53,7 +53,8 @@ impl Owner {
         self.kind.map_or("Unknown", UnitKind::message_name)
     }
 
-    /// `Object ID n, index ID n, partition ID n, alloc unit ID n (type t)`, first letter as given.
+    /// The owner as messages print it: `Object ID n, index ID n, partition ID n, alloc unit ID n (type t)`. `object` is
+    /// the first word, so that the caller chooses its case.
     fn text(&self, object: &str) -> String {
         format!(
             "{object} ID {}, index ID {}, partition ID {}, alloc unit ID {} (type {})",
@@ -65,12 +66,12 @@ impl Owner {
         )
     }
 
-    /// The wording of message 8982.
+    /// The owner in the wording of message 8982.
     fn text_au(&self) -> String {
         self.text("object").replacen("alloc unit ID", "AU ID", 1)
     }
 
-    /// The wording of message 8926.
+    /// The owner in the wording of message 8926.
     fn text_short(&self) -> String {
         format!(
             "object {}, index {}, partition {}, AU {} ({})",
@@ -103,7 +104,7 @@ pub struct Finding {
     pub check: &'static Check,
     /// Message state.
     pub state: u8,
-    /// What the finding belongs to; `None` when the message names no owner.
+    /// The owner of the damaged data; `None` if the message names no owner.
     pub owner: Option<Owner>,
     /// The page that is damaged or that the message is about.
     pub page: Option<PageId>,
@@ -113,14 +114,14 @@ pub struct Finding {
     pub ref_page: Option<PageId>,
     /// The slot on `ref_page`.
     pub ref_slot: Option<u16>,
-    /// The limit that may explain the finding; then it proves nothing.
+    /// The limit that may explain the finding. With such a limit, the finding proves nothing.
     pub demoted_by: Option<&'static Limit>,
-    /// Further values that the message inserts: expected and actual ones.
+    /// Further values that the message inserts, such as expected and actual values, by name.
     pub evidence: Vec<(&'static str, Value)>,
 }
 
 impl Finding {
-    /// A finding of `check`, to be completed by the methods below.
+    /// A finding of `check` without values. The methods below add values.
     pub fn new(check: &'static Check) -> Self {
         Self {
             check,
@@ -211,14 +212,14 @@ impl Finding {
         self
     }
 
-    /// The object whose group the finding is printed in; `None` for "not associated with any single object".
+    /// The object under which the finding is printed; `None` if it is "not associated with any single object".
     pub fn object_id(&self) -> Option<i32> {
         self.owner.map(|owner| owner.object_id).filter(|&id| id != 0)
     }
 
-    /// The minimum repair. Structural damage of a nonclustered index is repaired by rebuilding it, if the damaged page
-    /// can be attributed to the index (docs/format/checkdb.md#repair-levels). But transcripts show allow_data_loss for
-    /// 8928 and 8939/98.
+    /// The minimum repair. Structural damage of a nonclustered index is repaired by rebuilding the index, if the
+    /// damaged page can be attributed to it (docs/format/checkdb.md#repair-levels). But for 8928 and 8939/98,
+    /// transcripts show allow_data_loss.
     pub fn repair(&self) -> Repair {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
         match self.check.repair {
@@ -227,8 +228,8 @@ impl Finding {
         }
     }
 
-    /// The order in which findings are listed: by object and index, then as the check's row says ([`ReportOrder`]),
-    /// then by unit, page and message.
+    /// The order in which findings are listed: by object and index, then by the report order of the check
+    /// ([`ReportOrder`]), then by unit, page and message.
     pub fn sort_key(&self) -> impl Ord + use<'_> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
         let (group, page) = match self.check.listed {
@@ -247,7 +248,7 @@ impl Finding {
         )
     }
 
-    /// Whether this finding says nothing that `other` does not: a fault that several phases find is reported once.
+    /// Whether both findings have the same check, place and values. A fault that several phases find is reported once.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.check == other.check
             && self.owner == other.owner
@@ -258,7 +259,7 @@ impl Finding {
             && self.evidence == other.evidence
     }
 
-    /// Whether and how the summary counts this finding.
+    /// The category in which the summary counts this finding, or that it is not counted.
     pub fn class(&self) -> Class {
         self.check.class
     }
@@ -273,7 +274,7 @@ impl Finding {
         self.filled(self.check.brief, names)
     }
 
-    /// Fills the named places of a text with the values of this finding.
+    /// Replaces each `{name}` in the template by a value of this finding.
     fn filled(&self, template: &str, names: &Names<'_>) -> String {
         let mut text = String::new();
         let mut rest = template;
@@ -337,14 +338,14 @@ impl Finding {
     }
 }
 
-/// Names that every message of a run may insert.
+/// Names of the run that any message may insert.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// Database name.
     pub database: &'a str,
     /// Database id.
     pub database_id: u16,
-    /// CHECKDB, CHECKTABLE ...
+    /// The command that the run corresponds to: CHECKDB, CHECKTABLE ...
     pub command: &'a str,
 }
 
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn texts_equal_published_transcripts() {
-        // docs/format/cases.md#case-16 and docs/format/cases.md#case-18.
+        // The texts are from docs/format/cases.md#case-16 and docs/format/cases.md#case-18.
         let owner = Owner {
             object_id: 901_578_250,
             index_id: 1,
@@ -392,13 +393,13 @@ mod tests {
         assert_eq!(finding.object_id(), None);
     }
 
-    /// An owner with object 1413580074: one object, one index.
+    /// An owner in object 1413580074, always with the same index.
     fn owner(alloc_unit: u64) -> Owner {
         let kind = Some(UnitKind::InRow);
         Owner { object_id: 1_413_580_074, index_id: 1, partition_id: 1, alloc_unit: AllocUnitId(alloc_unit), kind }
     }
 
-    /// Message and page of each finding, in listing order.
+    /// Message number and page of each finding, in listing order.
     fn listed(mut findings: Vec<Finding>) -> Vec<(u16, u32)> {
         findings.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         findings.iter().map(|finding| (finding.check.msg, finding.page.unwrap_or_default().page)).collect()
@@ -407,7 +408,7 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // Case 17: two bad leaves, each with the messages of its parent and of the next page.
+        // Case 17: two bad leaves. For each, the leaf's parent and the page after the leaf have a message too.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
@@ -416,20 +417,21 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
-        // Cases 19 and 20: the fault of the page, then that it was not processed, then that other pages miss it.
+        // Cases 19 and 20: first the fault of the page, then that the page was not processed, then that other pages
+        // refer to it.
         let before = of(&registry::TREE_PREV_UNSEEN, 1767).ref_page(PageId::new(1, 1766));
         let findings = [&registry::TREE_CHILD_UNSEEN, &registry::PAGE_UNPROCESSED, &registry::PAGE_IO];
         let findings = findings.into_iter().map(|check| of(check, 1766)).chain([before]).collect();
         assert_eq!(listed(findings), [(8939, 1766), (8928, 1766), (8976, 1766), (8978, 1767)]);
-        // Case 5: a record, then its page.
+        // Case 5: first the record, then its page.
         let record = Finding::new(&registry::RECORD_AUDIT).owner(owner(2)).at(PageId::new(1, 280), 3);
         let findings = vec![of(&registry::TREE_CHILD_UNSEEN, 280), of(&registry::PAGE_UNPROCESSED, 280), record];
         assert_eq!(listed(findings), [(8944, 280), (8928, 280), (8976, 280)]);
-        // Case 2: the page, then its fragments.
+        // Case 2: first the page, then its fragments.
         let fragment = Finding::new(&registry::LOB_UNSEEN).owner(owner(2)).at(PageId::new(1, 78_859), 0);
         let findings = vec![fragment, of(&registry::PAGE_UNPROCESSED, 78_859)];
         assert_eq!(listed(findings), [(8928, 78_859), (8965, 78_859)]);
-        // docs/format/cases.md#case-31: fragments first, then the owning rows, whatever their pages.
+        // docs/format/cases.md#case-31: first all fragments, then the owning rows, independent of their page numbers.
         let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
         let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
         assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);

@@ -1,4 +1,4 @@
-//! The findings of a report in listing order: in memory while they are few, otherwise in a file.
+//! The findings of a report in listing order. They are in memory if they are few, otherwise in a file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::registry::{Class, Phase, Repair};
 use crate::spill::{Item, Reader, TempStore, read_item, write_item};
 
-/// Numbers of errors, in the categories of CHECKDB's summaries.
+/// Numbers of errors, by the categories of CHECKDB's summary lines.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ErrorCounts {
     /// Allocation errors.
@@ -31,9 +31,9 @@ impl ErrorCounts {
 #[derive(Default)]
 pub struct Findings {
     groups: Vec<Group>,
-    /// The first findings, if not all fit into memory.
+    /// A file with the first findings, if not all findings fit into memory.
     file: Option<Stored>,
-    /// The findings that follow those in the file.
+    /// The findings in memory; in listing order, they follow those in the file.
     kept: Vec<Finding>,
     error: OnceLock<String>,
 }
@@ -48,13 +48,13 @@ struct Stored {
 /// Findings that are listed together.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// Whether these findings are of the pre-checks, which are listed first.
+    /// Whether the findings of this group come from the pre-checks. Their group is listed first.
     pub is_primitive: bool,
-    /// The object that the findings belong to; `None` if they belong to no single object.
+    /// The object that the findings of this group belong to; `None` if they belong to no single object.
     pub object_id: Option<i32>,
-    /// Numbers of errors in the summary.
+    /// Numbers of errors of this group in the summary.
     pub counts: ErrorCounts,
-    /// The highest of the findings' minimum repairs.
+    /// The highest minimum repair of the findings in this group.
     pub repair: Repair,
     range: Range<usize>,
     /// Offset of the group's first finding in the file.
@@ -72,7 +72,7 @@ impl Group {
         self.range.is_empty()
     }
 
-    /// The group of a finding. Groups are listed in this order.
+    /// The sort key of a finding's group. Groups are listed in the order of their keys.
     pub(crate) fn key(finding: &Finding) -> (bool, Option<i32>) {
         match finding.check.phase {
             Phase::Primitive => (false, None),
@@ -97,12 +97,12 @@ impl Findings {
         self.groups.last().map_or(0, |group| group.range.end)
     }
 
-    /// Whether there is no finding.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The groups, in the order in which they are listed; none of them is empty.
+    /// The groups in listing order. No group is empty.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -122,13 +122,13 @@ impl Findings {
         self.iter().next()
     }
 
-    /// One line that says why some findings could not be read back from their file, if that happened. They are still
-    /// counted.
+    /// One line that says why some findings could not be read back from their file; `None` if all could be read.
+    /// Findings that could not be read back are still counted.
     pub fn error(&self) -> Option<&str> {
         self.error.get().map(String::as_str)
     }
 
-    /// Numbers of errors in the summary.
+    /// Numbers of errors of all groups in the summary.
     pub(crate) fn counts(&self) -> ErrorCounts {
         self.groups.iter().fold(ErrorCounts::default(), |sum, group| ErrorCounts {
             allocation: sum.allocation + group.counts.allocation,
@@ -136,7 +136,7 @@ impl Findings {
         })
     }
 
-    /// The highest of the findings' minimum repairs; [`Repair::None`] when none can be repaired.
+    /// The highest minimum repair of all findings; [`Repair::None`] if none can be repaired.
     pub(crate) fn repair(&self) -> Repair {
         self.groups.iter().map(|group| group.repair).max().unwrap_or_default()
     }
@@ -154,14 +154,14 @@ impl Findings {
     }
 }
 
-/// The number of bytes that are written and read at once.
+/// The number of bytes per write to the file and per read from it.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// An iterator over findings.
 pub struct Iter<'a> {
     findings: &'a Findings,
     reader: Option<Reader<&'a File, Finding>>,
-    /// How many findings are still to be read from the file.
+    /// The number of findings that remain to be read from the file.
     in_file: usize,
     kept: std::slice::Iter<'a, Finding>,
 }
@@ -204,7 +204,7 @@ impl fmt::Debug for Findings {
 }
 
 impl From<Vec<Finding>> for Findings {
-    /// Within each group, findings keep the order in which they are given.
+    /// Sorts the findings by group. Within a group, they keep their order.
     fn from(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(Group::key);
         let space = TempStore::default();
@@ -220,13 +220,13 @@ pub(crate) struct List {
     space: TempStore,
     limit_bytes: usize,
     kept_bytes: usize,
-    /// Encoded findings that are not yet written to the file, and their number.
+    /// Encoded findings that are not yet written to the file. `pending_count` is their number.
     pending: Vec<u8>,
     pending_count: usize,
 }
 
 impl List {
-    /// Keeps up to about `limit_bytes` in memory.
+    /// An empty list. It keeps up to about `limit_bytes` of findings in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let (findings, space) = (Findings::default(), space.clone());
         Self { findings, space, limit_bytes, kept_bytes: 0, pending: Vec::new(), pending_count: 0 }
@@ -258,13 +258,13 @@ impl List {
         }
     }
 
-    /// Moves the kept findings to a file, which will also receive all later ones. If no file can be opened, all stay in
-    /// memory: nothing is lost.
+    /// Moves the findings in memory to a file, which will also receive all later findings. If no file can be opened,
+    /// all findings stay in memory, so none is lost.
     fn open(&mut self) {
         match self.space.file() {
             Ok(file) => {
                 self.findings.file = Some(Stored { file, bytes: 0, count: 0 });
-                // The file offset of each group is known only now.
+                // Only now can the file offset of each group be computed.
                 let kept = std::mem::take(&mut self.findings.kept);
                 let mut group = 0;
                 for (at, finding) in kept.into_iter().enumerate() {
@@ -304,7 +304,7 @@ impl List {
             }
             Err(error) => {
                 self.space.failed(&error);
-                // These findings stay in memory, and so do all later ones.
+                // The findings that could not be written stay in memory, and so do all later findings.
                 let mut rest = self.pending.as_slice();
                 while let Some(Ok((finding, length))) = read_item(rest) {
                     self.findings.kept.push(finding);
@@ -331,7 +331,7 @@ mod tests {
     use crate::finding::Owner;
     use crate::registry;
 
-    /// Findings of several objects, and of none.
+    /// Findings of several objects, and one that belongs to no object.
     fn made() -> Vec<Finding> {
         let mut findings = vec![Finding::new(&registry::PRIMITIVE_LOOP).page(PageId::new(1, 9))];
         for page in 0..20_000 {

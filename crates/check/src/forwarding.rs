@@ -1,23 +1,25 @@
-//! Forwarded rows: the two ends of a forwarding pair, and the address by which indexes refer to a row.
+//! Forwarded rows: the stub and the row of a forwarding pair, and the address by which indexes refer to a forwarded
+//! row.
 
 use format::RecordId;
 use format::record::{Record, RecordKind};
 
-/// The two ends of a forwarding pair.
+/// One end of a forwarding pair, with the address of the other end.
 pub(crate) enum Forwarding {
-    /// A stub that leads to this row.
+    /// A stub that points to this row.
     Stub(RecordId),
     /// A forwarded row that points back to this stub.
     Row(RecordId),
 }
 
-/// A forwarded row that is a ghost (second status byte 1), or whose back pointer is not in any known place.
+/// Whether a record without a known forwarding is nevertheless a forwarded row: either a ghost (second status byte 1),
+/// or a row whose back pointer is not at any known place.
 pub(crate) fn is_unexplained_forward(record: &[u8]) -> bool {
     Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
 }
 
-/// The forwarding that a record of a heap shows (docs/format/forwarding.md). The last variable column of a forwarded
-/// row is its back pointer: complex, 00 04, address of the stub.
+/// The forwarding of a heap record, if it is a stub or a forwarded row (docs/format/forwarding.md). The last variable
+/// column of a forwarded row is its back pointer: a complex column with the bytes 00 04 and the address of the stub.
 pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     let record = Record::data(record).ok()?;
     match record.kind() {
@@ -32,13 +34,13 @@ pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     }
 }
 
-/// Whether a record is a row that is not deleted.
+/// Whether a record is a row that was not deleted.
 pub(crate) fn is_live(record: &Record<'_>) -> bool {
     matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded | RecordKind::Index)
 }
 
-/// The address by which a nonclustered index of a heap refers to a row: its own, or that of its stub if it was
-/// forwarded. `None` for ghosts and stubs, which are in no index.
+/// The address by which a nonclustered index of a heap refers to a row: the row's own address or, if the row was
+/// forwarded, the address of its stub. `None` for ghosts and stubs, because no index refers to these records.
 pub(crate) fn locator_of(at: RecordId, record: &Record<'_>) -> Option<RecordId> {
     match record.kind() {
         RecordKind::Primary | RecordKind::Index => Some(at),

@@ -1,7 +1,9 @@
-//! Keyed hashes of facts, added up in any order: two sides of a relation are equal sets if their sums are equal.
+//! Keyed hashes of facts, added up in any order. Two sides of a relation are equal sets of facts if their sums are
+//! equal.
 //!
-//! Sums wrap and add; they never XOR, under which two equal surplus facts would cancel. The key is new in every run, so
-//! that no file can be made whose facts cancel, and a chance miss (2^-64 per comparison, or less) does not repeat.
+//! Sums use wrapping addition, never XOR: under XOR, a surplus fact that occurs twice would cancel itself. Every run
+//! uses a new key, so no one can craft a file whose facts cancel, and a chance miss (2^-64 per comparison, or less)
+//! does not repeat.
 
 mod key;
 
@@ -22,22 +24,22 @@ pub(crate) struct FactHash {
 /// Hashes a sequence of values under the run's key.
 pub(crate) struct Hasher<'k> {
     state: State,
-    /// Whether the first word of a pair was added.
+    /// Whether the current pair has its first word but not yet its second.
     is_open: bool,
     keys: &'k WordKeys,
 }
 
-/// The role of a word within its value. Words of different roles hash differently, so that no word inside a value can
-/// pass for its end and adjacent values do not run into each other.
+/// The role of a word within its value. Words of different roles hash differently, so an inner word is never mistaken
+/// for the end of a value, and adjacent values stay separate.
 pub(crate) type Role = usize;
 
-/// The last word of a value has 0 to 8 bytes, and its length is its role. `INNER` is the role of all other words.
+/// The role of all words except the last word of a value. The last word has 0 to 8 bytes, and its length is its role.
 pub(crate) const INNER: Role = 10;
-/// The role of NULL: an end that no value has.
+/// The role of NULL; no word of a value has this role.
 const NULL: Role = 9;
 
-/// The secret numbers that words are mixed with: one for each role and place in a pair. Without them, no one can make a
-/// word pass for one of another role.
+/// The secret numbers that are mixed with words: one for each role and each place in a pair. Without knowing them, no
+/// one can craft a word that hashes like a word of another role.
 #[derive(Clone, Copy, Default)]
 struct WordKeys {
     first: [u64; INNER + 1],
@@ -58,8 +60,8 @@ impl WordKeys {
     }
 }
 
-/// The state of a hash. Words are added in pairs: one multiplication mixes two words, and both halves of the state
-/// receive the product, which is twice as wide as a word.
+/// The state of a hash. Words are added in pairs: one multiplication mixes the two words, and each half of the state
+/// receives one half of the 128-bit product.
 #[derive(Clone, Copy, Default)]
 struct State(u64, u64);
 
@@ -75,7 +77,7 @@ impl State {
     fn close(&mut self, key: u64, word: u64) {
         self.1 ^= word.wrapping_add(key);
         let product = u128::from(self.0) * u128::from(self.1);
-        // The halves are swapped while the product is added, so that nothing is lost if a factor is 0.
+        // The two halves are swapped while the product is added, so no information is lost if a factor is 0.
         *self = Self(self.1.wrapping_add(product as u64), self.0 ^ (product >> 64) as u64);
     }
 
@@ -107,7 +109,7 @@ impl Hasher<'_> {
         self.state.add(self.keys, &mut self.is_open, length, last);
     }
 
-    /// Adds NULL: an end that no value has.
+    /// Adds NULL, as a last word with a role that no value uses.
     #[inline]
     pub(crate) fn add_null(&mut self) {
         self.end(0, NULL);
@@ -120,7 +122,7 @@ impl Hasher<'_> {
         self.end(unsigned(last), last.len());
     }
 
-    /// Adds all words of a value except the last one, and returns the bytes of the last.
+    /// Adds all words of a value except the last word, and returns the bytes of the last word.
     #[inline]
     fn add_words<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
         while let Some((word, rest)) = bytes.split_first_chunk()
@@ -142,20 +144,20 @@ impl Hasher<'_> {
 /// Hash of a row.
 pub(crate) type RowHash = (u64, u64);
 
-/// The hashes of many rows. One value of every row is added at a time, so that the multiplications of different rows
-/// overlap.
+/// The hashes of many rows. Each call adds one value to every row, so that the processor can overlap the
+/// multiplications of different rows.
 #[derive(Default)]
 pub(crate) struct RowHashes {
     states: Vec<State>,
-    /// Whether the rows have an open pair; `None` if only some have.
+    /// Whether the rows have an open pair; `None` if some rows have one and others do not.
     are_open: Option<bool>,
-    /// Which rows have an open pair, if only some have.
+    /// By row, whether it has an open pair; used only if `are_open` is `None`.
     open: Vec<bool>,
     keys: WordKeys,
 }
 
 impl RowHashes {
-    /// Starts with this number of rows, all without a value.
+    /// Starts with this number of rows, without any values.
     pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
         self.keys = hash.words;
         self.states.clear();
@@ -217,7 +219,7 @@ impl RowHashes {
         self.are_open = (any == all).then_some(any);
     }
 
-    /// The sum and the number of the selected rows.
+    /// The sum of the hashes of the selected rows, and the number of these rows.
     pub(crate) fn sum_of(&self, selected: impl Iterator<Item = bool>) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
         for (state, is_selected) in self.states.iter().zip(selected) {
@@ -227,7 +229,7 @@ impl RowHashes {
         (sum, count)
     }
 
-    /// The sum of all rows.
+    /// The sum of the hashes of all rows.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();
         self.states.iter().for_each(|state| sum.add(state.finish(self.keys.finish).into()));
@@ -235,7 +237,7 @@ impl RowHashes {
     }
 }
 
-/// Hashes a value that arrives in pieces; the result is the hash of the whole value.
+/// Hashes a value that arrives in pieces; the result equals the hash of the whole value.
 #[derive(Default)]
 pub(crate) struct Pieces {
     word: [u8; 8],
@@ -270,7 +272,7 @@ impl Pieces {
     }
 }
 
-/// An order-free sum of hashed facts.
+/// A sum of hashed facts that does not depend on their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sum(u64, u64);
 
@@ -287,7 +289,7 @@ impl Sum {
     /// Adds a row if it is selected.
     #[inline(always)]
     fn add_if(&mut self, is_counted: bool, (first, second): RowHash) {
-        // Without a branch, as it is unpredictable which rows are selected.
+        // A mask instead of a branch, because the processor cannot predict which rows are selected.
         let mask = u64::from(is_counted).wrapping_neg();
         self.add(Self(first & mask, second & mask));
     }
@@ -310,7 +312,7 @@ impl From<(u64, u64)> for Sum {
     }
 }
 
-/// The keys for hashing rows that consist of `N` words, all rows with the same roles.
+/// The keys for hashing rows of `N` words each. All rows have the same roles.
 #[derive(Clone, Copy)]
 struct WordsOf<const N: usize> {
     keys: [u64; N],
@@ -319,7 +321,7 @@ struct WordsOf<const N: usize> {
 }
 
 impl<const N: usize> WordsOf<N> {
-    /// Adds one more row to sum and count, if it is selected.
+    /// Adds a row to the sum and to the count, if the row is selected.
     #[inline(always)]
     fn add(&self, (mut sum, count): (Sum, u64), (values, is_counted): ([u64; N], bool)) -> (Sum, u64) {
         let mut state = self.start;
@@ -341,8 +343,8 @@ impl FactHash {
         Hasher { state: self.words.start, is_open: false, keys: &self.words }
     }
 
-    /// The sum of the hashes and the number of the selected rows, whose values are words of these roles. Gives in one
-    /// pass the result for which [`RowHashes`] needs a pass per value.
+    /// The sum of the hashes of the selected rows, and their number. The words of each row have these roles. The result
+    /// equals that of [`RowHashes`], but needs only one pass instead of one pass per value.
     #[inline(always)]
     pub(crate) fn sum_of_words<const N: usize>(
         &self,
@@ -351,15 +353,15 @@ impl FactHash {
     ) -> (Sum, u64) {
         let words = self.words_of(roles);
         let mut sum = (Sum::default(), 0);
-        // A loop, as a closure would keep its values in memory.
+        // A `for` loop, because a closure would keep its values in memory instead of registers.
         for row in rows {
             sum = words.add(sum, row);
         }
         sum
     }
 
-    /// Like `sum_of_words`, for rows whose words come from several iterators; these are faster if they drive the loop
-    /// themselves.
+    /// Like `sum_of_words`, for rows whose words come from several joined iterators. Joined iterators are faster with
+    /// `fold` than with a `for` loop.
     #[inline(always)]
     pub(crate) fn sum_of_joined_words<const N: usize>(
         &self,
@@ -420,7 +422,7 @@ impl FactHash {
         self.hash(number(from), number(to))
     }
 
-    /// The fact that a stub at `stub` leads to the row at `row`.
+    /// The fact that the forwarding stub at `stub` points to the row at `row`.
     pub(crate) fn forward(&self, stub: RecordId, row: RecordId) -> Sum {
         self.hash(record_number(stub), record_number(row))
     }
@@ -430,13 +432,14 @@ impl FactHash {
         self.hash(record_number(at), id)
     }
 
-    /// The fact that the fragment at `at`, `level` levels above the data, has `size` bytes of its value below it.
+    /// The fact that the subtree under the fragment at `at`, which is `level` levels above the data, has `size` bytes
+    /// of the value.
     pub(crate) fn part(&self, at: RecordId, size: u64, level: u16) -> Sum {
         let Sum(first, second) = self.hash(record_number(at), size);
         self.hash(first ^ u64::from(level), second)
     }
 
-    /// A number for a record; these numbers are evenly distributed.
+    /// A keyed number for a record. The numbers of different records are evenly distributed.
     pub(crate) fn spread(&self, at: RecordId) -> u64 {
         self.hash(record_number(at), 0).0
     }
@@ -456,14 +459,14 @@ fn record_number(record: RecordId) -> u64 {
     number(record.page) << 16 | u64::from(record.slot)
 }
 
-/// Multiplies 64 by 64 bits and folds the product to 64 bits.
+/// Multiplies two 64-bit numbers and XORs the halves of the 128-bit product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// The output of SplitMix64 number `number` from `seed`.
+/// Output number `number` of the generator SplitMix64, started from `seed`.
 fn spread(seed: u64, number: u64) -> u64 {
     let state = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let state = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

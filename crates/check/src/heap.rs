@@ -1,5 +1,6 @@
-//! Heaps: forwarded rows and the stubs that lead to them (8971, 8972, 8993, 8994). Stubs and forwarded rows each add
-//! the address pair to a sum of their own; where the two sums differ, a second look names the rows.
+//! Heaps: forwarded rows and the stubs that point to them (8971, 8972, 8993, 8994). The addresses of stub and row form
+//! a pair. Stubs add their pairs to one sum, forwarded rows to another. If the two sums differ, a second look finds the
+//! rows.
 
 mod pinpoint;
 
@@ -25,7 +26,7 @@ use crate::wire::wire;
 #[derive(Default)]
 pub(crate) struct Heaps;
 
-/// The sums of one thread, or of all threads, by unit ordinal.
+/// The sums of one thread, or of all threads, indexed by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<HeapSums>,
 }
@@ -34,11 +35,11 @@ wire!(Sums { units });
 
 #[derive(Clone, Copy, Default, Debug)]
 struct HeapSums {
-    /// Forwarding stubs.
+    /// Sum of the pairs from forwarding stubs.
     stubs: Sum,
-    /// Back pointers of forwarded rows.
+    /// Sum of the pairs from the back pointers of forwarded rows.
     forwards: Sum,
-    /// Number of forwarded rows without a back pointer of the known form.
+    /// Number of forwarded rows whose back pointer does not have the known form.
     unexplained: u64,
 }
 
@@ -117,7 +118,7 @@ impl PageCheck for Heaps {
 fn add(context: &Context<'_>, sound: &SoundPage<'_>, sums: &mut HeapSums) {
     let SoundPage { unit, id, page, content, records, .. } = *sound;
     if unit.compressed {
-        // The form of forwarded rows and their stubs under compression is undocumented.
+        // In compressed heaps, the form of forwarded rows and of their stubs is undocumented.
         sums.unexplained += u64::from(content.forwarded + content.stubs);
         return;
     }

@@ -1,7 +1,7 @@
-//! Identity columns against their current value, as CHECKIDENT with NORESEED reports it (--identity).
+//! Compares identity columns with their current identity value, as CHECKIDENT with NORESEED reports it (--identity).
 //!
-//! A current value behind the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave one. So it is reported,
-//! but never as a finding; the next rows may get values that other rows already have.
+//! A row may legally have a value beyond the current identity value: SET IDENTITY_INSERT and RESEED cause this. So it
+//! is reported, but never as a finding: the next inserted rows may receive values that other rows already have.
 
 use catalog::{Database, Identity, Rowset, Stored};
 use format::types::xtype;
@@ -23,11 +23,11 @@ use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 use crate::wire::wire;
 
-/// An identity column to be checked.
+/// How to check one identity column.
 pub(crate) struct Plan {
     result: IdentityResult,
     units: Vec<UnitIndex>,
-    /// Why the column cannot be checked.
+    /// Why the column cannot be checked; `None` if it can.
     obstacle: Option<Reason>,
 }
 
@@ -38,7 +38,8 @@ pub(crate) struct Plans {
     work: PerUnit<Option<(usize, Column)>>,
 }
 
-/// By plan, the lowest and highest value that one thread, or all threads, saw, and the number of unreadable values.
+/// For each plan: the lowest and highest value that one thread, or all threads, saw, and the number of unreadable
+/// values.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Seen>,
@@ -64,7 +65,7 @@ impl Plans {
         for identity in &database.identities {
             let table: Vec<&Rowset> = database.table_rowsets(identity.table_id).collect();
             if table.is_empty() {
-                // The column belongs to a view or a type.
+                // Without rowsets, the object is a view or a type rather than a table.
                 continue;
             }
             let units = units_of(database, &table);
@@ -175,7 +176,7 @@ fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums) {
     }
 }
 
-/// After the sweep: the results for all identity columns of the scope.
+/// Evaluates all identity columns in scope, after the sweep.
 fn reckon(
     plans: &Plans,
     context: &Context<'_>,

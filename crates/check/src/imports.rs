@@ -1,13 +1,13 @@
-//! A test of the structure of this crate and of `rows`: modules import downwards only.
+//! A test of the structure of this crate and of crate `rows`: their modules must not import each other in a cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// By module, the modules that it imports, each with a file that imports it.
+/// For each module, the modules that it imports, each with one file that contains the import.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The first names of all paths that begin at the crate's root: `a`, `b` and `e` for `use crate::{a, b::{c, d}}` and
-/// `crate::e::f()`. Comments and everything after the first `#[cfg(test)]` are ignored.
+/// The first name of each path that begins at the crate's root: `a`, `b` and `e` for `use crate::{a, b::{c, d}}` and
+/// `crate::e::f()`. Ignores comments and everything after the first `#[cfg(test)]`.
 fn imported_names(text: &str) -> BTreeSet<String> {
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String =
@@ -47,7 +47,7 @@ fn first_name(path: &str) -> String {
     path.chars().take_while(|sign| sign.is_alphanumeric() || *sign == '_').collect()
 }
 
-/// The modules of an import cycle, if there is one; the first module is repeated at the end.
+/// The modules of an import cycle, if one exists; the first module is repeated at the end.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     fn visit(
         imports: &Imports,
@@ -70,8 +70,8 @@ fn cycle(imports: &Imports) -> Option<Vec<String>> {
     imports.keys().find_map(|module| visit(imports, module, &mut Vec::new(), &mut done))
 }
 
-/// Adds the imports of all files in a folder to those of `module`; for a file in the crate's root, to those of the
-/// module that it is.
+/// Adds the imports of all files in a folder to `module`. If `module` is `None`, the folder is the crate's root, and
+/// each of its files is a module of its own.
 fn add_folder(folder: &Path, module: Option<&str>, roots: &BTreeMap<String, String>, imports: &mut Imports) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -92,7 +92,7 @@ fn add_folder(folder: &Path, module: Option<&str>, roots: &BTreeMap<String, Stri
     }
 }
 
-/// By name, the module from which the crate's root re-exports it.
+/// Maps each name that the crate's root re-exports to the module that defines it.
 fn names_of_root(lib: &str) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for item in lib.split("pub use ").skip(1).filter_map(|item| item.split(';').next()) {

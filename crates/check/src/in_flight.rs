@@ -1,5 +1,5 @@
-//! Pages of a backup that its own log still changes, and pages that are newer than their snapshot: a finding that one
-//! of these pages could explain is no proof.
+//! Pages of a backup that the log in the backup still changes, and pages that are newer than their snapshot. A finding
+//! that one of these pages could explain is no proof.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +11,28 @@ use source::PageSource;
 use crate::finding::Finding;
 use crate::registry::{self, Check, Phase};
 
-/// Checks of what a checksum or torn bits say of a page, whatever the catalog says of it.
+/// Checks of the checksum or torn bits of a page. They do not depend on the catalog.
 const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
-/// The pages in flight and the objects that they belong to.
+/// The pages in flight, and the objects that own them.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,
     /// Damaged pages in flight that the log does not rewrite as a whole.
     damaged: BTreeSet<PageId>,
     objects: BTreeSet<i32>,
-    /// Pages of allocation maps, of base tables or of unknown owners: anything may depend on them.
+    /// Whether a page in flight is an allocation map, belongs to a base table, or has an unknown owner: then any
+    /// finding may depend on it.
     everything: bool,
 }
 
 impl InFlight {
-    /// `None` for a source that has no such list.
+    /// The pages in flight of a source; `None` if the source has no list of them.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
         let mut this = Self { damaged: source.damaged_in_flight().iter().copied().collect(), ..Self::default() };
         for &page in source.in_flight()? {
             this.pages.insert(page);
-            // The content of these pages is compared with nothing else.
+            // No check compares the content of these pages with other pages.
             let is_apart = matches!(
                 FixedPage::at(page),
                 Some(FixedPage::FileHeader | FixedPage::Boot | FixedPage::DiffMap | FixedPage::MlMap)
@@ -41,7 +42,7 @@ impl InFlight {
             }
             let owner = source.read_page(page).and_then(|bytes| {
                 let header = Page::new(&bytes).header();
-                // The content of an IAM page is compared with the pages of other units.
+                // The survey compares the content of an IAM page with the pages of other units.
                 let unit = Some(header.alloc_unit()).filter(|_| header.kind() != Some(PageType::Iam))?;
                 let unit = database.units.get(database.unit_index(unit)?)?;
                 Some(database.rowset_of(unit)?.object_id)
@@ -51,7 +52,7 @@ impl InFlight {
                 None => this.everything = true,
             }
         }
-        // The list is cut off at this length.
+        // The list ends at this length, so it may lack pages.
         this.everything |= source.snapshot().is_some() && this.pages.len() >= source::MOST_NEWER;
         Some(this)
     }
@@ -61,9 +62,10 @@ impl InFlight {
         self.pages.is_empty()
     }
 
-    /// Whether the log may settle `finding`; `depends` says whether it relates several places.
+    /// Whether applying the log may remove `finding`; `depends` says whether the finding relates several places.
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
-        // The audit knows which log records recovery applies, and its findings depend on other records.
+        // The comparison with the log already considers which log records recovery applies. Findings about the
+        // container do not depend on pages.
         if matches!(finding.check.phase, Phase::Container | Phase::Log) {
             return false;
         }
@@ -75,7 +77,7 @@ impl InFlight {
             return true;
         }
         if self.everything {
-            // Row layouts may have been read from pages in flight; only a checksum depends on no other page.
+            // Row layouts may come from pages in flight. Only a checksum depends on no other page.
             return !OF_CHECKSUMS.contains(&finding.check);
         }
         let is_apart = finding.object_id().is_some_and(|object| !self.objects.contains(&object));

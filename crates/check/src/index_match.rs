@@ -1,6 +1,7 @@
-//! Compares nonclustered indexes with their table (8951, 8952). Each live row of the table adds a keyed hash of the
-//! columns that an index has, locator included, to one sum; each row of the index adds the same to another. If the sums
-//! are equal, the index is right. Columns are hashed in place; index rows are never built.
+//! Compares nonclustered indexes with their table (8951, 8952). For each live row of the table, a keyed hash of the
+//! columns that the index has, locator included, is added to one sum. For each row of the index, the same hash is added
+//! to another sum. If the sums are equal, the index is correct. Columns are hashed in place, without building index
+//! rows.
 
 mod far;
 mod form;
@@ -32,7 +33,7 @@ pub(crate) use pinpoint::answer;
 pub(crate) use plan::Plans;
 use together::Together;
 
-/// The sums of one thread, or of all threads, by plan.
+/// The sums of one thread, or of all threads, for each plan.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<PlanSums>,
@@ -40,24 +41,25 @@ pub(crate) struct Sums {
     bytes_read: u64,
 }
 
-/// The two sides of one index.
+/// The sums of the table side and of the index side of one index.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PlanSums {
     table: Sum,
     index: Sum,
-    /// Rows of the table.
+    /// Number of table rows that the index's filter does not exclude.
     pub(crate) table_rows: u64,
-    /// Rows of the index.
+    /// Number of rows of the index.
     pub(crate) index_rows: u64,
-    /// Rows that cannot be hashed, because a value cannot be read or the result of an expression is uncertain.
+    /// Number of rows that cannot be hashed, because a value cannot be read or the result of an expression is
+    /// uncertain.
     unhashed: u64,
-    /// Rows for which an expression takes more steps than allowed.
+    /// Number of rows for which an expression needs more steps than allowed.
     too_expensive: u64,
-    /// Rows with an off-row value.
+    /// Number of rows with an off-row value.
     off_row: u64,
 }
 
-/// Plans of a unit for which the rows of a page have been added, one bit per plan.
+/// The plans of a unit to whose sums the rows of a page have already been added, one bit per plan.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Added(u64);
 
@@ -128,7 +130,7 @@ impl RowCheck for Plans {
     }
 }
 
-/// Adds the rows of a same-shape leaf page, all at once where possible.
+/// Adds the rows of a leaf page whose rows all have the same form, together where possible.
 fn page(
     plans: &Plans,
     context: &Context<'_>,
@@ -162,12 +164,12 @@ fn page(
             false => handled.complex = Done::Except(complex),
         }
     }
-    // Meanwhile the skipped rows may have been added to some indexes.
+    // A plan that was added after a skipped one must be in the final set too.
     let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
     Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }
 
-/// Adds a row to the sums of its indexes, except those in `added`, which already have it.
+/// Adds a row to the sums of its indexes, except the indexes in `added`, whose sums already include the row.
 fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: &mut Sums, desk: &mut HashScratch) {
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let work = plans.work(unit);
@@ -204,7 +206,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
     }
 }
 
-/// After the sweep: indexes whose sums differ get a second, exact look.
+/// Compares the sums after the sweep. Indexes whose sums differ get an exact second look.
 fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, to: &mut Results<'_>) {
     let Results { findings, coverage, outcome } = to;
     let what = limits::INDEX_DAMAGED.what;
@@ -215,7 +217,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         }
     }
     let damaged = damaged_units(context, swept, findings);
-    // For off-row values, damage on the way to them counts too.
+    // Damage in the fragments of an off-row value also prevents a comparison.
     let mut damaged_off_row = damaged.clone();
     damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
     let describes_indexes =
@@ -251,7 +253,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         if let rows @ 1.. = unread_rows(swept, units()) {
             coverage.note(&limits::INDEX_ROWS_FORM, place(), rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
-            // CHECKDB reports the root cause: no 8951 for rows that a damaged page has lost.
+            // Like CHECKDB, report only the root cause: no 8951 for rows that a damaged page has lost.
             let off_row = plan.text_units.iter().filter(|_| off_row_is_damaged);
             coverage.note(why_partly_known(context, units().chain(off_row)), place(), 1);
         } else if sums.off_row > 0 && is_endless {
@@ -291,7 +293,7 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     })
 }
 
-/// The number of rows with unknown content.
+/// The number of rows whose content is unknown.
 fn unread_rows<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
 }

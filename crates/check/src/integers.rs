@@ -1,4 +1,4 @@
-//! Integers and integer expressions, computed for all rows of a same-shape page at once.
+//! Integers and integer expressions, computed for all rows of a page together if all rows have the same form.
 
 use catalog::RowsetColumn;
 use expr::{Integers, OfTwoInts, Selection};
@@ -11,7 +11,7 @@ use crate::vectors::VectorColumn;
 /// Scratch space for evaluations, reused from page to page.
 pub(crate) use expr::IntegerScratch;
 
-/// An integer column in the fixed part of rows.
+/// An integer column in the fixed part of the row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntegerColumn {
     offset: u16,
@@ -32,7 +32,7 @@ impl IntegerColumn {
         Some(Self { offset: leaf_offset.unsigned_abs(), length, is_signed, null_bit: leaf_null_bit })
     }
 
-    /// Whether all rows store the column.
+    /// Whether all rows store the column with a value that is not NULL.
     fn is_in(self, rows: Rows<'_>) -> bool {
         rows.has_column(self.null_bit)
             && rows.nulls_of(self.null_bit).is_none()
@@ -43,7 +43,7 @@ impl IntegerColumn {
         self.length == 4 && self.is_signed
     }
 
-    /// The value of each row; `None` if the column is no int, is NULL in some row, or is not stored.
+    /// The value of each row; `None` if the column is not an int, is NULL in some row, or is not stored.
     #[inline(always)]
     pub(crate) fn ints<'a>(self, rows: Rows<'a>) -> Option<impl Iterator<Item = i32> + 'a> {
         (self.is_int() && self.is_in(rows)).then(|| rows.fixed(self.offset).map(i32::from_le_bytes))
@@ -75,17 +75,17 @@ fn fill<'a>(places: impl Iterator<Item = &'a mut i64>, values: impl Iterator<Ite
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerFormula {
     integers: Integers,
-    /// The columns that the expression names.
+    /// The columns that the expression refers to.
     operands: Vec<IntegerColumn>,
-    /// The expression with its operands, if it is an operation on two columns that gives an int. Whether the columns
-    /// are ints is tested when they are read.
+    /// The operation and its two columns, if the expression is an operation on two columns with an int as result. Only
+    /// when the columns are read is it tested that they are ints.
     of_two_ints: Option<(OfTwoInts, [IntegerColumn; 2])>,
     /// Length of the result's type in bytes.
     pub(crate) length: u16,
 }
 
 impl IntegerFormula {
-    /// `None` if a part of the formula is not an integer or not in the fixed part.
+    /// `None` if a part of the formula is not an integer or is not stored in the fixed part.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let integers = formula.integers()?;
         let operands: Vec<_> = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
@@ -96,9 +96,9 @@ impl IntegerFormula {
         Some(Self { integers, operands, of_two_ints, length: formula.target.length })
     }
 
-    /// The values of an operation on two ints, the most frequent kind of expression, by row. A value outside the range
-    /// of int means that the expression overflows in this row. `None` for another expression, or if the result is NULL
-    /// or uncertain in some row.
+    /// The result for each row, if the expression is an operation on two ints, which is the most frequent kind. A
+    /// result outside the range of int means that the expression overflows in this row. `None` for any other
+    /// expression, or if the result is NULL or uncertain in some row.
     #[inline(always)]
     pub(crate) fn values_of_two_ints(&self, rows: Rows<'_>) -> Option<impl Iterator<Item = i64>> {
         let (operation, [left, right]) = self.of_two_ints?;
@@ -106,7 +106,7 @@ impl IntegerFormula {
         Some(left.zip(right).map(move |(left, right)| operation.value(left, right)))
     }
 
-    /// The value for each row; `None` if it is NULL or uncertain in some row.
+    /// The result for each row; `None` if the result is NULL or uncertain in some row.
     pub(crate) fn values<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<&'r [i64]> {
         self.integers.evaluate(rows.count(), room, |index, values| {
             self.operands.get(index).is_some_and(|operand| operand.read(rows, values))
@@ -114,22 +114,22 @@ impl IntegerFormula {
     }
 }
 
-/// A filter of an index over integers and over tests for NULL.
+/// The filter of an index, if it only compares integers and tests for NULL.
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerFilter {
     selection: Selection,
-    /// The columns that the filter names.
+    /// The columns that the filter refers to.
     operands: Vec<Operand>,
 }
 
-/// A column of a filter.
+/// A column in a filter.
 #[derive(Clone, Copy, Debug)]
 struct Operand {
     null_bit: u16,
-    /// Offset and length, if the column is in the fixed part.
+    /// Offset and length in the fixed part; `None` if the column is not stored there.
     fixed: Option<(u16, u16)>,
     integer: Option<IntegerColumn>,
-    /// Set if its values are in the vectors of rows.
+    /// Where the values are in the sparse vectors of rows; `None` if the column is not stored in vectors.
     vector: Option<VectorColumn>,
 }
 
@@ -146,8 +146,8 @@ impl Operand {
         Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), vector: None })
     }
 
-    /// Reads whether the column is NULL in each row; false if the null bitmap alone does not show it. Clears
-    /// `has_complex` if this is known only for plain rows.
+    /// Sets `are_null` to whether the column is NULL in each row. Returns false if the null bitmap alone does not show
+    /// this. Clears `has_complex` if this is known only for plain rows.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool], has_complex: &mut bool) -> bool {
         if let Some(vector) = self.vector {
             *has_complex &= vector.nulls(rows, are_null);
@@ -165,15 +165,15 @@ impl Operand {
 }
 
 impl IntegerFilter {
-    /// `None` if the formula is of another kind.
+    /// `None` if the formula is anything but such a filter.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let selection = formula.selection()?;
         let operands = formula.columns().map(|(_, column)| Operand::of(column)).collect::<Option<_>>()?;
         Some(Self { selection, operands })
     }
 
-    /// The rows that satisfy the filter, and whether this is also certain for rows with a complex column; `None` if it
-    /// is uncertain for some plain row.
+    /// Selects the rows that satisfy the filter. The flag says whether the selection is also certain for rows with a
+    /// complex column. `None` if it is uncertain for some plain row.
     pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<(&'r [bool], bool)> {
         let operand = |index: usize| self.operands.get(index).copied();
         let mut has_complex = true;
@@ -188,7 +188,7 @@ impl IntegerFilter {
     }
 }
 
-/// An expression over the columns `[a]` and `[b]`: ints at these offsets, with these null bits.
+/// An expression over the int columns `[a]` and `[b]`, given by their offsets and null bits.
 #[cfg(test)]
 pub(crate) fn formula_of_ints(text: &str, columns: [(u16, u16); 2]) -> IntegerFormula {
     let info = format::types::TypeInfo::from_ti(xtype::INT.into());
@@ -213,7 +213,7 @@ mod tests {
 
     const KINDS: [(u16, bool); 4] = [(1, false), (2, true), (4, true), (8, true)];
 
-    /// A column of each kind, whose bytes are neighbors in the fixed part.
+    /// One column of each integer type, stored next to each other in the fixed part.
     fn columns() -> [IntegerColumn; 4] {
         let mut offset = 4;
         KINDS.map(|(length, is_signed)| {
@@ -222,7 +222,8 @@ mod tests {
         })
     }
 
-    /// The lowest and highest value of each kind and the values next to zero, in rows with and without a NULL.
+    /// A page with the lowest and highest value of each type and the values next to zero. If `null_bit` is set, this
+    /// column is NULL in every row.
     fn page(null_bit: Option<u16>) -> Box<format::PageBytes> {
         let fixed = [0u64, 1, u64::MAX, i64::MAX.cast_unsigned(), i64::MIN.cast_unsigned(), 0x8070_6050_4030_2010];
         fixed

@@ -1,4 +1,4 @@
-//! Rows and pages of each rowset as the run counted them, never as the catalog has them.
+//! Rows and pages of each rowset as counted by the run; counts in the catalog are never used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::report::{RowsetCounts, UnitFileTotals, UnitTotals};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// The rowsets in scope, by object, index and partition.
+/// The rowsets in scope, sorted by object, index and partition.
 pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCounts> {
     let database = context.database;
     let mut extents = match context.options.scope {
         crate::Scope::Allocation => extents_by_unit(context),
-        // Only the listing of CHECKALLOC shows extents.
+        // Only CHECKALLOC lists extents.
         _ => BTreeMap::new(),
     };
     let in_memory = database.memory_optimized_tables();
@@ -70,7 +70,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
         .collect()
 }
 
-/// All rowsets in the catalog, by name, without any counts; sorted by object, index and partition.
+/// All rowsets in the catalog with their names but without counts, sorted by object, index and partition.
 pub fn listed(database: &Database) -> Vec<RowsetCounts> {
     let in_memory = database.memory_optimized_tables();
     let mut all: Vec<RowsetCounts> =
@@ -96,7 +96,7 @@ fn names(database: &Database, rowset: &Rowset, in_memory: &BTreeSet<i32>) -> Row
     }
 }
 
-/// The extents of each unit in each file.
+/// For each unit, its extents in each file.
 fn extents_by_unit(context: &Context<'_>) -> BTreeMap<UnitIndex, Vec<UnitFileTotals>> {
     let mut totals: BTreeMap<UnitIndex, Vec<UnitFileTotals>> = BTreeMap::new();
     for file in &context.survey.files {

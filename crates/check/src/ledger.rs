@@ -1,4 +1,4 @@
-//! The findings so far, in bounded memory: those that do not fit go to sorted runs.
+//! Collects the findings of a run in bounded memory: findings that exceed it go to sorted runs in temporary files.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,19 +8,19 @@ use crate::finding::Finding;
 use crate::registry::Phase;
 use crate::spill::{Item, Sorter, TempStore};
 
-/// Collects findings from all phases and threads, in any order.
+/// Collects the findings of all phases and threads, which arrive in any order.
 pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
     space: TempStore,
     limit_bytes: usize,
-    /// By unit of the catalog, the phases that have findings, one bit per phase.
+    /// For each unit of the catalog, the phases that have findings, one bit per phase.
     phases: HashMap<AllocUnitId, u32>,
     /// Objects that have findings.
     objects: BTreeSet<i32>,
 }
 
 impl FindingCollector {
-    /// Keeps up to about `limit_bytes` in memory.
+    /// Keeps findings of up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let findings = Sorter::new(limit_bytes, space);
         Self { findings, space: space.clone(), limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
@@ -28,7 +28,7 @@ impl FindingCollector {
 
     /// Adds a finding.
     pub(crate) fn push(&mut self, finding: Finding) {
-        // Units that only damaged headers name are excluded: there may be one for each damaged page.
+        // Units that are named only by damaged headers are excluded, because there may be one per damaged page.
         if let Some(owner) = finding.owner.filter(|owner| owner.kind.is_some()) {
             *self.phases.entry(owner.alloc_unit).or_default() |= 1 << finding.check.phase as u32;
         }
@@ -41,23 +41,23 @@ impl FindingCollector {
         &self.objects
     }
 
-    /// The units of the catalog that have findings in a phase for which `asked` is true.
+    /// The units of the catalog that have findings in any phase for which `asked` returns true.
     pub(crate) fn units(&self, asked: fn(Phase) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
         let mask = Phase::ALL.iter().filter(|phase| asked(**phase)).fold(0, |mask, phase| mask | 1 << *phase as u32);
         self.phases.iter().filter(move |(_, phases)| **phases & mask != 0).map(|(unit, _)| *unit)
     }
 
-    /// The approximate number of bytes kept in memory.
+    /// The approximate number of bytes that findings may use in memory.
     pub(crate) fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// A sorter of other items with the same memory limit.
+    /// A sorter for other items, with the same memory limit.
     pub(crate) fn sorter<T: Item>(&self) -> Sorter<T> {
         Sorter::new(self.limit_bytes, &self.space)
     }
 
-    /// All findings in their order, each once.
+    /// All findings in listing order, without duplicates.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = Finding> {
         let mut last: Option<Finding> = None;
         self.findings.into_sorted().filter(move |finding| {

@@ -1,4 +1,5 @@
-//! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
+//! The checks in four phases: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md). Also the registry that describes
+//! each check.
 
 // Indexing is used only after a bounds check; a comment there names the check.
 #![warn(clippy::indexing_slicing)]

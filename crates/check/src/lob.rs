@@ -1,6 +1,6 @@
-//! Off-row values (8929, 8961 to 8965, 8974): each pointer of a live row and each link of a node adds the fragment that
-//! it names to one sum; each fragment adds itself to another. If the sums are equal, every fragment is referenced
-//! exactly once, by the value that it is part of, and every length on the way is right.
+//! Off-row values (8929, 8961 to 8965, 8974). Each pointer of a live row and each link of a node adds the fragment that
+//! it refers to, to one sum; each fragment adds itself to another. If the sums are equal, every fragment is referenced
+//! exactly once, from within its own value, and all stored lengths are correct.
 
 mod facts;
 mod free_space;
@@ -34,28 +34,29 @@ use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::FreeSpace;
 pub(crate) use plan::{Plans, RowsetPlan};
 
-/// The sums of one thread, or of all threads, by unit ordinal.
+/// The sums of one thread, or of all threads, indexed by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<UnitSums>,
     parity: parity::Parity,
 }
 
-/// The two sides of a unit with off-row values.
+/// The sums of a unit with off-row values: what references expect, and what was found.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct UnitSums {
-    /// Fragments that pointers and links name, each with the value id that they give.
+    /// Fragments that pointers and links refer to, each with the value ID stored with the pointer or link.
     named: Sum,
-    /// Fragments that were found, with their value ids.
+    /// Fragments that were found, each with the value ID stored in it.
     found: Sum,
-    /// Size and level that links expect.
+    /// Sizes and levels that links expect.
     expected: Sum,
-    /// Size and level of fragments other than roots.
+    /// Sizes and levels of fragments other than roots.
     actual: Sum,
     /// Number of pointers and links.
     pub(crate) references: u64,
     /// Number of fragments.
     pub(crate) fragments: u64,
-    /// In a text unit: fragments in an undocumented form. In an in-row unit: complex columns in one.
+    /// In a text unit, the number of fragments in an undocumented form; in an in-row unit, the number of complex
+    /// columns in an undocumented form.
     undescribed: u64,
 }
 
@@ -127,7 +128,7 @@ impl RowCheck for Plans {
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
-        // Plain rows have their values in the row.
+        // Plain rows have no off-row values.
         match self.rows(page.unit).is_some_and(|plan| plan.has_vectors_alone(page.rows)) {
             true => Handled::ALL,
             false => Handled::PLAIN,
@@ -185,7 +186,7 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
             sums.fragments += 1;
             match held.kind {
                 Kind::Undescribed => sums.undescribed += 1,
-                // Skipped, so that the sums differ and a second look finds the owner.
+                // The fragment is not added, so that the sums differ and a second look finds the row that owns it.
                 Kind::Unknown | Kind::Malformed => {}
                 _ => sums.found.add(context.hash.fragment(at, held.id)),
             }
@@ -203,7 +204,7 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
     }
 }
 
-/// The finding for a fragment with an unknown type, or with a type that cannot be on its page.
+/// The finding for a fragment whose type is unknown or cannot occur on a page of this type.
 fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     let page_type = page.header().page_type;
     let finding = match fragment.node() {
@@ -217,7 +218,7 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     Some(finding.number("text_id", fragment.blob_id().cast_signed()).number("node_type", fragment.node_type()))
 }
 
-/// After the sweep: evaluates the sums.
+/// Compares the sums after the sweep.
 fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums, to: &mut Results<'_>) {
     let mut planned = vec![false; context.units.list().len()];
     let suspects = sums.parity.suspects();
@@ -228,7 +229,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
             }
         }
         if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
-            // Every unit is noted, whichever pages were unreadable: not all pointers to the values are known.
+            // All units are noted, even if only one had unreadable pages: some pointers to the values are unknown.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
             }
@@ -279,7 +280,7 @@ fn rowset(
     Ok(())
 }
 
-/// Why nothing can be proven about a rowset's off-row values.
+/// The reason why nothing can be proven about the off-row values of a rowset, if there is one.
 fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sums) -> Option<&'static Limit> {
     let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
     let in_row = tally(&plan.in_row)?;

@@ -1,5 +1,5 @@
-//! The results of comparing the pages with the log, as data: crate `audit` makes the comparison before a run, and a run
-//! lists the results.
+//! The results of comparing the pages with the log, as data. Crate `audit` makes the comparison before a run, and the
+//! run reports the results.
 
 use format::Lsn;
 
@@ -13,41 +13,43 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 pub struct LogAudit {
     /// Proven contradictions, in no particular order.
     pub findings: Vec<Finding>,
-    /// Pages whose LSN was compared with the log's records about them.
+    /// Pages whose LSN was compared with the log records about the page.
     pub pages_compared: u64,
-    /// Pages on which the bytes written by their last change were found; included in [`Self::pages_compared`].
+    /// Pages that were found to contain the bytes written by their last change; they also count in
+    /// [`Self::pages_compared`].
     pub images_compared: u64,
     /// Pages that were last changed before the oldest record of the log.
     pub pages_older: u64,
-    /// Pages changed in the period of the log without a record of their own: their rows were not logged.
+    /// Pages that were changed within the period of the log but have no log record of their own, because the changes of
+    /// their rows were not logged.
     pub pages_without_records: u64,
     /// LSNs of the oldest and the last record of the log.
     pub range: Option<(Lsn, Lsn)>,
-    /// LSN from which recovery redoes.
+    /// LSN at which the redo phase of recovery starts.
     pub redo_from: Option<Lsn>,
-    /// Pages or records that could not be compared.
+    /// Pages and records that could not be compared, with the reason.
     pub doubts: Vec<LogAuditDoubt>,
 }
 
-/// Why something could not be compared.
+/// The reason why pages or records could not be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LogAuditDoubtKind {
-    /// The log is damaged before its end.
+    /// The log is damaged at a place before its end.
     LogDamaged,
-    /// Pages are newer than the end of the log: it lost its end, or was copied before the pages. The bytes after its
-    /// last block never show which.
+    /// Pages are newer than the end of the log: the end of the log was lost, or the log was copied before the pages.
+    /// The bytes after the last block do not show which.
     LogEnd,
-    /// Records are encrypted.
+    /// Log records are encrypted.
     LogEncrypted,
     /// A contradiction depends on log blocks without a checksum.
     LogUnprotected,
-    /// A contradiction depends on one record, which no other record of the page confirms.
+    /// A contradiction depends on a single log record, which no other record about the page confirms.
     LogRecord,
     /// Pages could not be read, or are damaged.
     Pages,
-    /// Pages are in a file that was not given.
+    /// Pages are in a data file that was not given.
     FileNotGiven,
-    /// There are more contradictions than are listed.
+    /// There are more contradictions than the list contains.
     More,
 }
 
@@ -78,24 +80,24 @@ impl LogAuditDoubtKind {
     }
 }
 
-/// Pages or records that could not be compared.
+/// Pages or records that could not be compared, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogAuditDoubt {
     /// The reason.
     pub kind: LogAuditDoubtKind,
-    /// The place.
+    /// The affected pages, records or file.
     pub scope: String,
     /// Number of pages; 0 if they cannot be counted.
     pub count: u64,
 }
 
 impl LogAudit {
-    /// Whether pages are newer than the end of the log: recovery would then leave them next to older ones.
+    /// Whether pages are newer than the end of the log. Recovery would leave these pages next to older ones.
     pub fn has_newer_pages(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
     }
 
-    /// Notes everything that could not be compared.
+    /// Adds everything that could not be compared to `coverage`.
     pub(crate) fn note(&self, coverage: &mut Coverage) {
         for doubt in &self.doubts {
             coverage.note(doubt.kind.limit(), doubt.scope.clone(), doubt.count);
@@ -115,7 +117,7 @@ wire!(LogAudit {
 });
 wire!(LogAuditDoubt { kind, scope, count });
 
-/// Encoded as the id of its limit; each kind has its own.
+/// Encoded as the ID of its limit, because each kind has its own limit.
 impl Wire for LogAuditDoubtKind {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.limit().write(to)

@@ -12,12 +12,12 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// The smallest number of runs that a file is limited to.
+/// Every file may have at least this many runs, however small it is.
 const LEAST_RUNS: usize = 16;
-/// The most unread pages that are listed.
+/// The maximum number of unread pages in the list.
 const MAX_UNREAD: usize = 1 << 12;
 
-/// The map of all files, as the survey knows them.
+/// The map of all files, with the uses and owners that the survey found.
 pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
     let survey = &context.survey;
     let (owners, numbers) = owners(context);
@@ -36,14 +36,14 @@ pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
     PageMap { files, owners, unread: each_once(of_sweep.chain(maps).take(MAX_UNREAD).collect()) }
 }
 
-/// Lists each page once, with its largest count.
+/// Keeps one entry per page, the one with the largest count.
 fn each_once(mut unread: Vec<(PageId, u64)>) -> Vec<(PageId, u64)> {
     unread.sort_unstable_by_key(|(page, count)| (*page, Reverse(*count)));
     unread.dedup_by_key(|(page, _)| *page);
     unread
 }
 
-/// The heaps and indexes with the most extents, and for each unit the number of its owner in this list.
+/// The heaps and indexes with the most extents. Also, for each unit, the position of its owner in this list.
 fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
     let units = context.units.list();
     let owner_of = |unit: UnitIndex| {
@@ -73,7 +73,7 @@ fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
     (largest.into_iter().take(MAX_OWNERS).map(|(owner, _)| owner).collect(), of_units)
 }
 
-/// The use of an extent, and the number of its owner.
+/// The use of an extent, and the position of its owner in the list of owners.
 fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]) -> (MapState, u16) {
     if is_fixed_extent(extent) {
         return (MapState::Maps, MapRun::NO_OWNER);
@@ -104,7 +104,8 @@ fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]
     (state, MapRun::NO_OWNER)
 }
 
-/// The cells of a file in at most `most` runs, and the binary logarithm of the extents per cell that this takes.
+/// Divides a file into cells that form at most `most` runs. Also returns the binary logarithm of the number of extents
+/// per cell.
 fn runs(extents: u32, most: usize, counts: &mut Counts, extent: impl Fn(u32) -> (MapState, u16)) -> (u32, Vec<MapRun>) {
     let mut shift = 0;
     loop {
@@ -130,7 +131,7 @@ fn runs(extents: u32, most: usize, counts: &mut Counts, extent: impl Fn(u32) -> 
     }
 }
 
-/// Counts the extents of a cell by state and owner.
+/// Counts the extents of a cell for each state and owner.
 struct Counts {
     counts: Vec<u32>,
     seen: Vec<usize>,
@@ -141,7 +142,7 @@ impl Counts {
         Self { counts: vec![0; (owners.max(MAX_OWNERS) + 2) * MapState::ALL.len()], seen: Vec::new() }
     }
 
-    /// The most frequent state and owner; of equally frequent ones, the first.
+    /// The most frequent combination of state and owner; the first one if several are equally frequent.
     fn most(&mut self, extents: impl Iterator<Item = (MapState, u16)>) -> (MapState, u16) {
         let states = MapState::ALL.len();
         for (state, owner) in extents {
@@ -193,18 +194,18 @@ mod tests {
 
     #[test]
     fn a_file_that_changes_often_has_larger_cells_each_of_what_most_of_its_extents_are() {
-        // Three of every four extents belong to one table, the fourth to another.
+        // Three of every four extents belong to one table, and the fourth extent to another.
         let used = |extent: u32| if extent % 4 == 3 { (MapState::Index, 2) } else { (MapState::Data, 1) };
         let (shift, found) = cells(1000, 16, used);
         assert_eq!(shift, 1);
         assert_eq!(found, [MapRun { cells: 1000_u32.div_ceil(1 << shift), owner: 1, state: MapState::Data }]);
-        // All extents differ: the limit is kept and no extent is lost.
+        // All extents differ. The limit must hold, and no extent may be lost.
         let owners = |extent: u32| (MapState::Data, (extent.wrapping_mul(2_654_435_761) >> 20) as u16);
         for (extents, most) in [(1, 16), (17, 16), (100_000, 16), (100_000, 1000), (1 << 20, 4096)] {
             let (shift, found) = cells(extents, most, owners);
             assert!(found.len() <= most);
             assert_eq!(found.iter().map(|run| run.cells).sum::<u32>(), extents.div_ceil(1 << shift));
-            // Cells are no larger than needed.
+            // Cells must not be larger than needed.
             assert!(found.len() * 3 > most || shift == 0, "{extents}, {most}: {shift}, {}", found.len());
         }
     }

@@ -1,4 +1,5 @@
-//! The memory grant: the part with a fixed use, and the part that is left for facts that grow with the database.
+//! Divides the memory grant into a part with a fixed use and the remainder, which is for facts that grow with the
+//! database.
 
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
@@ -13,40 +14,43 @@ use crate::report::RowsetCounts;
 use crate::units::Unit;
 use crate::values::{Expressions, Formula};
 
-/// The most pages per read: 1 MB, large enough for any disk.
+/// The maximum number of pages per read: 1 MB, which is large enough for any disk.
 pub(crate) const CHUNK_PAGES: u32 = 128;
 
 const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
-/// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
+/// Memory per page for the PFS byte, the extent's owner, and the GAM and SGAM bits, with a reserve.
 const BYTES_PER_PAGE: u64 = 2;
-/// The facts about a unit before the sweep, and its entry in the sums of each thread.
+/// Memory for the facts about a unit before the sweep, and for its entry in the sums of each thread.
 const BYTES_PER_UNIT: u64 = size_of::<Unit>() as u64 + 64;
-/// Sums of a unit with pages in one thread: its own, those of the levels of its tree, and those of an index.
+/// Memory that one thread needs for the sums of a unit with pages: the unit's own sums, those of each level of its
+/// tree, and those of an index.
 const BYTES_PER_UNIT_AND_THREAD: u64 = 1000;
-/// The report of a rowset: counts and four names.
+/// Memory for the report of a rowset: its counts and four names.
 const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
-/// Stack, buffers and findings of a thread, without its read buffer.
+/// Memory for the stack, buffers and findings of a thread, without its read buffer.
 const BYTES_PER_THREAD: u64 = 1 << 20;
-/// The cost of a column of a heap or clustered index with pages, besides its catalog rows: the programs compiled for it
-/// and the memory used while they are compiled.
+/// Memory for a column of a heap or clustered index with pages, in addition to its catalog rows: the programs compiled
+/// for the column, and the memory used while compiling.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
-/// A column of a nonclustered index, whose rows are compared with those of the table.
+/// Memory for a column of a nonclustered index with pages, whose rows are compared with the rows of the table.
 const BYTES_PER_INDEX_COLUMN: u64 = 1000;
-/// A plan for a constraint, its result, and their names.
+/// Memory for the plan of a constraint, its result, and the names in both.
 const BYTES_PER_CONSTRAINT: u64 = 800;
-/// The minimum for facts and findings: read windows of spilled runs.
+/// The minimum memory for facts and findings, needed for the windows in which spilled runs are read back.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
-/// More would only avoid writing temporary files in the few databases with that many findings.
+/// The maximum memory for findings. More memory would avoid temporary files only in the few databases with very many
+/// findings.
 const MOST_FOR_FINDINGS: u64 = 16 << 20;
 
-/// Chunks in memory at once when readers serve the threads: one per reader and thread, and one waiting for each thread.
+/// The number of chunks in memory when dedicated readers supply the threads: one per reader, one per thread, and one
+/// waiting for each thread.
 pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
     readers + 2 * threads
 }
 
 /// The memory for expressions that are compiled before the sweep: filters, computed columns and, if requested,
-/// conditions, of tables with pages. They are compiled here to measure them, as the size of a text does not predict it:
-/// an IN takes some hundred times its bytes.
+/// conditions of CHECK constraints, for tables with pages. The expressions are compiled here to measure them, because
+/// the length of the text does not predict their size: an IN needs some hundred times the bytes of its text.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
     let compiled = |formula: Result<Formula, Reason>| match formula {
         Ok(formula) => formula.bytes(),
@@ -60,8 +64,8 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     let of_tables = database.expressions.iter().map(|expression| match expression.kind {
         ExpressionKind::Filter => each(expression.object_id, &|of| of.filter(expression.sub_id)),
         ExpressionKind::ComputedColumn => {
-            // One for the rows of the table, and one for each index that contains the column; most expressions are in
-            // no index.
+            // One copy for the rows of the table, and one for each index that contains the column. Most computed
+            // columns are in no index.
             let id = expression.sub_id.cast_unsigned();
             let has_it = |columns: &Vec<IndexColumn>| columns.iter().any(|column| column.column_id == id);
             let indexes = database.index_columns.range((expression.object_id, 0)..=(expression.object_id, i32::MAX));
@@ -83,17 +87,18 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
 /// The memory that a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MemoryBudget {
-    /// Needed whatever the grant: maps, sums, buffers.
+    /// Bytes for maps, sums and buffers, which do not depend on the grant.
     fixed: u64,
-    /// The minimum for facts and findings.
+    /// The minimum number of bytes for facts and findings.
     least: u64,
-    /// Pages whose maps are in memory: those of the data files, or of the largest range that is swept.
+    /// The number of pages whose maps are in memory: all pages of the data files, or the pages of the largest range
+    /// that is swept.
     mapped: u64,
 }
 
 impl MemoryBudget {
-    /// The needs of a run over a database, estimated from the catalog and the files' sizes. `of_checks` is the number
-    /// of bytes that checks keep in each thread.
+    /// Estimates the memory for a run over a database from its catalog and the sizes of the files. `of_checks` is the
+    /// number of bytes that checks keep in each thread.
     pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options, of_checks: u64) -> Self {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
@@ -104,7 +109,8 @@ impl MemoryBudget {
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
         let reports = database.rowsets.len() as u64 * BYTES_PER_ROWSET;
-        // Reports of rowsets are made when all rows are read and the programs for them are dropped.
+        // The reports of rowsets are built after all rows are read and the programs for the rows are dropped, so only
+        // the larger of the two counts.
         let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
@@ -128,13 +134,14 @@ impl MemoryBudget {
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_PER_CHUNK;
-        // The keys of the catalog are compared between the two, when the facts are no longer needed. Freed memory may
-        // be fragmented, so half of it counts. No page has more rows than bytes.
+        // The catalog's keys are compared between these two steps, when the facts are no longer needed. The memory that
+        // the first step frees may be fragmented, so only half of it counts. The size of the files limits the estimate
+        // for the keys, in case the row and page counts in the catalog are damaged.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
         Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
     }
 
-    /// The smallest grant with which a run works.
+    /// The smallest grant that is sufficient for a run.
     pub(crate) fn minimum_bytes(&self) -> u64 {
         self.fixed + self.least
     }
@@ -159,7 +166,7 @@ impl MemoryBudget {
         (self.bytes_that_grow(options) / 8).min(MOST_FOR_FINDINGS) as usize
     }
 
-    /// The memory that a run would need if its facts took `facts` bytes.
+    /// The memory that a run would need if its facts used `facts` bytes.
     pub(crate) fn bytes_with(&self, facts: u64) -> u64 {
         self.fixed + facts
     }

@@ -11,14 +11,15 @@ use crate::prechecks;
 use crate::registry::{self, limits};
 use crate::units::Units;
 
-/// Tables needed to identify objects and their layouts: also sysschobjs, syscolpars, sysidxstats.
+/// IDs of the base tables that are needed to identify objects and their layouts; they include sysschobjs, syscolpars
+/// and sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
-/// Versions that no release has: steps of an upgrade from 2005. An interrupted upgrade may have left either form of
-/// catalog.
+/// Internal versions that no release has; they exist only during an upgrade from 2005. After an interrupted upgrade,
+/// the catalog may have either form.
 const BETWEEN_2005_AND_2008: std::ops::RangeInclusive<u16> = 613..=654;
 
-/// Findings and gaps of the catalog as it was read.
+/// Reports contradictions in the catalog, and the parts of it that could not be read.
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -66,8 +67,8 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the catalog has the form of 2005 and the boot page a later version, or vice versa: sysrscols replaced
-/// syshobtcolumns in 2008, in 258 of 258 databases.
+/// Whether the catalog has the form of 2005 but the boot page a later version, or vice versa. In 2008, sysrscols
+/// replaced syshobtcolumns (so in 258 of 258 databases).
 fn is_of_another_version(database: &Database) -> bool {
     const SYSRSCOLS: u64 = 3 << 16;
     const SYSHOBTCOLUMNS_2005: u64 = 13 << 16;
@@ -76,7 +77,7 @@ fn is_of_another_version(database: &Database) -> bool {
     [has(SYSRSCOLS), has(SYSHOBTCOLUMNS_2005)] == [is_2005, !is_2005]
 }
 
-/// Checks that the base tables are in the primary filegroup. A unit without a filegroup is not a table's.
+/// Checks that the base tables are in the primary filegroup. Only units with a filegroup can belong to a table.
 pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut FindingCollector) {
     const PRIMARY: u16 = 1;
     for unit in database.units.iter().filter(|unit| unit.filegroup > PRIMARY) {
@@ -89,7 +90,7 @@ pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut F
     }
 }
 
-/// Whether a unit has no rowset, or a rowset has pages but no columns.
+/// Whether there is a unit without a rowset, or a rowset with pages but without columns.
 fn is_inconsistent(database: &Database) -> bool {
     database.units.iter().any(|unit| match database.rowset_of(unit) {
         None => !unit.is_dropped(),

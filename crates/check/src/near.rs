@@ -1,8 +1,8 @@
-//! Binary search that starts where the last one ended: keys that are looked up in nearly ascending order are found in a
-//! few steps.
+//! Binary search that starts where the last search ended. It needs only a few steps for keys that are looked up in
+//! nearly ascending order.
 
-/// Counts the leading elements of `sorted` for which `is_before` holds, like
-/// [`partition_point`](slice::partition_point). Searches from `near` in growing steps.
+/// Counts the leading elements of `sorted` for which `is_before` returns true, like
+/// [`partition_point`](slice::partition_point). Searches from index `near` in growing steps.
 pub(crate) fn partition_point_near<T>(sorted: &[T], near: usize, is_before: impl Fn(&T) -> bool) -> usize {
     let is_before_at = |at: usize| sorted.get(at).is_some_and(&is_before);
     let within = |from: usize, to: usize| from + sorted.get(from..to).unwrap_or_default().partition_point(&is_before);

@@ -1,4 +1,5 @@
-//! Reads off-row values piece by piece: for the few rows of an index that have one, wherever they are.
+//! Reads off-row values piece by piece. Only a few rows of an index have off-row values, which may be anywhere in the
+//! files.
 
 use format::lob::{Fragment, Links, Node, Pointer};
 use format::protection::undo_torn_bits;
@@ -7,11 +8,11 @@ use source::PageSource;
 
 use crate::audit;
 
-/// The number of cached pages: the fragments of a value and of its neighbors are close together.
+/// The number of cached pages. The fragments of a value and of the values next to it are usually stored close together.
 const KEPT_PAGES: usize = 16;
-/// Levels of a tree: three hold 2 GB, which is the longest value.
+/// The maximum number of levels of a tree. Three levels are enough for 2 GB, the maximum size of a value.
 const MAX_LEVELS: u16 = 8;
-/// The shortest piece met has 8 bytes: shorter ones are padded.
+/// The shortest fragment that was seen has 8 bytes: shorter pieces are padded.
 const SMALLEST_PIECE: u64 = 8;
 
 /// A fragment to be read.
@@ -24,15 +25,15 @@ struct Part {
 /// The expected kind of a fragment.
 #[derive(Clone, Copy)]
 enum Expects {
-    /// A root, or the whole value.
+    /// The root of the value, or a single fragment with the whole value.
     Root,
-    /// This many bytes of the value.
+    /// A fragment with this many bytes of the value.
     Data(u64),
-    /// A node of this level, with the number of bytes below it.
+    /// A node of this level, with this many bytes of the value below it.
     Node(u16, u64),
 }
 
-/// Reads off-row values; keeps recently read pages.
+/// Reads off-row values, and caches recently read pages.
 #[derive(Default)]
 pub(crate) struct Reader {
     pages: Vec<(PageId, Option<Box<PageBytes>>)>,
@@ -43,9 +44,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Calls `each` with the pieces of a value, in order, as long as it returns true. `pointer` holds the bytes of a
-    /// complex column. Returns `None` if the value cannot be followed to its end or if a fragment on the way is not as
-    /// described; the check of off-row values reports that.
+    /// Calls `each` with the pieces of a value, in order, until it returns false. `pointer` contains the bytes of a
+    /// complex column. Returns `None` if the value cannot be read to its end, or if a fragment differs from what its
+    /// reference describes; the check of off-row values reports this damage.
     pub(crate) fn read(
         &mut self,
         source: &dyn PageSource,
@@ -104,7 +105,8 @@ impl Reader {
         Some(())
     }
 
-    /// The length of the value that a text pointer leads to, as stored in the root. `None` as for [`Self::read`].
+    /// The length of the value that a text pointer points to, as stored in the root fragment. Returns `None` in the
+    /// same cases as [`Self::read`].
     pub(crate) fn length(&mut self, source: &dyn PageSource, pointer: &[u8]) -> Option<u64> {
         let Pointer::Text { id, root } = Pointer::read(pointer) else { return None };
         let page = self.page(source, root.page)?;
@@ -117,7 +119,7 @@ impl Reader {
         }
     }
 
-    /// A sound text page with its torn-page bits restored.
+    /// A page of type text, if it is sound, with the bits restored that torn-page protection replaced.
     fn page(&mut self, source: &dyn PageSource, id: PageId) -> Option<&PageBytes> {
         let kept = self.pages.iter().position(|(kept, _)| *kept == id);
         let at = kept.unwrap_or_else(|| {
@@ -145,8 +147,8 @@ fn sound_page(source: &dyn PageSource, id: PageId) -> Option<Box<PageBytes>> {
     matches!(Page::new(&page).header().kind(), Some(PageType::TextMix | PageType::TextTree)).then_some(page)
 }
 
-/// Pushes the children of a node of `level` onto the stack, the first on top. Each level is lower than the one above,
-/// and no child is empty, so the walk through a tree ends.
+/// Pushes the children of a node of `level` onto the stack, with the first child on top. Each level is lower than the
+/// level above, and no child is empty, so reading a tree always ends.
 fn below(parts: &mut Vec<Part>, level: u16, links: Links<'_>) -> Option<()> {
     if level > MAX_LEVELS {
         return None;
@@ -174,7 +176,7 @@ mod tests {
 
     const ID: u64 = 0x52_0000;
 
-    /// Text pages of one fragment each.
+    /// Text pages with one fragment each.
     struct Pages {
         files: Vec<DataFile>,
         pages: Vec<PageBytes>,
@@ -227,7 +229,7 @@ mod tests {
         [&end[..if wide { 8 } else { 4 }], &page.to_le_bytes(), &[1, 0, 0, 0]].concat()
     }
 
-    /// A node of type 2, or 5 for a root.
+    /// A node: of type 2 within a tree, of type 5 as root.
     fn node(kind: u16, level: u8, links: &[(u64, u32)]) -> Vec<u8> {
         let count = links.len() as u8;
         let mut content = vec![count, 0, count, 0, level, 0];

@@ -1,4 +1,4 @@
-//! Options: the checks that a run makes, and the resources that it may use.
+//! Options: which checks a run makes, and which resources it may use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use crate::hash::{FactHash, HashKey};
 use crate::log_audit::LogAudit;
 use crate::registry::limits::{self, Limit};
 
-/// How many objects are checked: which DBCC command it is.
+/// The objects that are checked, which correspond to one of the DBCC commands.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
     /// CHECKDB.
@@ -19,27 +19,27 @@ pub enum Scope {
     Database,
     /// CHECKTABLE: these objects.
     Tables(Vec<i32>),
-    /// CHECKFILEGROUP: objects on this filegroup.
+    /// CHECKFILEGROUP: the objects in this filegroup.
     Filegroup(u16),
-    /// CHECKALLOC: allocation only.
+    /// CHECKALLOC: only the allocation.
     Allocation,
-    /// CHECKCATALOG: the catalog against itself only.
+    /// CHECKCATALOG: only the consistency of the catalog.
     Catalog,
 }
 
 impl Scope {
-    /// Whether pages of tables and indexes are looked at.
+    /// Whether the run reads pages of tables and indexes.
     pub fn reads_pages(&self) -> bool {
         !matches!(self, Self::Allocation | Self::Catalog)
     }
 
-    /// Whether the catalog is checked against itself.
+    /// Whether the run checks the consistency of the catalog.
     pub fn checks_catalog(&self) -> bool {
         matches!(self, Self::Database | Self::Catalog)
     }
 
-    /// Whether a filegroup must be given: besides its own, a scope needs the primary filegroup with the catalog, and
-    /// files whose filegroup is unknown.
+    /// Whether the run needs the files of this filegroup. Besides its own filegroup, each scope needs the primary
+    /// filegroup with the catalog, and files whose filegroup is unknown.
     pub(crate) fn needs(&self, filegroup: u16) -> bool {
         const PRIMARY: u16 = 1;
         match self {
@@ -63,85 +63,89 @@ impl Scope {
 /// Which threads read the pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Readers {
-    /// Each thread reads the pages it checks, and announces the next ones to the system.
+    /// Each thread reads the pages that it checks, and announces the next pages to the operating system.
     #[default]
     Own,
-    /// This many threads that only read, in page order.
+    /// This many dedicated threads read the pages, in page order.
     Count(u16),
-    /// One reading thread per file, as with trace flag 2549: for files on separate disks.
+    /// One reading thread per file, as with trace flag 2549. Useful for files on separate disks.
     PerFile,
 }
 
 /// Options of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// The scope of the check.
+    /// Which objects are checked.
     pub scope: Scope,
-    /// Pages, record headers and allocation only.
+    /// Check only pages, record headers and allocation.
     pub physical_only: bool,
-    /// Leave out the logical checks of nonclustered indexes of user tables.
+    /// Omit the logical checks of nonclustered indexes of user tables.
     pub no_index: bool,
-    /// The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: indexed views, XML and spatial indexes against
-    /// the data that they are derived from.
+    /// Make the checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: compare indexed views, XML indexes and
+    /// spatial indexes with the data that they are derived from.
     pub extended_logical_checks: bool,
-    /// Check that values are in the domains of their types; on when `None`, never with `physical_only`.
+    /// Check that values are in the domains of their types. `None` means yes, unless `physical_only` is set, which
+    /// always turns this check off.
     pub data_purity: Option<bool>,
     /// Also check CHECK and FOREIGN KEY constraints.
     pub constraints: bool,
-    /// With `constraints`: also check those that are disabled or not trusted, as CHECKCONSTRAINTS WITH ALL_CONSTRAINTS.
+    /// With `constraints`: also check constraints that are disabled or not trusted, like CHECKCONSTRAINTS WITH
+    /// ALL_CONSTRAINTS.
     pub all_constraints: bool,
-    /// Also check identity columns against their high-water mark.
+    /// Also compare identity columns with their current identity value.
     pub identities: bool,
-    /// Threads; 0 for one per processor.
+    /// The maximum number of threads; 0 for one thread per processor.
     pub max_threads: usize,
-    /// Which threads read.
+    /// Which threads read the pages.
     pub readers: Readers,
-    /// The number of passes over the files that check the tables; 0 counts as 1. Each pass reads the pages of its share
-    /// of the tables, so that facts are kept for fewer tables at once. A table is never separated from its indexes.
+    /// The number of passes over the files that check the tables; 0 counts as 1. Each pass reads the pages of only some
+    /// of the tables, so that facts are kept for fewer tables at a time. The indexes of a table are in the same pass as
+    /// the table.
     pub batches: u16,
-    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes per page. The run uses
-    /// at least [`crate::minimum_memory_bytes`]. The findings do not depend on it.
+    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
+    /// at least [`crate::minimum_memory_bytes`]. The amount of memory never changes the findings.
     pub memory_bytes: Option<u64>,
-    /// If only ranges are swept, the number of pages of the largest range, whose maps are in memory at once; `None` for
-    /// all.
+    /// The number of pages of the largest range, if only ranges are swept: then only the maps of one range are in
+    /// memory at a time. `None` if the whole database is swept.
     pub mapped_pages: Option<u64>,
     /// Folder for facts that do not fit into memory; `None` for the system's folder for temporary files.
     pub temp_dir: Option<PathBuf>,
-    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that no file can be crafted whose
-    /// facts cancel. A fixed seed is for tests that must repeat.
+    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that no one can craft a file whose
+    /// facts cancel. A fixed seed is for tests that must be repeatable.
     pub hash_seed: Option<u64>,
-    /// The key itself, if sums are passed between processes; takes precedence over the seed.
+    /// The key for hashing facts, if processes exchange sums. Takes precedence over `hash_seed`.
     pub hash_key: Option<HashKey>,
-    /// Limits that the caller accepts. They are still reported, marked as allowed; the check does not depend on them.
+    /// Limits that the caller accepts. They are still reported, but marked as allowed. They do not change what is
+    /// checked.
     pub allowed: Vec<&'static Limit>,
-    /// The result of a recovery from a log before this run; `None` if no log was looked for.
+    /// The result of recovery from a log before this run; `None` if the caller did not look for a log.
     pub recovery: Option<RecoverySummary>,
     /// The result of comparing the pages with the log before this run; `None` if they were not compared.
     pub log_audit: Option<Arc<LogAudit>>,
-    /// Build a map of the files for a picture: [`crate::Report::page_map`].
+    /// Build a map of the files from which a picture can be drawn: [`crate::Report::page_map`].
     pub page_map: bool,
-    /// Check every row by itself, even if all rows of a page have the same form and could be checked together. For
-    /// tests that compare both ways.
+    /// Check the rows one by one, even if all rows of a page have the same form and could be checked together. For
+    /// tests that compare both methods.
     pub row_by_row: bool,
 }
 
 /// The outcome of recovery from a database's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryState {
-    /// The files hold everything that is in the log.
+    /// The files already contain all changes in the log.
     NotNeeded,
-    /// The pages are as recovery would leave them.
+    /// The pages are in the state that recovery would produce.
     Done,
-    /// Most pages are as recovery would leave them; the others are listed as not verified.
+    /// Most pages are in the state that recovery would produce; the other pages are listed as not verified.
     Partial,
-    /// The log does not belong to this database at this point in time, or cannot be used.
+    /// The log does not belong to this database at this point in time, or it cannot be used.
     Refused,
     /// The caller asked to ignore the log.
     Off,
 }
 
 impl RecoveryState {
-    /// The name in JSON.
+    /// The name of the outcome in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotNeeded => "not-needed",
@@ -158,36 +162,37 @@ impl RecoveryState {
 pub struct RecoverySummary {
     /// The outcome.
     pub state: RecoveryState,
-    /// Why recovery was not done; empty if it was.
+    /// Why recovery was not performed; empty if it was.
     pub reason: String,
-    /// LSN from which records were redone, and LSN of the last record.
+    /// LSN of the first record that was redone, and LSN of the last record.
     pub range: Option<(Lsn, Lsn)>,
-    /// Bytes of log in this range.
+    /// Bytes of log in the range of LSNs.
     pub log_bytes: u64,
-    /// Records in this range.
+    /// Log records in the range of LSNs.
     pub records: u64,
-    /// Pages that differ from the files.
+    /// Pages whose recovered content differs from the files.
     pub pages: u64,
     /// Transactions that were rolled back.
     pub transactions_undone: u64,
-    /// Transactions whose outcome another server decides.
+    /// Distributed transactions whose outcome another server decides.
     pub in_doubt: u64,
     /// Changes that could not be recovered.
     pub doubts: Vec<RecoveryDoubt>,
 }
 
-/// A kind of change that could not be recovered, with its reason.
+/// The kind of changes that could not be recovered, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
-    /// Everything: the database was not shut down cleanly and its log was not given; a text.
+    /// Nothing was recovered: the database was not shut down cleanly and its log was not given. The text describes
+    /// this.
     NotGiven(String),
-    /// Everything: the log cannot be used, for this reason.
+    /// Nothing was recovered: the log cannot be used, for this reason.
     Log(String),
-    /// Pages, for this reason.
+    /// Pages could not be recovered, for this reason.
     Pages(String),
-    /// A transaction whose outcome another server decides.
+    /// The outcome of a distributed transaction is decided by another server.
     InDoubt,
-    /// A transaction that could not be rolled back completely.
+    /// A transaction could not be rolled back completely.
     Transaction,
     /// The log has checkpoints that the boot page does not know.
     Checkpoints,
@@ -210,30 +215,30 @@ impl RecoveryDoubtKind {
     }
 }
 
-/// One thing that could not be recovered.
+/// Changes that could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoveryDoubt {
     /// The kind of doubt.
     pub kind: RecoveryDoubtKind,
-    /// The place: the database, pages, transactions, or a place in the log.
+    /// The database, the pages, the transactions, or the place in the log.
     pub scope: String,
-    /// Number of affected items.
+    /// Number of affected pages, transactions or other items.
     pub count: u64,
 }
 
 /// Memory that a run may use by default, in addition to two bytes per page.
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The number of processors, read once.
+/// The number of processors; the system is asked only once.
 static PROCESSORS: OnceLock<usize> = OnceLock::new();
 
 impl Options {
-    /// Whether NOINDEX excludes the logical checks of an index: it does for nonclustered indexes of user tables.
+    /// Whether NOINDEX excludes the logical checks of this index. It excludes nonclustered indexes of user tables.
     pub(crate) fn leaves_out(&self, database: &Database, object_id: i32, index_id: i32) -> bool {
         self.no_index && index_id > 1 && !database.is_system_table(object_id)
     }
 
-    /// Threads that read and check pages.
+    /// The number of threads that read and check pages.
     pub fn threads(&self) -> usize {
         match self.max_threads {
             0 => *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from)),

@@ -1,10 +1,10 @@
-//! The results of checks when they are settled.
+//! The results of checks when their sums are evaluated.
 
 use crate::beyond::Beyond;
 use crate::coverage::Coverage;
 use crate::ledger::FindingCollector;
 
-/// Results of checks besides findings and what is not verified.
+/// Results of checks other than findings and limits.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// Rows whose columns were checked.
@@ -13,17 +13,17 @@ pub(crate) struct Outcome {
     pub(crate) column_values_checked: u64,
     /// Values in these rows that were not verified.
     pub(crate) column_values_not_verified: u64,
-    /// Nonclustered indexes that the run covers.
+    /// Nonclustered indexes in scope.
     pub(crate) indexes_in_scope: u64,
     /// Indexes whose rows were compared with those of their table.
     pub(crate) indexes_compared: u64,
     /// Rows of the compared indexes.
     pub(crate) index_rows_compared: u64,
-    /// Constraints and identity columns.
+    /// Results about constraints and identity columns.
     pub(crate) beyond: Beyond,
 }
 
-/// Where checks put their results.
+/// The collections to which checks add their results.
 pub(crate) struct Results<'a> {
     pub(crate) findings: &'a mut FindingCollector,
     pub(crate) coverage: &'a mut Coverage,

@@ -1,5 +1,5 @@
-//! The interface between the sweep and the checks of pages: these look at a page and its place among others, not at its
-//! rows.
+//! The interface between the sweep and the checks of pages. A page check examines a page and its place among the other
+//! pages, but not its rows.
 //!
 //! A check is a type that implements [`PageCheck`], and a line in `checks`.
 
@@ -19,7 +19,7 @@ use crate::units::{Unit, UnitIndex};
 /// A page that passed its audit.
 pub(crate) struct SoundPage<'p> {
     pub(crate) index: UnitIndex,
-    /// The unit that it belongs to.
+    /// The unit that the page belongs to.
     pub(crate) unit: &'p Unit,
     pub(crate) id: PageId,
     pub(crate) page: Page<'p>,
@@ -27,22 +27,24 @@ pub(crate) struct SoundPage<'p> {
     pub(crate) records: &'p PageRecords,
 }
 
-/// A check of pages. The type is its plan; the default plan belongs to a run that does not make the check.
+/// A check of pages. A value of the type is the plan of the check; the default value is the plan for a run that does
+/// not make the check.
 pub(crate) trait PageCheck: Default + Sync {
     /// The sums that each thread adds up.
     type Sums: CheckSums;
-    /// Scratch space of a thread, kept from page to page.
+    /// Buffers of a thread, reused from page to page.
     type Scratch: Default;
 
-    /// The most bytes that a thread keeps, besides sums per unit and data that [`Self::bound`] writes out.
+    /// The maximum number of bytes that a thread keeps, not counting the sums per unit and the data that
+    /// [`Self::bound`] writes out.
     fn bytes_per_thread(_database: &Database) -> u64 {
         0
     }
 
-    /// Sums without any page, for this number of units.
+    /// Empty sums for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
-    /// Whether the check wants the pages of this unit. Called once per unit, before the sweep.
+    /// Whether the check needs the pages of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool;
 
     /// Checks a sound page.
@@ -54,18 +56,17 @@ pub(crate) trait PageCheck: Default + Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Writes out data that exceeds a thread's memory. Called between pages.
+    /// Writes data to temporary files if it exceeds a thread's share of memory. Called between pages.
     fn bound(&self, _context: &Context<'_>, _sums: &mut Self::Sums) {}
 
-    /// Makes the comparisons that cannot wait for other batches and frees their memory. Called when the sweep of a
-    /// batch has ended.
+    /// Makes the comparisons that can be made after the sweep of one batch, and frees their memory.
     fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares the facts that one part of the database shows by itself, before its sums are written.
+    /// Makes the comparisons that need only one part of the database. Called before the sums of the part are written.
     fn end_part(&self, _: &Context<'_>, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares the sums after the sweep, and takes a second look where they differ. `judged` lists the units all of
-    /// whose pages were seen or are known to be damaged, by ascending ordinal.
+    /// Compares the sums after the sweep, and takes a second look at units whose sums differ. `judged` lists, by
+    /// ascending ordinal, the units whose pages were all either seen or found damaged.
     fn settle(
         &self,
         context: &Context<'_>,

@@ -1,7 +1,7 @@
-//! Pages changed after the last checkpoint. In a database that was shut down cleanly, no page was changed after the
-//! checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But servers leave the clean
-//! shutdown bit set in files that were copied while in use. So such a page proves no damage: it shows that the files
-//! may be of different points in time.
+//! Counts pages that were changed after the last checkpoint. In a database that was shut down cleanly, no page is newer
+//! than the checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But servers leave the
+//! clean shutdown bit set in files that were copied while in use. So a newer page is no proof of damage: it shows that
+//! the files may be from different points in time.
 
 use catalog::Database;
 use format::Lsn;
@@ -18,7 +18,7 @@ use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex};
 use crate::wire::wire;
 
-/// The checkpoint after which changed pages are counted; the default, none, is for a database that was not shut down
+/// The last checkpoint, if newer pages are counted. The default is `None`, for a database that was not shut down
 /// cleanly or whose checkpoint is unknown.
 #[derive(Default)]
 pub(crate) struct LastCheckpoint(Option<Lsn>);
@@ -42,8 +42,9 @@ impl CheckSums for Newer {
 }
 
 impl LastCheckpoint {
-    /// The checkpoint of a database at rest. None for a backup, which contains pages from after its checkpoint, and
-    /// none for a snapshot, which knows which pages of its database are newer.
+    /// The last checkpoint of a database that was shut down cleanly. `None` for a backup, because it contains pages
+    /// that were changed after its checkpoint, and for a snapshot, because it records which pages of its database are
+    /// newer.
     pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
         let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
         let is_known = |boot: &&catalog::Boot| is_at_rest && boot.clean_shutdown();

@@ -1,20 +1,23 @@
-//! The page map: the use and owner of the extents of each file, as runs from which a picture can be drawn.
+//! The page map: the use and owner of the extents of each file. The extents are stored as runs, from which a picture
+//! can be drawn.
 
 use format::PageId;
 use format::allocation::EXTENT_PAGES;
 
-/// The most runs of all files together: if there would be more, a cell of a file has 2, 4, 8 ... extents.
+/// The maximum number of runs of all files together. If there would be more, a cell of a file contains 2, 4, 8 ...
+/// extents.
 pub const MAX_RUNS: usize = 1 << 20;
-/// The most heaps and indexes that are named; the extents of smaller ones have [`MapRun::UNNAMED`].
+/// The maximum number of heaps and indexes that are listed. Extents of smaller heaps and indexes have the owner
+/// [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while runs are collected: a list exists twice while it grows.
+/// Bytes per run while runs are collected. A list that grows exists twice for a moment.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
-/// Bytes per unit, used to find the units with the most extents.
+/// Bytes per unit while the units with the most extents are determined.
 const BYTES_PER_UNIT: u64 = 96;
-/// Counters of the states of one cell.
+/// Bytes of the counters for the states and owners in one cell.
 const BYTES_FOR_COUNTERS: u64 = ((MAX_OWNERS + 2) * MapState::ALL.len() * 12) as u64;
 
-/// The most bytes of the grant that a map takes, given the number of pages and allocation units.
+/// The maximum number of bytes that a map needs, given the number of pages and allocation units.
 pub(crate) fn bytes(pages: u64, units: u64) -> u64 {
     let extents = pages / u64::from(EXTENT_PAGES) + 1;
     extents.min(MAX_RUNS as u64) * BYTES_PER_RUN + units * BYTES_PER_UNIT + BYTES_FOR_COUNTERS
@@ -27,24 +30,24 @@ pub enum MapState {
     Free,
     /// Rows of a heap or of a clustered index.
     Data,
-    /// A nonclustered index.
+    /// Rows of a nonclustered index.
     Index,
     /// LOB or row-overflow data.
     Lob,
-    /// Columnstore and other kinds, or allocated without an owner.
+    /// Columnstore and other kinds of data, or allocated without an owner.
     Other,
-    /// Pages of several objects.
+    /// A mixed extent, with pages of several objects.
     Mixed,
-    /// Allocated to an object; none of its pages is in use.
+    /// Allocated to an object, but none of its pages is in use.
     Reserved,
-    /// The allocation maps themselves.
+    /// Allocation maps.
     Maps,
     /// Unknown, because the allocation map that describes the extent cannot be used.
     Unknown,
 }
 
 impl MapState {
-    /// All states, in the order of their numbers.
+    /// All states, ordered by their numbers.
     pub const ALL: [Self; 9] = [
         Self::Free,
         Self::Data,
@@ -63,25 +66,25 @@ impl MapState {
 pub struct MapRun {
     /// The number of cells.
     pub cells: u32,
-    /// Position in [`PageMap::owners`], from 1; [`Self::NO_OWNER`] or [`Self::UNNAMED`].
+    /// The position of the owner in [`PageMap::owners`], counted from 1; or [`Self::NO_OWNER`] or [`Self::UNNAMED`].
     pub owner: u16,
     /// The use of the extents.
     pub state: MapState,
 }
 
 impl MapRun {
-    /// No single object owns the extents.
+    /// The owner of extents that do not belong to a single object.
     pub const NO_OWNER: u16 = 0;
-    /// An object without a number of its own.
+    /// The owner of extents that belong to an object outside [`PageMap::owners`].
     pub const UNNAMED: u16 = MAX_OWNERS as u16 + 1;
 }
 
 /// A heap or an index that owns extents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MapOwner {
-    /// Object; 0 if the catalog does not know the allocation unit.
+    /// Object ID; 0 if the catalog does not contain the allocation unit.
     pub object_id: i32,
-    /// Index: 0 heap, 1 clustered; -1 if the catalog does not know it.
+    /// Index ID: 0 for a heap, 1 for a clustered index; -1 if the catalog does not contain it.
     pub index_id: i32,
 }
 
@@ -90,10 +93,10 @@ pub struct MapOwner {
 pub struct MapOfFile {
     /// File id.
     pub file_id: u16,
-    /// Whole pages in the file.
+    /// Number of whole pages in the file.
     pub pages: u32,
-    /// The binary logarithm of the extents per cell. A cell of several extents has the most frequent use and owner
-    /// among them.
+    /// The binary logarithm of the number of extents per cell. A cell of several extents has the combination of use and
+    /// owner that is most frequent in it.
     pub cell_shift: u32,
     /// All cells, from the start of the file.
     pub runs: Vec<MapRun>,
@@ -102,11 +105,11 @@ pub struct MapOfFile {
 /// The extents of all files.
 #[derive(Clone, Debug, Default)]
 pub struct PageMap {
-    /// By ascending file id.
+    /// The files, by ascending file ID.
     pub files: Vec<MapOfFile>,
-    /// The owners with the most extents, largest first.
+    /// The owners with the most extents, in descending order of their extents.
     pub owners: Vec<MapOwner>,
-    /// Pages that could not be read: each unreadable allocation map, and for each file the first other unreadable page;
-    /// each with the number of unreadable pages that the entry counts.
+    /// Pages that could not be read: each unreadable allocation map and, for each file, the first other unreadable
+    /// page. The number next to a page says how many unreadable pages the entry represents.
     pub unread: Vec<(PageId, u64)>,
 }

@@ -1,5 +1,5 @@
-//! The records of one page at a time, as found by its audit: their positions, and for a compressed leaf page the
-//! expanded rows.
+//! The records of one page at a time, as the audit of the page found them: the positions of all records and, for a
+//! compressed leaf page, the expanded rows.
 
 use format::record::Record;
 use format::same_shape::Rows;
@@ -11,7 +11,7 @@ use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::units::Unit;
 
-/// The records of the page that was audited last; keeps its buffers.
+/// The records of the page that was audited last. The buffers are reused.
 #[derive(Default)]
 pub(crate) struct PageRecords {
     audit: Audit,
@@ -19,7 +19,7 @@ pub(crate) struct PageRecords {
 }
 
 impl PageRecords {
-    /// Audits a page of a unit; `None` if the page is damaged, which is then among the findings.
+    /// Audits a page of a unit. If the page is damaged, adds findings and returns `None`.
     pub(crate) fn audit(
         &mut self,
         page: Page<'_>,
@@ -46,7 +46,7 @@ impl PageRecords {
         self.audit.spans()
     }
 
-    /// The rows, if they all have the same form.
+    /// The rows of the page, if they all have the same form.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         match self.expanded.is_loaded() {
             true => self.expanded.same_shape(),
@@ -54,7 +54,7 @@ impl PageRecords {
         }
     }
 
-    /// The record in a slot; on a compressed leaf page, the expanded one.
+    /// The record in a slot. On a compressed leaf page, the record is the expanded row.
     pub(crate) fn record<'p>(&'p self, page: Page<'p>, slot: usize) -> Option<Record<'p>> {
         if self.expanded.is_loaded() {
             return self.expanded.row(slot);
@@ -62,7 +62,7 @@ impl PageRecords {
         record(page, *self.audit.spans().get(slot)?)
     }
 
-    /// The columns of the row in a slot whose values its record lacks.
+    /// The columns for which the expanded record in a slot has no value.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(slot)
     }
@@ -73,7 +73,7 @@ impl PageRecords {
     }
 }
 
-/// The record at a position of a page, as stored.
+/// The record at a position of a page, in its stored form.
 pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
     let bytes = span.of(page);
     match page.header().kind() {

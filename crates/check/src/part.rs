@@ -1,8 +1,9 @@
-//! Parts: one check spread over processes. Each process sweeps ranges of pages and writes the result. One process
-//! merges all parts and continues as a run does after its sweep.
+//! Parts: one check that is distributed over several processes. Each process sweeps ranges of pages and writes one part
+//! per range. One process merges all parts and continues like a run after its sweep.
 //!
-//! A part is the same, byte for byte, for every degree of parallelism and memory grant. Its numbers of units and plans
-//! follow from catalog and maps, so the reader must have read the same catalog and maps; a [`Fingerprint`] proves it.
+//! Every degree of parallelism and every memory grant produces the same part, byte for byte. The numbers of units and
+//! plans in a part follow from the catalog and the maps, so its reader must have read the same catalog and maps; a
+//! [`Fingerprint`] proves this.
 
 mod body;
 mod cut;
@@ -48,13 +49,13 @@ pub use cut::Untiled;
 pub use error::PartError;
 pub use merging::{Part, Surveyed, merge, merge_in_rounds, so_far};
 
-/// Sweeps ranges of a database, each independently.
+/// Sweeps ranges of a database independently of each other.
 pub struct Sweeper<'r, 'a> {
     context: &'r mut Context<'a>,
     checks: &'r Checks,
     metered: &'r Metered<'a>,
     findings_bytes: usize,
-    /// Fingerprint of the maps; the default if another process has read them.
+    /// Fingerprint of the maps; the default value if another process has read the maps.
     pub fingerprint: Fingerprint,
 }
 
@@ -69,8 +70,8 @@ pub struct Done {
     pub is_read: bool,
 }
 
-/// Reads the maps of a database and calls `act` with a sweeper for ranges of it; with `None` if no table page needs to
-/// be read, because only allocation or the catalog is checked or the database is encrypted.
+/// Reads the maps of a database and calls `act` with a sweeper for ranges of it. Calls `act` with `None` if no table
+/// page needs to be read: only allocation or the catalog is checked, or the database is encrypted.
 pub fn sweeper<R>(
     source: &dyn PageSource,
     database: &Database,
@@ -84,7 +85,7 @@ pub fn sweeper<R>(
     progress.phase("survey", 0);
     let survey = |metered: &Metered<'_>, needs: &MemoryBudget, space: &TempStore| {
         progress.begin(source, database, needs.granted_bytes(options));
-        // The merge reads the maps too and reports their findings.
+        // The findings are dropped: the process that merges the parts reads the maps too and reports the same findings.
         let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
         let mut units = Units::of(database);
         let (maps, fingerprint) =
@@ -96,8 +97,8 @@ pub fn sweeper<R>(
     done
 }
 
-/// Like [`sweeper`], but with the maps that another process has read: it takes the output of [`Sweeper::write_common`],
-/// and [`Sweeper::read_maps`] must be called before a range is swept. Calls `act` with `None` in the same cases.
+/// Like [`sweeper`], but another process has read the maps. The input is the output of [`Sweeper::write_common`]; call
+/// [`Sweeper::read_maps`] before sweeping a range. Calls `act` with `None` in the same cases as [`sweeper`].
 ///
 /// # Errors
 /// [`SumsError`] if the input was not written for this database.
@@ -149,12 +150,12 @@ fn sweeper_of<R, E>(
 }
 
 impl Sweeper<'_, '_> {
-    /// Splits all pages to be read into ascending ranges of at most about this many pages each.
+    /// Splits all pages to be read into ascending ranges of about this many pages, or fewer.
     pub fn ranges(&self, pages: u64) -> Vec<FileRange> {
         cut::ranges(self.context, pages)
     }
 
-    /// Whether these ranges hold each page to be read exactly once.
+    /// Checks that these ranges contain each page to be read exactly once.
     ///
     /// # Errors
     /// The first place that no range or more than one range contains.
@@ -162,28 +163,28 @@ impl Sweeper<'_, '_> {
         cut::tile(self.context, ranges)
     }
 
-    /// Writes the facts that the maps of all ranges share, for processes that read no other maps. A reader needs the
-    /// same `head`.
+    /// Writes the facts that are common to the maps of all ranges, for processes that do not read the maps themselves.
+    /// A reader needs the same `head`.
     ///
     /// # Errors
-    /// [`SumsError`] if they cannot be written.
+    /// [`SumsError`] if the facts cannot be written.
     pub fn write_common(&self, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let mut to = Output::new(&self.context.hash, head, self.context.space, to);
         self.context.survey.write_common(&self.context.units, &mut to)?;
         to.finish()
     }
 
-    /// Writes the maps of a range, one of [`Self::ranges`].
+    /// Writes the maps of a range, which must be one of [`Self::ranges`].
     ///
     /// # Errors
-    /// [`SumsError`] if they cannot be written.
+    /// [`SumsError`] if the maps cannot be written.
     pub fn write_maps(&self, range: FileRange, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let mut to = Output::new(&self.context.hash, head, self.context.space, to);
         self.context.survey.write_stretch(range, &mut to)?;
         to.finish()
     }
 
-    /// Reads the output of [`Self::write_maps`]: afterwards, only this range can be swept.
+    /// Reads the output of [`Self::write_maps`]. Afterwards, only this range can be swept.
     ///
     /// # Errors
     /// [`SumsError`] if the input was not written for this range.
@@ -194,16 +195,16 @@ impl Sweeper<'_, '_> {
         from.finish()
     }
 
-    /// The pages in use in each of these ranges, each extended to the start of the next: together they cover their
-    /// files.
+    /// For each of these ranges, its pages in use. Each range is extended to the start of the next range, so that the
+    /// ranges together contain all pages of their files.
     pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
         read_ranges::tiles(self.context, ranges)
     }
 
-    /// Answers a question for a range, by taking a second look at its pages.
+    /// Answers a question about a range by taking a second look at its pages.
     ///
     /// # Errors
-    /// [`PartError`]: then the output is of no use. A question of another run is refused as damaged.
+    /// [`PartError`]: then the output must not be used. A question of another run is rejected as damaged.
     pub fn answer(
         &mut self,
         question: &mut Question,
@@ -224,10 +225,10 @@ impl Sweeper<'_, '_> {
         }
     }
 
-    /// Sweeps a range and writes the result. A reader needs the same `head`.
+    /// Sweeps a range and writes the part. A reader needs the same `head`.
     ///
     /// # Errors
-    /// [`PartError`]: then the output is of no use.
+    /// [`PartError`]: then the output must not be used.
     pub fn sweep(
         &mut self,
         range: FileRange,
@@ -268,19 +269,19 @@ impl Sweeper<'_, '_> {
     }
 }
 
-/// Reads a part to its end and verifies that it is unchanged and was written under this key and with this head. Equal
-/// parts have equal digests, different parts different ones.
+/// Reads a part to its end and verifies that it is unchanged and was written with this key and this head. Equal parts
+/// have equal digests; different parts have different digests.
 ///
 /// # Errors
-/// [`SumsError`] if it is not.
+/// [`SumsError`] if the verification fails.
 pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest, SumsError> {
     Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
 }
 
-/// The pages that the findings of a part name, at most `most`.
+/// The pages that the findings of a part refer to, up to the number `most`.
 ///
 /// # Errors
-/// [`SumsError`] if the part is not as it was written.
+/// [`SumsError`] if the part was changed after it was written.
 pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> Result<BTreeSet<PageId>, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, &part.head, (&space, 0), &mut part.from);
@@ -292,10 +293,11 @@ pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> R
     Ok(pages)
 }
 
-/// The head of a comparison with the log in bytes.
+/// The head of an encoded comparison with the log.
 const AUDIT: &[u8] = b"audit";
 
-/// Encodes a comparison of the pages with the log, so that it is made once for all processes of a run.
+/// Encodes the results of comparing the pages with the log, so that the comparison is made only once for all processes
+/// of a run.
 ///
 /// # Errors
 /// Fails only if memory cannot be allocated.
@@ -311,7 +313,7 @@ pub fn write_audit(key: &HashKey, audit: &LogAudit) -> Result<Vec<u8>, SumsError
 /// Reads the output of [`write_audit`].
 ///
 /// # Errors
-/// [`SumsError`] if the bytes are anything else.
+/// [`SumsError`] if the bytes are not such an output.
 pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, AUDIT, (&space, 0), &mut bytes);

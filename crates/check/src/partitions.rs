@@ -1,10 +1,10 @@
-//! Partitions: each row of a partitioned heap or index is in the partition that its partition function gives (8984,
-//! 8988).
+//! Partitions: checks that each row of a partitioned heap or index is in the partition that its partition function
+//! determines (8984, 8988).
 //!
-//! Most rows cost two comparisons, with the boundaries of the partition that they are in. The rows themselves show
+//! For most rows, two comparisons with the boundaries of their own partition are enough. The rows themselves show
 //! whether a boundary value belongs to the partition on its left or on its right: if all rows equal to a boundary are
-//! on one side, it is that side. No real sample shows how boundaries are stored, so the rows must confirm them: if most
-//! rows contradict the boundaries, no row is reported.
+//! on one side, the function is defined for this side. No real file was available to show how boundaries are stored, so
+//! the rows must confirm the boundaries: if most rows contradict them, no row is reported.
 
 mod plan;
 
@@ -39,35 +39,36 @@ pub(crate) struct Sums {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Seen {
-    /// Rows between the boundaries of their partition.
+    /// Rows whose value is between the boundaries of their partition.
     inside: u64,
-    /// Rows equal to the boundary below their partition, as RANGE RIGHT has them.
+    /// Rows whose value equals the lower boundary of their partition, as with RANGE RIGHT.
     on_low: u64,
-    /// Rows equal to the boundary above, as RANGE LEFT has them.
+    /// Rows whose value equals the upper boundary of their partition, as with RANGE LEFT.
     on_high: u64,
-    /// Rows beyond a boundary.
+    /// Rows whose value is outside the boundaries of their partition.
     outside: u64,
     /// Rows whose value is not in the record, or whose order depends on the collation.
     undecided: u64,
 }
 
-/// The place of a value among the boundaries of a function.
+/// The place of a value among the boundaries of a partition function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// Between two boundaries: in this partition, from 1.
+    /// Between two boundaries: the value belongs to this partition, counted from 1.
     Partition(usize),
-    /// Equal to this boundary, from 1: in the partition of the same number or the next.
+    /// Equal to this boundary, counted from 1: the value belongs to the partition with the same number or to the next
+    /// partition.
     Boundary(usize),
 }
 
-/// The side of a boundary to which its value belongs.
+/// The side of a boundary on which the rows equal to the boundary were found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Left,
     Right,
-    /// No row is equal to a boundary.
+    /// No row was found that is equal to a boundary.
     NotSeen,
-    /// Rows equal to boundaries are on both sides.
+    /// Some rows equal to a boundary are on its left, others on its right.
     Both,
 }
 
@@ -81,7 +82,7 @@ impl Seen {
         }
     }
 
-    /// Whether most rows contradict the boundaries as decoded: then the boundaries are wrong.
+    /// Whether most rows contradict the decoded boundaries, so that the boundaries must be wrong.
     fn is_contradicted(self) -> bool {
         self.outside > self.inside + self.on_low + self.on_high
     }
@@ -153,8 +154,8 @@ impl RowCheck for Plans {
     }
 }
 
-/// Counts the live rows of a page by their place; `None` if a value is not in the fixed part, or some row is not
-/// certainly in its partition.
+/// Counts the live rows of a page by their relation to the partition. `None` if the column is not in the fixed part or
+/// NULL in some row, or if some row is not certainly in its partition.
 fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
     let Column { column, fixed_length, .. } = &work.column;
     let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
@@ -221,10 +222,11 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// Evidence name of the boundary in both findings for a row, until the side of boundaries is known.
+/// Name under which both findings about a row keep the number of the boundary that its value equals. The final
+/// findings, made once the side of boundaries is known, no longer contain it.
 const BOUNDARY: &str = "boundary";
 
-/// The relation of a row to its partition.
+/// The place of a row relative to the boundaries of its partition.
 enum Placement {
     Inside,
     OnLow,
@@ -232,7 +234,7 @@ enum Placement {
     Outside(Place),
 }
 
-/// The relation of a value to the partition in which it was found; `None` if its order is uncertain.
+/// The relation of a value to the partition in which its row was found; `None` if the order of the value is uncertain.
 fn standing(work: &UnitPlan, value: Option<&[u8]>) -> Option<Placement> {
     let low = work.partition.checked_sub(2).and_then(|at| work.boundaries.get(at));
     let high = work.boundaries.get(work.partition - 1);
@@ -272,7 +274,7 @@ fn place(work: &UnitPlan, value: Option<&[u8]>) -> Option<Place> {
 /// The subject of notes about rows whose partition is not verified.
 const WHAT: &str = limits::PARTITION_ORDER.what;
 
-/// After the sweep: reports what could not be verified.
+/// Reports, after the sweep, what could not be verified.
 fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Coverage) {
     for (name, units, reason) in plans.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
@@ -293,7 +295,7 @@ fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Co
     }
 }
 
-/// The final form of a finding of the sweep when all rows have been seen; `None` if it is no proof.
+/// The final form of a finding of the sweep, once all rows have been seen; `None` if the finding is no proof.
 fn proven(
     plans: &Plans,
     context: &Context<'_>,

@@ -1,14 +1,14 @@
-//! A value per allocation unit, stored only for units that were touched: in a database of many tables, most values are
-//! empty.
+//! One value per allocation unit, stored only for units whose value was accessed. In a database with many tables, most
+//! values are empty.
 
 use std::fmt;
 
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// The number of adjacent units whose values are allocated together; the units of a table are adjacent.
+/// The number of adjacent units whose values are allocated together. The units of one table are adjacent.
 const TOGETHER: usize = 8;
 
-/// A value for each unit, by ordinal; the default where none was set.
+/// A value for each unit, indexed by ordinal. Units whose value was never set have the default.
 pub(crate) struct PerUnit<T> {
     units: usize,
     values: Vec<Option<Box<[T; TOGETHER]>>>,
@@ -16,14 +16,14 @@ pub(crate) struct PerUnit<T> {
 }
 
 impl<T: Default> PerUnit<T> {
-    /// Default values, one per unit.
+    /// Default values for this number of units.
     pub(crate) fn new(units: usize) -> Self {
         let mut values = Vec::new();
         values.resize_with(units.div_ceil(TOGETHER), || None);
         Self { units, values, untouched: T::default() }
     }
 
-    /// The value of a unit; `None` beyond the last one.
+    /// The value of a unit; `None` if there is no unit with this ordinal.
     #[inline]
     pub(crate) fn get(&self, unit: usize) -> Option<&T> {
         match self.values.get(unit / TOGETHER)? {
@@ -32,14 +32,14 @@ impl<T: Default> PerUnit<T> {
         }
     }
 
-    /// The value of a unit, created with the default on first use; `None` beyond the last unit.
+    /// The value of a unit, created with the default on first use; `None` if there is no unit with this ordinal.
     #[inline]
     pub(crate) fn get_mut(&mut self, unit: usize) -> Option<&mut T> {
         let values = self.values.get_mut(unit / TOGETHER).filter(|_| unit < self.units)?;
         values.get_or_insert_with(|| Box::new(std::array::from_fn(|_| T::default()))).get_mut(unit % TOGETHER)
     }
 
-    /// The allocated values: those that were touched, and their neighbors; by ascending unit.
+    /// All values that are allocated, by ascending unit: the accessed values and those of adjacent units.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, &T)> {
         let made = (0..).step_by(TOGETHER).zip(&self.values).filter_map(|(at, values)| Some((at, values.as_ref()?)));
         made.flat_map(|(at, values)| (at..).zip(values.iter())).take_while(|(at, _)| *at < self.units)
@@ -58,7 +58,7 @@ impl<T: Default> PerUnit<T> {
         (0..self.units).filter_map(|unit| self.get(unit))
     }
 
-    /// Adds the values of another thread to these.
+    /// Merges the values of another thread into these values.
     pub(crate) fn merge(&mut self, other: Self, mut add: impl FnMut(&mut T, T)) {
         for (mine, theirs) in self.values.iter_mut().zip(other.values) {
             match (mine.as_mut(), theirs) {
@@ -76,7 +76,8 @@ impl<T: Default> Default for PerUnit<T> {
     }
 }
 
-/// The number of units, then the values; a byte in front of each says whether it was touched.
+/// Encoded as the number of units, followed by the values. A byte before each value says whether the value was
+/// accessed.
 impl<T: Default + Wire> Wire for PerUnit<T> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         (self.units as u64).write(to)?;

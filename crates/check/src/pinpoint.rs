@@ -1,4 +1,4 @@
-//! Pinpoint: a second look at one unit whose sums differ, to name page, slot and message.
+//! Pinpoint: a second look at a unit whose sums differ, to determine the page, slot and message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,7 +20,8 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, SumsError, Wire};
 
-/// The pages from the first to the last of a unit, in file order: not a list, which would grow with the database.
+/// The range from the first to the last page of a unit, in file order. A list of the pages would grow with the
+/// database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRange {
     first: PageId,
@@ -28,7 +29,7 @@ pub(crate) struct PageRange {
 }
 
 impl PageRange {
-    /// No pages. If a unit has lost all its pages, only its root shows that they existed.
+    /// The empty range, for a unit that has lost all its pages: only the pointer to its root shows that it had any.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
     /// All pages.
@@ -40,13 +41,13 @@ impl PageRange {
         Self { first: page(range.first), last: page(range.end().saturating_sub(1)) }
     }
 
-    /// The smallest range that contains all of these ranges.
+    /// The smallest range that contains all these ranges.
     pub(crate) fn around(stretches: impl Iterator<Item = Self>) -> Self {
         let join = |all: Self, own: Self| Self { first: all.first.min(own.first), last: all.last.max(own.last) };
         stretches.fold(Self::EMPTY, join)
     }
 
-    /// The pages of the range that are in a file with this many pages.
+    /// The part of the range that is in one file, given the number of pages in the file.
     fn of(self, file: u16, pages: u32) -> Range<u32> {
         let start = if file < self.first.file {
             pages
@@ -66,7 +67,7 @@ impl PageRange {
     }
 }
 
-/// The page ranges of `units`, found in one pass over the maps.
+/// The page range of each of these units, found in one pass over the maps.
 pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, PageRange> {
     let mut stretches: BTreeMap<UnitIndex, PageRange> = units.iter().map(|unit| (*unit, PageRange::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
@@ -80,11 +81,12 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// A second look met a page that could not be read or that has changed since the sweep, so its results prove nothing.
+/// The error that a second look met a page that could not be read or that has changed since the sweep. The results of
+/// this second look prove nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-/// Notes that a second look met an unreadable page of a unit: from now on part of the unit counts as unknown.
+/// Notes that a second look met an unreadable page of a unit, so that part of the unit counts as unknown from now on.
 pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
@@ -94,7 +96,8 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
     }
 }
 
-/// Takes a second look at units whose sums differ: `name` reports the damaged places, unless a page cannot be read.
+/// Takes a second look at units whose sums differ. For each unit, `name` reports the damaged places, unless a page
+/// cannot be read.
 pub(crate) fn second_look(
     context: &Context<'_>,
     suspects: &BTreeSet<UnitIndex>,
@@ -131,7 +134,7 @@ pub(crate) fn for_each_sound(
     Ok(())
 }
 
-/// Returns a page if it is a sound page of `unit`; `target` then holds its records.
+/// Returns a page if it is a sound page of `unit`, and loads its records into `target`.
 pub(crate) fn sound(
     context: &Context<'_>,
     target: &mut Target,
@@ -142,7 +145,7 @@ pub(crate) fn sound(
     Ok(found.filter(|(found, _)| *found == unit).map(|(_, bytes)| bytes))
 }
 
-/// Returns a page and its unit, if the page is sound.
+/// If a page is sound, returns its unit and the page.
 pub(crate) fn look(
     context: &Context<'_>,
     target: &mut Target,
@@ -164,14 +167,14 @@ pub(crate) fn look_at_content(
     match target.look(context, id, &mut bytes) {
         Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),
-        // The page was sound when it was swept.
+        // The sweep found the page sound, so it has changed since.
         Verdict::Bad(unit) if !context.bad_units.contains(&unit) => Err(Unread),
         Verdict::Bad(_) | Verdict::Passed => Ok(None),
     }
 }
 
-/// Calls `visit` with each record, ghosts included, of the sound leaf pages of `units`, in page order; `stretch` is the
-/// page range of the units.
+/// Calls `visit` with each record, including ghosts, of the sound leaf pages of `units`, in page order; `stretch` is a
+/// page range that contains the pages of these units.
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
@@ -210,7 +213,7 @@ pub(crate) fn rows_of_page(
     Ok(())
 }
 
-/// Asks tasks to take a look at units in the next round, or leaves it to a later round if this one is full.
+/// Asks tasks to look at units in the next round. If that round is full, asks nothing: a later round will ask again.
 pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
     if !rounds.has_room() {
         return;
@@ -227,10 +230,11 @@ pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, by
     rounds.ask(Wanted { question: Question::new(of, &context.taken, &context.bad_units), ranges, bytes });
 }
 
-/// Reads the answers to a question one after another with `read`.
+/// Calls `read` with each answer to a question.
 ///
 /// # Errors
-/// [`Unread`] if a task could not read a page, or if an answer cannot be read: then there will be no report.
+/// [`Unread`] if a task could not read a page, or if an answer cannot be read; in the second case, there will be no
+/// report.
 pub(crate) fn each_answer(
     context: &Context<'_>,
     (rounds, asked): (&Rounds<'_>, &Asked<'_>),

@@ -1,5 +1,5 @@
-//! The primitive checks (7984 to 7988): the leaf chains of the tables through which all other tables are found. A
-//! server ends its run when one of these checks fails.
+//! The primitive checks (7984 to 7988) of the leaf chains of the base tables that are needed to find all other tables.
+//! A server ends its run when one of these checks fails.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use source::PageSource;
 use crate::finding::{Finding, Owner, Value};
 use crate::registry::{self, Phase};
 
-/// Tables whose leaf chain CHECKDB walks first: sysrscols, sysrowsets, sysallocunits, and the tables of 2005 that
-/// sysrscols replaced.
+/// Base tables whose leaf chains CHECKDB walks first: sysrscols, sysrowsets, sysallocunits, and the tables of SQL
+/// Server 2005 that sysrscols replaced.
 const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
 const SYSALLOCUNITS: i32 = 7;
-/// The faults of the chains, as far as they were read.
+/// The faults in the leaf chains, as far as the chains could be read.
 pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Finding> {
     let mut findings = Vec::new();
     if database.boot.is_none() {
@@ -31,17 +31,18 @@ pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Find
     findings
 }
 
-/// Tables of which a server reports only damaged pages (5233), because it has ended its run.
+/// Base tables whose primitive checks failed. A server ends its run in this case, so it reports only damaged pages of
+/// these tables (5233).
 #[derive(Debug, Default)]
 pub(crate) struct Ended(BTreeSet<i32>);
 
 impl Ended {
-    /// The tables whose pre-checks failed.
+    /// The tables whose primitive checks failed.
     pub(crate) fn by(source: &dyn PageSource, database: &Database) -> Self {
         Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
     }
 
-    /// Whether an owner is one of these tables. If the row of its rowset is missing, the id of its unit decides.
+    /// Whether an owner is one of these tables. If the catalog row for its rowset is missing, the unit ID decides.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
         self.0.iter().any(|object_id| Self::is_of(*object_id, owner))
     }
@@ -57,7 +58,8 @@ impl Ended {
         named.map_or_else(|| "system tables".to_owned(), |id| format!("object ID {id}"))
     }
 
-    /// Whether a server would not report this finding after a failed pre-check. Findings in other tables stay.
+    /// Whether a server would omit this finding because a primitive check failed. It does not omit findings in other
+    /// tables.
     pub(crate) fn leaves_out(&self, finding: &Finding) -> bool {
         if self.0.is_empty() {
             return false;
@@ -74,7 +76,7 @@ impl Ended {
     }
 }
 
-/// Whether the chain of sysallocunits already fails at its first page, the one that the boot page points to.
+/// Whether the chain of sysallocunits fails at its first page, to which the boot page points.
 pub(crate) fn is_led_astray(database: &Database, gap: &Gap) -> bool {
     gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault))
 }
@@ -89,7 +91,7 @@ fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     }
 }
 
-/// The predecessor of the first page is the boot page.
+/// The boot page, which points to the first page, is reported in the place of the previous page.
 fn from_boot_page(finding: Finding) -> Finding {
     match finding.ref_page {
         None => finding.ref_page(PageId::BOOT),
@@ -97,7 +99,8 @@ fn from_boot_page(finding: Finding) -> Finding {
     }
 }
 
-/// Checks the roots of the critical tables: 7985 for a damaged root, even if the leaves showed all rows.
+/// Checks the root pages of the critical tables: 7985 for a damaged root, even if all rows could be read from the
+/// leaves.
 fn roots(source: &dyn PageSource, database: &Database, findings: &mut Vec<Finding>) {
     for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));

@@ -8,19 +8,20 @@ use crate::report::Sample;
 
 /// Receives the progress of a run. Called from several threads.
 pub trait Progress: Sync {
-    /// A phase starts ([`phase_words`] describes it); `pages` is its length, or 0 if that cannot be foreseen.
+    /// A phase starts ([`phase_words`] describes it); `pages` is the number of pages that it will process, or 0 if that
+    /// is unknown.
     fn phase(&self, name: &'static str, pages: u64);
 
-    /// This many more pages of the phase are done.
+    /// The phase has processed this many more pages.
     fn advance(&self, pages: u64);
 
-    /// The run begins: the database that it checks, and the bytes of memory that it may use.
+    /// The run begins: it checks this database, and may use this many bytes of memory.
     fn begin(&self, _source: &dyn PageSource, _database: &Database, _granted_bytes: u64) {}
 
-    /// The sweep has finished these pages: it checked them, or they are not in its scope.
+    /// The sweep has passed these pages: it has checked them, or they are not in its scope.
     fn swept(&self, _first: PageId, _pages: u32) {}
 
-    /// A sample of the series was taken.
+    /// A sample for the series in the statistics of the run was taken.
     fn sample(&self, _sample: &Sample) {}
 }
 
@@ -45,7 +46,7 @@ pub fn phase_words(name: &'static str) -> &'static str {
     PHASES.iter().find(|(known, _)| *known == name).map_or(name, |(_, words)| words)
 }
 
-/// The phase with this name, for [`phase_words`]; `None` if there is none.
+/// The static name of a phase, for [`phase_words`]; `None` if there is no phase with this name.
 pub fn phase_named(name: &str) -> Option<&'static str> {
     PHASES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }

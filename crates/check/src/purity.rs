@@ -1,14 +1,14 @@
-//! Message 2570: a value outside the domain of its type.
+//! Findings with message 2570: a value outside the domain of its type.
 
 use format::types::{TypeInfo, xtype};
 
 use crate::finding::Finding;
 use crate::registry;
 
-/// State of 2570 for half a character: an odd number of bytes in a type with two bytes per character.
+/// State of 2570 for an odd number of bytes in a type with two bytes per character.
 const HALF_A_CHARACTER: u8 = 2;
 
-/// The finding for a value of a column of type `info`, without its place.
+/// The finding for a value of a column of type `info`, without the address of the row.
 pub(crate) fn impure(column: &str, info: TypeInfo) -> Finding {
     let finding = Finding::new(&registry::COLUMN_PURITY).text_value("column", column).text_value("type", info.name());
     match info.xtype {

@@ -1,4 +1,4 @@
-//! Ranges of pages; a database may be swept range by range.
+//! Ranges of pages. A database may be swept one range at a time.
 
 use format::PageId;
 
@@ -25,12 +25,12 @@ impl FileRange {
     }
 }
 
-/// The ranges of the parts of a run, ascending; none if the database is swept as a whole.
+/// The ranges of the parts of a run, in ascending order; empty if the database is swept as a whole.
 #[derive(Default, Debug)]
 pub(crate) struct Ranges(Vec<FileRange>);
 
 impl Ranges {
-    /// Sorts these ranges, which do not overlap.
+    /// Sorts these ranges, which must not overlap.
     pub(crate) fn new(mut ranges: Vec<FileRange>) -> Self {
         ranges.sort_unstable();
         Self(ranges)
@@ -52,7 +52,7 @@ impl Ranges {
         self.0.get(next.checked_sub(1)?).filter(|range| range.contains(page))
     }
 
-    /// Whether two pages are in different parts, so that only the merge can relate them.
+    /// Whether two pages are in different parts, so that they can be compared only after the parts are merged.
     pub(crate) fn are_apart(&self, page: PageId, other: PageId) -> bool {
         !self.0.is_empty() && self.of(page).is_none_or(|range| !range.contains(other))
     }

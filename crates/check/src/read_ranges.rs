@@ -1,4 +1,5 @@
-//! The pages that a run read, in ranges of one size: a history records when each range was last read.
+//! The pages that a run has read, in ranges of equal size. The history of a database records when each range was last
+//! read.
 
 use std::ops::Range;
 
@@ -12,8 +13,8 @@ use crate::tallies::UnreadPages;
 /// Pages per range: one gigabyte.
 const RANGE_PAGES: u32 = 131_072;
 
-/// The ranges of all files with the pages in use in each. A range counts as unread if any of its pages may not have
-/// been read.
+/// The ranges of all files, each with its number of pages in use. A range counts as unread if any of its pages may not
+/// have been read.
 pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<RangeRead> {
     if context.options.scope != Scope::Database {
         return Vec::new();
@@ -30,8 +31,8 @@ pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<Ra
     ranges
 }
 
-/// Extends the ranges so that together they contain all pages: the first range of a file starts at its page 0, and each
-/// ends where the next one starts.
+/// Extends the ranges so that together they contain all pages: the first range of a file starts at page 0, and each
+/// range ends where the next range starts.
 pub(crate) fn tiles(context: &Context<'_>, ranges: &[FileRange]) -> Vec<RangeRead> {
     let tile = |(at, range): (usize, &FileRange)| {
         let file = context.survey.files.iter().find(|file| file.file_id == range.file_id)?;

@@ -1,4 +1,5 @@
-//! Reckon: compares the sums. For a healthy database the run ends here; where sums differ, pinpoint names the damage.
+//! Reckon: compares the sums. If all sums agree, the database is healthy and no page is read again; if sums differ,
+//! pinpoint determines the damage.
 
 use crate::check_list::Swept;
 use crate::checks::{Checks, Sums};
@@ -37,7 +38,7 @@ pub(crate) fn reckon(
     checks.settle_pages(context, &judged, swept, to);
     if !context.options.physical_only {
         counts::check(context, to.findings);
-        // Last, because damage found earlier rules out comparisons.
+        // These checks come last, because they make no comparison in units with damage found earlier.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
         statistics::reckon(context, to.coverage);
@@ -45,10 +46,10 @@ pub(crate) fn reckon(
     }
 }
 
-/// Whether all pages of a unit were seen or are known to be damaged: only then is a missing page proven missing.
+/// Whether all pages of a unit were seen or are known to be damaged. Otherwise a missing page is not proven missing.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
-    // Lazy: there may be many units, and few have anything to note.
+    // A closure, because there may be many units, and only few need their name.
     let name = || context.place_of(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {

@@ -1,5 +1,5 @@
-//! The registry of checks: one row per check. The messages, `mdfsck explain`, docs/checks.md and the tests all come
-//! from it.
+//! The registry of checks, with one row per check. The messages, `mdfsck explain`, docs/checks.md and the tests are all
+//! based on it.
 
 pub mod limits;
 mod table;
@@ -8,10 +8,10 @@ use std::fmt;
 
 pub use table::*;
 
-/// When in a run a check is made.
+/// The subject of a check, and when in a run the check is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// Leaf chains of the tables through which all other tables are found.
+    /// The leaf chains of the base tables that are needed to find all other tables.
     Primitive,
     /// Allocation maps and IAM chains.
     Allocation,
@@ -21,23 +21,23 @@ pub enum Phase {
     Page,
     /// One record.
     Record,
-    /// The columns of one record, as the catalog describes them.
+    /// The columns of one record, compared with their description in the catalog.
     Column,
     /// Relations between pages.
     CrossPage,
-    /// Relations between rows: an index and its table.
+    /// Relations between rows, such as the rows of an index and of its table.
     CrossRow,
-    /// Off-row values: fragments against the pointers that lead to them.
+    /// Off-row values: fragments compared with the pointers to them.
     OffRow,
-    /// The catalog against itself.
+    /// Relations between the tables of the catalog.
     Catalog,
-    /// Counts against the catalog.
+    /// Counts in the catalog, compared with the counts of the run.
     Counts,
-    /// Rows against the constraints of their table.
+    /// Rows compared with the constraints of their table.
     Constraint,
-    /// Pages against the log.
+    /// Pages compared with the log.
     Log,
-    /// The container of a backup around its pages.
+    /// The container of a backup, which surrounds the pages.
     Container,
 }
 
@@ -81,21 +81,21 @@ impl Phase {
     }
 }
 
-/// How CHECKDB's summary counts an error.
+/// Whether CHECKDB's summary counts an error, and under which kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// As an allocation error.
+    /// Counted as an allocation error.
     Allocation,
-    /// As a consistency error.
+    /// Counted as a consistency error.
     Consistency,
-    /// Not counted: it ends the run, or continues another line.
+    /// Not counted: the message ends the run, or continues another message.
     Uncounted,
 }
 
 /// The minimum repair that CHECKDB would name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Repair {
-    /// No repair exists: restore.
+    /// No repair exists; the database must be restored.
     #[default]
     None,
     /// REPAIR_REBUILD.
@@ -105,7 +105,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// As message 8958 prints it; `None` when there is no repair.
+    /// The repair level as message 8958 prints it; `None` if no repair exists.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -115,59 +115,63 @@ impl Repair {
     }
 }
 
-/// The position of a message among those of its index. CHECKDB groups messages by index and page
-/// (docs/format/checkdb.md#order-of-lines). A message that follows from damage elsewhere would come before its cause
-/// whenever its page has the lower number, so it is listed after the cause.
+/// The position of a message within the messages about its index. CHECKDB groups messages by index and page
+/// (docs/format/checkdb.md#order-of-lines). If a message follows from damage on another page, page order alone could
+/// list it before the message about its cause, so it is listed after that message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
-    /// With its page, before all others: allocation pages are checked first (8946 before 8909).
+    /// Listed with its page, before all other messages about the page, because allocation pages are checked first (8946
+    /// before 8909).
     OfMap,
-    /// With its page, as the damage is there.
+    /// Listed with its page, because this page is damaged.
     ByPage,
-    /// With its page, after the messages that say what is wrong (8939 and 8944 before 8928:
+    /// Listed with its page, after the messages that say what is wrong (8939 and 8944 before 8928:
     /// docs/format/cases.md#case-19).
     BehindCause,
-    /// With the missing page, after the messages that say why it is missing (8928 before 8976).
+    /// Listed with the missing page, after the messages that say why the page is missing (8928 before 8976).
     OfMissing,
-    /// With the missing page that it refers to (8978 with 8928 and 8976 of the previous page).
+    /// Listed with the missing page that the message refers to (8978 with 8928 and 8976 of the previous page).
     ByReference,
-    /// After all damage: it names pages or rows that lost their counterpart, and any damage may be the reason.
+    /// Listed after all damage: the message names pages or rows that lost their counterpart, and any damage may be the
+    /// reason.
     AsConsequence,
-    /// At the end: it names what could not be checked because of other findings.
+    /// Listed at the end: the message names objects that could not be checked because of other findings.
     Last,
 }
 
-/// Consequences of the kind of a finding: given by its phase, unless the check's row overrides them.
+/// Properties that the findings of a check share. The phase of the check determines them, unless the row of the check
+/// overrides them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// A finding is a proof only if the pages contain all changes of the log.
+    /// Whether a finding is a proof only if the pages contain all changes in the log.
     pub rests_on_log: bool,
-    /// A finding is a proof only if allocation maps and catalog could be read, because it compares a page with them.
+    /// Whether a finding is a proof only if the allocation maps and the catalog could be read, because the check
+    /// compares a page with them.
     pub rests_on_maps: bool,
-    /// The check is about something that newer releases may extend: types, forms of rows, tables of the catalog. Pages,
-    /// allocation and B-trees have been the same since SQL Server 2005.
+    /// Whether the check depends on facts that newer releases may extend: types, forms of rows, tables of the catalog.
+    /// Pages, allocation and B-trees have been the same since SQL Server 2005.
     pub rests_on_release: bool,
-    /// CHECKALLOC makes this check too.
+    /// Whether CHECKALLOC makes this check too.
     pub is_of_checkalloc: bool,
-    /// CHECKCATALOG makes this check too.
+    /// Whether CHECKCATALOG makes this check too.
     pub is_of_checkcatalog: bool,
-    /// Rebuilding a nonclustered index from its table removes damage of this kind.
+    /// Whether rebuilding a nonclustered index from its table removes the damage.
     pub is_mended_by_rebuild: bool,
-    /// The finding only refers to another message that says what is wrong with the page: without that message it is no
-    /// proof.
+    /// Whether the finding only refers to another message that says what is wrong with the page. Without that message,
+    /// the finding is no proof.
     pub is_explained: bool,
 }
 
 impl Policy {
     /// The policy for the checks of a phase.
     pub(crate) const fn of(phase: Phase) -> Self {
-        // A page that contradicts itself or the log, and damage of a backup's container, are proofs by themselves.
+        // A page that contradicts itself or the log is proof enough, and so is damage in the container of a backup.
         let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Log | Phase::Container);
         let is_allocation = matches!(phase, Phase::Allocation);
         Self {
-            // The log may contain the ALTER TABLE that preceded a row: its shape, lengths and precisions.
+            // The log may contain an ALTER TABLE that explains the shape, lengths and precisions of a row.
             rests_on_log: !is_by_itself,
-            // A page that may be out of use may date from before the last ALTER TABLE.
+            // Without the allocation maps, the page may be a free page with rows from before the last ALTER TABLE.
             rests_on_maps: !is_by_itself && !matches!(phase, Phase::Primitive),
             rests_on_release: !is_by_itself
                 && !matches!(phase, Phase::Primitive | Phase::Allocation | Phase::CrossPage),
@@ -178,12 +182,13 @@ impl Policy {
         }
     }
 
-    /// The page or the file alone proves the finding.
+    /// For findings that a page or a file proves on its own.
     pub(crate) const fn rests_on_nothing(self) -> Self {
         Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
     }
 
-    /// A proof only if the log is applied, as the page may never have been written.
+    /// For findings that are proofs only if the log was applied, because otherwise the page may never have been
+    /// written.
     pub(crate) const fn rests_on_the_log(self) -> Self {
         Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
     }
@@ -205,11 +210,11 @@ impl Policy {
     }
 }
 
-/// Ids of removed checks, which must not be reused.
+/// IDs of removed checks; new checks must not reuse them.
 pub const RETIRED: &[&str] = &[
-    // 7961: an UPDATE to NULL may leave the bytes of the value.
+    // Message 7961: an UPDATE to NULL may leave the bytes of the old value in the row.
     "column.null-length",
-    // 5260: page headers do not reliably show which pages hold row versions.
+    // Message 5260: page headers do not reliably show which pages contain row versions.
     "page.version-flag",
 ];
 
@@ -219,25 +224,25 @@ pub struct Check {
     pub id: &'static str,
     /// SQL Server's message number.
     pub msg: u16,
-    /// Message state, where the finding does not set its own.
+    /// Message state, for findings that do not set their own state.
     pub state: u8,
-    /// When the check is made.
+    /// The phase in which the check is made.
     pub phase: Phase,
-    /// How the summary counts it.
+    /// How CHECKDB's summary counts the message.
     pub class: Class,
     /// Minimum repair.
     pub repair: Repair,
     /// Whether PHYSICAL_ONLY includes the check.
     pub physical_only: bool,
-    /// Where the message is listed.
+    /// The position of the message in the report.
     pub listed: ReportOrder,
-    /// What a finding rests on, which commands make the check, and what repairs the damage.
+    /// What a finding depends on, which commands make the check, and what repairs the damage.
     pub policy: Policy,
-    /// Message text with named places, see [`crate::finding`].
+    /// Message text with named placeholders, see [`crate::finding`].
     pub template: &'static str,
-    /// A few words for a summary that say what is wrong, with the named places of the message, page and slot.
+    /// A few words for a summary that say what is wrong, with the placeholders of the message, page and slot.
     pub brief: &'static str,
-    /// The invariant: a sentence that is true of a sound database.
+    /// The invariant: a sentence that is true for a sound database.
     pub invariant: &'static str,
     /// Possible causes of a violation.
     pub cause: &'static str,
@@ -246,13 +251,13 @@ pub struct Check {
 }
 
 impl Check {
-    /// The rows whose id is `key` or whose message number is `key`.
+    /// The checks with the ID `key` or the message number `key`.
     pub fn find(key: &str) -> Vec<&'static Check> {
         let number = key.trim_start_matches("Msg").trim().parse::<u16>().ok();
         ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
     }
 
-    /// Whether a finding only adds to another finding, which says what is wrong.
+    /// Whether a finding of this check only supplements another finding, which says what is wrong.
     pub fn follows_from_another(&self) -> bool {
         ["Another message", "See "].iter().any(|start| self.cause.starts_with(start))
     }

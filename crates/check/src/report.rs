@@ -1,4 +1,4 @@
-//! The result of a run: findings, coverage, and what was not verified.
+//! The result of a run: findings, statistics, and what was not verified.
 
 use std::path::PathBuf;
 
@@ -14,51 +14,52 @@ use crate::registry::limits::Limit;
 /// A fact about the input that explains the results or makes them incomplete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Stable id: that of the resulting limit, if there is one.
+    /// Stable ID; equal to the ID of the limit that follows from the fact, if there is one.
     pub id: &'static str,
     /// One line of text.
     pub text: String,
 }
 
-/// Result of a run.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The database.
     pub database: DatabaseSummary,
-    /// Facts about the input that the reader must know first.
+    /// Facts about the input that a reader of the report must know first.
     pub warnings: Vec<Warning>,
     /// The options of the run.
     pub options: Options,
-    /// Objects and indexes in scope, by object id, index id, partition.
+    /// Objects and indexes in scope, sorted by object ID, index ID and partition.
     pub rowsets: Vec<RowsetCounts>,
     /// Findings, in listing order.
     pub findings: Findings,
-    /// Findings that something unknown may explain, in the same order; they are not proofs. Each names its limit and is
-    /// counted among what was not verified.
+    /// Findings that are not proofs, because something unknown may explain them; in listing order. Each finding names a
+    /// limit, and is counted among what was not verified.
     pub demoted: Findings,
     /// Results of the requested checks beyond CHECKDB.
     pub beyond: Beyond,
     /// Requested checks that could not be made.
     pub not_verified: Vec<NotVerified>,
-    /// Facts worth knowing that are neither findings nor unverified items.
+    /// Facts worth knowing that are neither findings nor unverified.
     pub notes: Vec<NotVerified>,
-    /// Failed reads, one line for stderr each.
+    /// Failed reads, each as one line for stderr.
     pub read_errors: Vec<String>,
-    /// Deviations from the request that change no result, one line for stderr each.
+    /// Deviations from the request that do not change the results, each as one line for stderr.
     pub notices: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
-    /// Which pages were read and judged; empty unless the run covered the whole database.
+    /// Ranges of pages, with the information whether all their pages in use were read; empty unless the run covered the
+    /// whole database.
     pub ranges: Vec<RangeRead>,
-    /// The use of the extents of each file, if requested and if any allocation map could be read.
+    /// The use of the extents of each file; `None` if not requested or if no allocation map could be read.
     pub page_map: Option<PageMap>,
-    /// Service Broker's objects, in the order of CHECKDB's lines; empty when they are not in scope.
+    /// Counts of Service Broker objects, in the order of CHECKDB's lines; empty if these objects are not in scope.
     pub service_broker: Vec<BrokerCount>,
-    /// The cost of the run.
+    /// Statistics about the cost of the run.
     pub statistics: Statistics,
 }
 
-/// A range of pages that a run went through.
+/// A range of pages that a run has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RangeRead {
     /// File id.
@@ -67,7 +68,7 @@ pub struct RangeRead {
     pub first: u32,
     /// The number of pages.
     pub pages: u32,
-    /// The number of pages that are or may be in use.
+    /// The number of pages that are in use or may be in use.
     pub in_use: u32,
     /// Whether all pages in use were read.
     pub is_read: bool,
@@ -76,9 +77,9 @@ pub struct RangeRead {
 /// The number of Service Broker objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerCount {
-    /// Number of the message that reports it.
+    /// The number of the message that reports the count.
     pub number: u16,
-    /// The kind, as that message names it.
+    /// The kind of objects, as the message names it.
     pub name: &'static str,
     /// The number of objects.
     pub count: u64,
@@ -87,49 +88,49 @@ pub struct BrokerCount {
 /// The checked database.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseSummary {
-    /// Name; from the file's name when the boot page cannot be read.
+    /// Name of the database; taken from the file's name if the boot page cannot be read.
     pub name: String,
-    /// Database id on the server that wrote the files; 0 when unknown.
+    /// Database ID on the server that wrote the files; 0 if unknown.
     pub id: u16,
-    /// Internal version; 0 when unknown.
+    /// Internal version of the database; 0 if unknown.
     pub version: u16,
-    /// Whether the files contain all changes of the log; `None` when unknown.
+    /// Whether the files contain all changes in the log; `None` if unknown.
     pub clean_shutdown: Option<bool>,
-    /// When system tables were last updated by hand, `2011-03-10 08:09:00.000`.
+    /// Date and time of the last manual update of system tables, in the form `2011-03-10 08:09:00.000`.
     pub catalog_updated: Option<String>,
     /// The data files.
     pub files: Vec<FileSummary>,
-    /// The backup sets that the files come from.
+    /// The backup sets from which the files were read.
     pub sets: Vec<source::backup::UsedSet>,
-    /// The backup that the pages come from, if any.
+    /// The backup from which the pages were read, if any.
     pub backup: Option<BackupSummary>,
 }
 
-/// The backup set whose state of the database was checked.
+/// The backup set that contains the checked state of the database.
 #[derive(Clone, Debug)]
 pub struct BackupSummary {
-    /// The kind of the set, as RESTORE HEADERONLY names it.
+    /// The kind of the backup set, as RESTORE HEADERONLY names it.
     pub kind: &'static str,
-    /// Position in its file, from 1.
+    /// Position of the backup set in its file, from 1.
     pub set: u16,
-    /// When the backup finished, in the local time of the server.
+    /// When the backup finished, in the local time of the server that made it.
     pub finished: Option<String>,
 }
 
 /// A data file of the checked database.
 #[derive(Clone, Debug)]
 pub struct FileSummary {
-    /// Path as given or found.
+    /// Path of the file, as given or as found.
     pub path: PathBuf,
     /// File id.
     pub file_id: u16,
     /// Logical name.
     pub logical_name: String,
-    /// Whole pages in the file.
+    /// Number of whole pages in the file.
     pub pages: u32,
 }
 
-/// A rowset with the counts of the run, never those of the catalog.
+/// A rowset, with counts that the run made itself; they never come from the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsetCounts {
     /// Object.
@@ -138,9 +139,9 @@ pub struct RowsetCounts {
     pub schema: String,
     /// Object name.
     pub name: String,
-    /// Type code, "U", "S", "V", "IT" ...
+    /// Type code of the object: "U", "S", "V", "IT" ...
     pub type_code: String,
-    /// Index: 0 heap, 1 clustered.
+    /// Index ID: 0 for a heap, 1 for a clustered index.
     pub index_id: i32,
     /// Index name; empty for a heap.
     pub index_name: String,
@@ -150,35 +151,36 @@ pub struct RowsetCounts {
     pub partition_id: u64,
     /// Whether the table is memory-optimized: its rows are not in the data files (5296).
     pub memory_optimized: bool,
-    /// Whether some of its pages are in a data file that was not given: only those in the other files are counted.
+    /// Whether some pages of the rowset are in a data file that was not given. Then only the pages in the other files
+    /// are counted.
     pub lacks_file: bool,
     /// Live rows.
     pub rows: u64,
     /// Ghost records.
     pub ghost_rows: u64,
-    /// Forwarded rows among the live ones.
+    /// Forwarded rows, which are also counted as live rows.
     pub forwarded_rows: u64,
-    /// Data pages.
+    /// Number of data pages.
     pub data_pages: u64,
-    /// Index pages.
+    /// Number of index pages.
     pub index_pages: u64,
-    /// IAM pages of all its units.
+    /// Number of IAM pages of all units of the rowset.
     pub iam_pages: u64,
-    /// Pages of its LOB unit.
+    /// Number of pages of the LOB unit.
     pub lob_pages: u64,
-    /// Pages of its row-overflow unit.
+    /// Number of pages of the row-overflow unit.
     pub overflow_pages: u64,
-    /// Its allocation units, for CHECKALLOC's listing.
+    /// The allocation units of the rowset, for CHECKALLOC's listing.
     pub units: Vec<UnitTotals>,
 }
 
 impl RowsetCounts {
-    /// Name by which messages call the object: without the schema for dbo.
+    /// The name of the object in messages: without the schema if it is dbo.
     pub fn display_name(&self) -> String {
         if self.schema == "dbo" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
     }
 
-    /// All pages.
+    /// The number of all pages.
     pub fn pages(&self) -> u64 {
         self.data_pages + self.index_pages + self.iam_pages + self.lob_pages + self.overflow_pages
     }
@@ -195,13 +197,13 @@ pub struct UnitTotals {
     pub first_iam: format::PageId,
     /// Root page.
     pub root: format::PageId,
-    /// Data pages as counted in the catalog.
+    /// Number of data pages according to the catalog.
     pub data_pages: i64,
-    /// Pages in use, IAM pages included.
+    /// Number of pages in use, including IAM pages.
     pub used_pages: u64,
-    /// Dedicated extents.
+    /// Number of dedicated extents.
     pub extents: u64,
-    /// The same totals by file, without files in which the unit has no pages.
+    /// The totals for each file that contains pages of the unit.
     pub files: Vec<UnitFileTotals>,
 }
 
@@ -210,11 +212,11 @@ pub struct UnitTotals {
 pub struct UnitFileTotals {
     /// File id.
     pub file_id: u16,
-    /// Dedicated extents.
+    /// Number of dedicated extents.
     pub extents: u64,
-    /// Pages in use, IAM pages included.
+    /// Number of pages in use, including IAM pages.
     pub used_pages: u64,
-    /// Pages in use in mixed extents.
+    /// Number of pages in use in mixed extents.
     pub mixed_pages: u64,
 }
 
@@ -223,83 +225,85 @@ pub struct UnitFileTotals {
 pub struct FileTotals {
     /// File id.
     pub file_id: u16,
-    /// Allocated extents.
+    /// Number of allocated extents.
     pub extents: u64,
-    /// Pages in use.
+    /// Number of pages in use.
     pub used_pages: u64,
-    /// Pages reserved.
+    /// Number of reserved pages.
     pub reserved_pages: u64,
-    /// Mixed extents.
+    /// Number of mixed extents.
     pub mixed_extents: u64,
-    /// Pages in use in mixed extents.
+    /// Number of pages in use in mixed extents.
     pub mixed_pages: u64,
 }
 
 /// The cost of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Pages read.
+    /// Number of pages read.
     pub pages_read: u64,
-    /// Allocated pages.
+    /// Number of allocated pages.
     pub pages_allocated: u64,
-    /// Live rows seen in heaps and clustered indexes.
+    /// Number of live rows seen in heaps and clustered indexes.
     pub rows: u64,
-    /// Rows of heaps and indexes whose columns were checked.
+    /// Number of rows of heaps and indexes whose columns were checked.
     pub rows_checked: u64,
-    /// Values in these rows that were verified, NULLs included.
+    /// Number of values in these rows that were verified, including NULLs.
     pub column_values_checked: u64,
-    /// Values in these rows that were not verified.
+    /// Number of values in these rows that were not verified.
     pub column_values_not_verified: u64,
-    /// Threads that checked pages.
+    /// Number of threads that checked pages.
     pub threads: usize,
-    /// Nonclustered indexes that the run covers.
+    /// Number of nonclustered indexes in scope.
     pub indexes_in_scope: u64,
-    /// Indexes whose rows were compared with those of their table.
+    /// Number of indexes whose rows were compared with those of their table.
     pub indexes_compared: u64,
-    /// Rows of the compared indexes.
+    /// Number of rows of the compared indexes.
     pub index_rows_compared: u64,
-    /// Wall time.
+    /// Elapsed time in seconds.
     pub seconds: f64,
     /// The cost by phase.
     pub phases: Vec<PhaseStatistics>,
-    /// Totals ten times per second; less often for a long run.
+    /// Totals at successive points in time: ten per second, fewer in a long run.
     pub series: Vec<Sample>,
     /// Largest resident memory in bytes, if the system reports it.
     pub memory_peak: Option<u64>,
     /// Memory that the run was granted, in bytes.
     pub memory_granted: u64,
-    /// Bytes of facts and findings that went to temporary files.
+    /// Bytes of facts and findings that were written to temporary files.
     pub spilled_bytes: u64,
-    /// Counters of the system for the process during the run, if it reports them: page faults, switches, bytes from
-    /// disk.
+    /// Counters that the system keeps for this process, as they grew during the run: page faults, context switches,
+    /// bytes read from disk. Empty if the system does not report them.
     pub counters: Vec<(&'static str, u64)>,
 }
 
-/// The cost of a phase. Waits are summed over the threads.
+/// The cost of a phase. Waiting times are summed over all threads.
 #[derive(Clone, Debug)]
 pub struct PhaseStatistics {
-    /// Name.
+    /// Name of the phase.
     pub name: &'static str,
-    /// Wall time.
+    /// Elapsed time in seconds.
     pub seconds: f64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Time that threads waited for reads.
+    /// Time in seconds that threads waited for reads.
     pub read_wait_seconds: f64,
-    /// Time in which threads had no work while the slowest worked: SQL Server's CXPACKET.
+    /// Time in seconds that threads had no work while the slowest thread was still working, like SQL Server's wait type
+    /// CXPACKET.
     pub idle_seconds: f64,
-    /// Time that threads waited for locks, by name: "merge" for adding a thread's sums to the common ones, once per
-    /// thread; "findings" for delivering findings.
+    /// Time in seconds that threads waited for locks, by name of the lock: "merge" for adding a thread's sums to the
+    /// common sums, once per thread; "findings" for delivering findings.
     pub lock_waits: [(&'static str, f64); 2],
-    /// Bytes of facts that went to temporary files.
+    /// Bytes of facts that were written to temporary files.
     pub spilled_bytes: u64,
-    /// Time that threads waited for writing and reading temporary files.
+    /// Time in seconds that threads waited while writing and reading temporary files.
     pub spill_wait_seconds: f64,
-    /// Processor time in user mode, if the system reports it; in hundredths of a second.
+    /// Processor time in user mode, in seconds, with a resolution of a hundredth of a second; `None` if the system does
+    /// not report it.
     pub cpu_user_seconds: Option<f64>,
-    /// Processor time in the kernel.
+    /// Processor time in the kernel, in seconds; `None` if the system does not report it.
     pub cpu_system_seconds: Option<f64>,
     /// Largest resident memory in bytes from the start of the run to the end of the phase, if the system reports it.
     pub memory_peak: Option<u64>,
@@ -308,30 +312,31 @@ pub struct PhaseStatistics {
 /// Totals at one point in time of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// Time since the run began.
+    /// Seconds since the run began.
     pub seconds: f64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
-    /// Processor time, if the system reports it.
+    /// Processor time in seconds, if the system reports it.
     pub cpu_seconds: Option<f64>,
-    /// Resident memory, if the system reports it.
+    /// Resident memory in bytes, if the system reports it.
     pub memory_bytes: Option<u64>,
     /// Bytes of facts in temporary files.
     pub spilled_bytes: u64,
 }
 
 impl Report {
-    /// The names that messages insert.
+    /// The database names and numbers that messages insert.
     pub fn names(&self) -> Names<'_> {
         Names { database: &self.database.name, database_id: self.database.id, command: self.options.scope.command() }
     }
 
-    /// Error counts over all findings.
+    /// The error counts of all findings.
     pub fn counts(&self) -> ErrorCounts {
         self.findings.counts()
     }
 
-    /// The minimum repair level: the highest over all findings; [`Repair::None`] when none can be repaired.
+    /// The minimum repair level: the highest level that any finding needs; [`Repair::None`] if no finding can be
+    /// repaired.
     pub fn repair(&self) -> Repair {
         self.findings.repair()
     }
@@ -341,12 +346,12 @@ impl Report {
         self.not_verified.is_empty()
     }
 
-    /// Whether a limit is among those that the caller accepts.
+    /// Whether the caller accepts this limit.
     pub fn is_allowed(&self, limit: &Limit) -> bool {
         self.options.allowed.contains(&limit)
     }
 
-    /// Whether every requested check was made, except where an accepted limit applies.
+    /// Whether every requested check was made, apart from checks that an accepted limit prevented.
     pub fn complete_as_allowed(&self) -> bool {
         self.not_verified.iter().all(|entry| self.is_allowed(entry.limit))
     }

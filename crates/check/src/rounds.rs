@@ -1,5 +1,6 @@
 //! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The merge
-//! asks a question, the tasks answer it, and once all answers are there, a merge continues as if it had looked itself.
+//! asks a question and the tasks answer it. Once all answers exist, another merge uses them in place of its own second
+//! look.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,16 +16,16 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// The most questions of a round.
+/// The maximum number of questions in a round.
 const MOST_QUESTIONS: usize = 256;
-/// A round with this many tasks accepts no further question.
+/// A round with this many tasks accepts no more questions.
 const MOST_TASKS: usize = 100_000;
 
-/// A question for tasks: what to look for.
+/// A question for tasks, which says what they must look for.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) of: Of,
-    /// The units of pages in shared extents, as the first round found them.
+    /// Pages in shared extents with their units, as the first round found them.
     taken: Arc<Taken>,
     /// The units in which the first round found bad pages.
     bad_units: Arc<BTreeSet<UnitIndex>>,
@@ -33,9 +34,9 @@ pub struct Question {
 /// The subject of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
-    /// The sums of the rows of an index and of its table, by cells.
+    /// Sums over the rows of an index and of its table, one sum per cell.
     Cells { plan: usize },
-    /// The rows in the cells that differ, with one bit per cell.
+    /// The rows in the cells whose sums differ, with one bit per cell.
     Rows { plan: usize, differing: Box<[u8]> },
 }
 
@@ -61,7 +62,7 @@ impl Wire for Of {
 wire!(Question { of, taken, bad_units });
 
 impl Question {
-    /// The subject in a word.
+    /// The subject of the question, in one or two words.
     pub fn why(&self) -> &'static str {
         match self.of {
             Of::Cells { .. } | Of::Rows { .. } => "index rows",
@@ -82,7 +83,7 @@ impl Question {
     /// Reads the output of [`Self::put`].
     ///
     /// # Errors
-    /// If the input is anything else.
+    /// If the input is not such an output.
     pub fn take(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Self, SumsError> {
         let (hash, space) = (FactHash::of_key(key), TempStore::default());
         let mut from = Input::new(&hash, head, (&space, 0), from);
@@ -91,12 +92,12 @@ impl Question {
         Ok(question)
     }
 
-    /// A question with those facts of the first round that its tasks need.
+    /// A question, together with the facts of the first round that its tasks need.
     pub(crate) fn new(of: Of, taken: &Arc<Taken>, bad_units: &Arc<BTreeSet<UnitIndex>>) -> Self {
         Self { of, taken: Arc::clone(taken), bad_units: Arc::clone(bad_units) }
     }
 
-    /// The question without the facts of the first round, for the reader of the answers, who knows them.
+    /// The question without the facts of the first round. A reader of the answers already has these facts.
     #[must_use]
     pub fn without_known(self) -> Self {
         Self { taken: Arc::default(), bad_units: Arc::default(), ..self }
@@ -110,10 +111,10 @@ impl Question {
     }
 }
 
-/// Opens the answer of a task; may be called repeatedly.
+/// Opens the answer of a task; can be called several times.
 pub type Open<'p> = Box<dyn Fn() -> Result<Answer, SumsError> + Send + Sync + 'p>;
 
-/// The answer of a task: the head that it was written with, and its bytes.
+/// The answer of a task: the head with which it was written, and its bytes.
 pub type Answer = (Vec<u8>, Box<dyn Read>);
 
 /// A question with the answers of all its tasks, in page order.
@@ -129,13 +130,13 @@ pub struct Asked<'p> {
 pub struct Wanted {
     /// The question.
     pub question: Question,
-    /// The ranges of the parts that contain pages to look at, ascending.
+    /// The ranges of those parts that contain pages to look at, in ascending order.
     pub ranges: Vec<FileRange>,
-    /// Bytes that the tasks must read.
+    /// Number of bytes that the tasks must read.
     pub bytes: u64,
 }
 
-/// The second looks of a merge that tasks take over.
+/// The second looks of a merge that are left to tasks.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,
@@ -144,7 +145,8 @@ pub struct Rounds<'p> {
 }
 
 impl<'p> Rounds<'p> {
-    /// Starts with the available answers. Looks that read more than `local_limit` bytes are left to tasks.
+    /// Starts with the answers that are available. Second looks that read more than `local_limit` bytes are left to
+    /// tasks.
     pub fn new(local_limit: u64, asked: Vec<Asked<'p>>) -> Self {
         Self { local_limit, asked, wanted: Mutex::default(), error: Mutex::default() }
     }
@@ -161,17 +163,17 @@ impl<'p> Rounds<'p> {
         }
     }
 
-    /// Whether a look that reads this many bytes is left to tasks.
+    /// Whether a second look that reads this many bytes is left to tasks.
     pub(crate) fn are_for(&self, bytes: u64) -> bool {
         bytes > self.local_limit
     }
 
-    /// The question that satisfies `fits`, if it was asked.
+    /// The question for which `fits` returns true, with its answers, if it was asked in an earlier round.
     pub(crate) fn asked(&self, fits: impl Fn(&Of) -> bool) -> Option<&Asked<'p>> {
         self.asked.iter().find(|asked| fits(&asked.question.of))
     }
 
-    /// Whether the next round can take another question. A rejected question is asked again by the next merge.
+    /// Whether the next round can accept another question. If not, the next merge asks the question again.
     pub(crate) fn has_room(&self) -> bool {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let tasks: usize = wanted.iter().map(|wanted| wanted.ranges.len()).sum();
@@ -189,7 +191,7 @@ impl<'p> Rounds<'p> {
     }
 }
 
-/// Total bytes of the row pages of these units.
+/// The total size, in bytes, of the data and index pages of these units.
 pub(crate) fn bytes_of<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     let tallies = units.filter_map(|unit| swept.units.get(*unit as usize));
     tallies.map(|tally| (tally.data_pages + tally.index_pages) * PAGE_BYTES as u64).sum()

@@ -1,9 +1,9 @@
 //! The interface between the sweep and the checks of rows.
 //!
 //! A check is a type with a plan, made before the sweep, that implements [`RowCheck`], and a line in `checks`. The
-//! sweep classifies a row or a page of rows once and passes the result on as [`Row`] or [`RowPage`]. A check receives
-//! every live row of its units until it declares a page handled: forgetting to declare one costs time, but never skips
-//! a row.
+//! sweep classifies a row or a page of rows once and passes the result to all checks as [`Row`] or [`RowPage`]. A check
+//! receives every live row of its units one by one, unless it declares that it has handled the page. A check that does
+//! not declare this only wastes time, but never misses a row.
 
 use catalog::Database;
 use format::record::Record;
@@ -20,25 +20,26 @@ use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// A live row of a sound leaf page: neither ghost nor forwarding stub; audited, and expanded if it was compressed.
+/// A live row of a sound leaf page, neither ghost nor forwarding stub. The row was audited, and expanded if it was
+/// compressed.
 pub(crate) struct Row<'r> {
     pub(crate) unit: UnitIndex,
     pub(crate) at: RecordId,
-    /// The address by which a nonclustered index of a heap refers to the row: its own, or that of its stub if it was
-    /// forwarded. `None` if it was forwarded and its back pointer has an unknown form.
+    /// The address by which nonclustered indexes of a heap refer to the row: its own address or, for a forwarded row,
+    /// that of its stub. `None` if the back pointer of a forwarded row has an unknown form.
     pub(crate) locator: Option<RecordId>,
     pub(crate) record: Record<'r>,
     pub(crate) expanded: &'r ExpandedRows,
 }
 
 impl Row<'_> {
-    /// The columns whose values the record lacks, as their compressed form is unknown.
+    /// The columns whose values are missing in the record, because their compressed form is unknown.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(usize::from(self.at.slot))
     }
 }
 
-/// Rows of a sound leaf page that all have the same form. Some are deleted, which checks must skip; some may have a
+/// The rows of a sound leaf page that all have the same form. Checks must skip those that are deleted; some may have a
 /// complex column. All other rows of the page are checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
@@ -53,35 +54,35 @@ pub(crate) struct TextPage<'p> {
     pub(crate) spans: &'p [Span],
 }
 
-/// What a check has done with a group of rows.
+/// The result of passing a group of rows to a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done<Rest> {
-    /// Nothing: the check wants the rows one by one.
+    /// The check has handled nothing: it must receive the rows one by one.
     Nothing,
-    /// Everything.
+    /// The check has handled everything.
     All,
-    /// A part: the check wants the rows one by one, and this value then.
+    /// The check has handled a part: it must receive the rows one by one, each together with this value.
     Except(Rest),
 }
 
-/// What a check has done with the live rows of a page that have the same form.
+/// The result of passing those live rows of a page that have the same form to a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handled<Rest> {
-    /// What was done with plain rows.
+    /// The result for plain rows.
     pub(crate) plain: Done<Rest>,
-    /// What was done with rows that have a complex column.
+    /// The result for rows that have a complex column.
     pub(crate) complex: Done<Rest>,
 }
 
 impl<Rest: Copy + Default> Handled<Rest> {
-    /// The check wants all rows one by one.
+    /// The check must receive all rows one by one.
     pub(crate) const NOTHING: Self = Self { plain: Done::Nothing, complex: Done::Nothing };
     /// The check has handled all rows.
     pub(crate) const ALL: Self = Self { plain: Done::All, complex: Done::All };
     /// The check has handled all plain rows.
     pub(crate) const PLAIN: Self = Self { plain: Done::All, complex: Done::Nothing };
 
-    /// What a check still has to do for such a row; `None` for nothing.
+    /// The work that remains for each plain row, or for each row with a complex column; `None` if nothing remains.
     #[inline]
     pub(crate) fn rest(self, is_complex: bool) -> Option<Rest> {
         match if is_complex { self.complex } else { self.plain } {
@@ -95,37 +96,37 @@ impl<Rest: Copy + Default> Handled<Rest> {
 /// The stage at which the sums of a check are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// With those of B-trees and heaps, before the catalog is compared with itself.
+    /// Together with the sums of B-trees and heaps, before the relations between the tables of the catalog are checked.
     Reckon,
-    /// At the end.
+    /// After the check of the catalog, near the end of the run.
     Beyond,
 }
 
-/// A check of rows. The type is its plan, the knowledge from before the sweep; the default plan belongs to a run that
-/// does not make the check, and wants no rows.
+/// A check of rows. A value of the type is the plan of the check, made before the sweep. The default value is the plan
+/// for a run that does not make the check; it receives no rows.
 pub(crate) trait RowCheck: Default + Sync {
     /// The sums that each thread adds up.
     type Sums: CheckSums;
-    /// Scratch space of a thread, kept from row to row.
+    /// Buffers of a thread, reused from row to row.
     type Scratch: Default;
-    /// What is still to be done for the rows of a page that was handled in part.
+    /// The work that remains for the rows of a page that was handled in part.
     type Rest: Copy + Default;
     /// When [`Self::settle`] is called.
     const STAGE: Stage = Stage::Reckon;
 
-    /// The most bytes that a thread keeps besides sums per unit.
+    /// The maximum number of bytes that a thread keeps, not counting the sums per unit.
     fn bytes_per_thread(_database: &Database) -> u64 {
         0
     }
 
-    /// Sums without any row, for this number of units.
+    /// Empty sums for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
-    /// Whether the check wants the rows of this unit. Called once per unit, before the sweep.
+    /// Whether the check needs the rows of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool;
 
-    /// Handles the rows of a page together where possible. This can only show that there is nothing to report: rows
-    /// that may be wrong are checked one by one.
+    /// Handles the rows of a page together where possible. This never reports a finding: rows that may be wrong are
+    /// left to be checked one by one.
     #[inline]
     fn page(
         &self,
@@ -158,11 +159,11 @@ pub(crate) trait RowCheck: Default + Sync {
     ) {
     }
 
-    /// Compares the sums after the sweep, and takes a second look where they differ. Checks are settled in the order of
-    /// their list; units that an earlier check found damaged are not compared.
+    /// Compares the sums after the sweep, and takes a second look where they differ. The checks are settled in the
+    /// order of their list; a check does not compare units that an earlier check found damaged.
     fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Self::Sums, to: &mut Results<'_>);
 
-    /// Reviews a finding of the sweep once all rows were seen; `None` if it is no proof.
+    /// Reviews a finding of the sweep after all rows were seen. Returns the final finding, or `None` if it is no proof.
     fn proven(&self, _: &Context<'_>, _: &Self::Sums, finding: Finding, _: &mut Coverage) -> Option<Finding> {
         Some(finding)
     }

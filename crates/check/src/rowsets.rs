@@ -1,11 +1,11 @@
-//! Properties of the rowsets of a table or index that checks need before they read rows.
+//! Properties of the rowsets of a table or index that checks need to know before they read rows.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 
 use crate::registry::limits::{self, Reason};
 use crate::units::UnitIndex;
 
-/// Whether all columns can be located in all rows.
+/// Succeeds if all columns can be located in all rows; otherwise the error is the reason.
 pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
     if rowsets.clone().any(|rowset| rowset.compression > 2) {
         return Err((&limits::ROWS_COLUMNSTORE).into());
@@ -19,13 +19,13 @@ pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + C
     Ok(())
 }
 
-/// Whether rows of a rowset may have values of one of these types off the row.
+/// Whether rows of a rowset may have off-row values of one of these types.
 pub(crate) fn may_have_off_row(rowset: &Rowset, types: &[u8]) -> bool {
     let has_type = || rowset.layout.columns.iter().any(|column| types.contains(&column.info.xtype));
     rowset.units.len() > 1 && rowset.rows > 0 && has_type()
 }
 
-/// In-row units of rowsets.
+/// The in-row units of these rowsets.
 pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
     rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
 }
@@ -44,12 +44,13 @@ pub(crate) fn anti_matter_column(rowset: &Rowset) -> Option<&RowsetColumn> {
     rowset.layout.columns.iter().find(|column| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped())
 }
 
-/// Whether index builds can be paused: since SQL Server 2017.
+/// Whether index builds can be paused, which is possible since SQL Server 2017.
 pub(crate) fn can_be_paused(database: &Database) -> bool {
     database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
 }
 
-/// Whether a rowset may belong to a paused index build: then a key may have a row as well as marks of deleted rows.
+/// Whether a rowset may belong to a paused index build. Then the rowset may contain a row with a key and also marks of
+/// deleted rows with the same key.
 pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
     can_be_paused(database) && anti_matter_column(rowset).is_some()
 }

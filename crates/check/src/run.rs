@@ -36,8 +36,8 @@ use crate::{
 
 /// Checks the database whose pages are in `source` and whose catalog is in `database`.
 ///
-/// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
-/// [`Report::not_verified`].
+/// Never fails: pages that cannot be read are listed in [`Report::read_errors`], and everything that could not be
+/// verified in [`Report::not_verified`].
 pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
     let Ok(report) = run_with(source, database, options, (progress, None), |run, context, checks| {
         run.sweep(context, checks, |_, swept| Ok::<_, Infallible>(swept))
@@ -45,14 +45,14 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     report
 }
 
-/// The report of a comparison of the pages with the log alone, without a check.
+/// The report of a comparison of the pages with the log, without any other check.
 pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &LogAudit) -> Report {
     let mut findings = audit.findings.clone();
     findings.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     let mut coverage = Coverage::default();
     audit.note(&mut coverage);
     let (not_verified, notes) = coverage.into_lists();
-    // One rowset per object, for its name.
+    // One rowset per object is enough, as only the name of the object is needed.
     let objects: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
     let named = |object_id: i32| {
         let object = database.objects.get(&object_id)?;
@@ -64,8 +64,8 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// Like [`run`], but `sweep` supplies the sums of a pass over the pages. The report lacks looks that are left to
-/// `rounds`.
+/// Like [`run`], but `sweep` supplies the sums of a pass over the pages. The report lacks the second looks that are
+/// left to `rounds`.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
@@ -105,7 +105,7 @@ pub(crate) fn run_with<E>(
     let mut checks = Checks::new(&context);
     let mut swept = sweep(&mut run, &mut context, &checks)?;
     let is_open = run.is_open;
-    // Sums over only some of the pages show nothing.
+    // Sums over only some of the pages prove nothing.
     if !is_open {
         run.reckon(&context, &mut checks, &mut swept);
     }
@@ -116,8 +116,8 @@ pub(crate) fn run_with<E>(
     Ok(run.settle(&context, &checks, swept))
 }
 
-/// Reads the maps, and adds the units that only IAM pages name. Returns a fingerprint only if other processes share the
-/// hash key.
+/// Reads the maps, and adds to `units` those that only IAM pages name. The fingerprint is meaningful only if other
+/// processes share the hash key.
 pub(crate) fn maps_of(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -135,7 +135,7 @@ pub(crate) fn maps_of(
     }
 }
 
-/// The state of a run. Its methods are its phases, in their order.
+/// The state of a run. Its methods are the phases of the run, in order.
 pub(crate) struct Run<'a> {
     source: &'a dyn PageSource,
     meter: &'a Meter,
@@ -144,14 +144,14 @@ pub(crate) struct Run<'a> {
     pub(crate) progress: &'a dyn Progress,
     space: &'a TempStore,
     needs: MemoryBudget,
-    /// The system's counters at the start.
+    /// The counters of the system at the start of the run.
     counters: Vec<(&'static str, u64)>,
     phases: Phases<'a>,
     pub(crate) findings: FindingCollector,
     pub(crate) coverage: Coverage,
     /// Fingerprint of the maps, if other processes share the hash key.
     pub(crate) fingerprint: Fingerprint,
-    /// Whether some pages were not read: then nothing is compared.
+    /// Whether some pages were not read, so that sums are not compared.
     pub(crate) is_open: bool,
     read_errors: Vec<String>,
     outcome: Outcome,
@@ -159,7 +159,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Checks the input: files, boot page and catalog, each by itself.
+    /// Checks each part of the input without the others: files, boot page and catalog.
     fn look_at_input(&mut self) {
         let (source, database) = (self.source, self.database);
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         container::note_undescribed_blocks(source, &mut self.coverage);
     }
 
-    /// Finds out from the maps who owns which page.
+    /// Determines from the maps which unit owns each page.
     fn survey(&mut self) -> Context<'a> {
         self.progress.phase("survey", 0);
         let (source, database, options) = (self.source, self.database, self.options);
@@ -192,7 +192,8 @@ impl<'a> Run<'a> {
         Context::new(source, database, options, units, survey, self.space)
     }
 
-    /// Makes one pass over the pages per batch. `carry` receives the sums of each batch and returns them.
+    /// Makes one pass over the pages per batch. `carry` receives the sums of each batch and returns the sums to
+    /// continue with.
     pub(crate) fn sweep<E>(
         &mut self,
         context: &mut Context<'_>,
@@ -226,10 +227,10 @@ impl<'a> Run<'a> {
         checks.end_batch(context, swept, &mut self.findings);
     }
 
-    /// Ends a sweep that other processes made in parts.
+    /// Completes a sweep that other processes have made in parts.
     pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.phases.end("sweep", self.space);
-        // A unit whose pages are looked at across parts may have had bad pages in its own part.
+        // From here on, pages of different parts are read again. Their units may have bad pages in any part.
         context.bad_units = swept.tallies.bad_units().into();
         self.end_batch(context, checks, swept);
         context.learn(&mut swept.tallies);
@@ -239,14 +240,15 @@ impl<'a> Run<'a> {
         Results { findings: &mut self.findings, coverage: &mut self.coverage, outcome: &mut self.outcome }
     }
 
-    /// Compares sums. Damage of one table may be found on a page of another, so only now are all damaged units known.
+    /// Compares the sums. All damaged units are known only now, because a page of one table may show damage of another
+    /// table.
     fn reckon(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         let progress = self.progress;
         reckon::reckon(context, checks, swept, &mut self.results(), progress);
         self.phases.end("compare", self.space);
     }
 
-    /// Checks the catalog against itself.
+    /// Checks the relations between the tables of the catalog.
     fn catalog(&mut self) {
         if !self.options.scope.checks_catalog() || self.options.physical_only {
             return;
@@ -259,7 +261,7 @@ impl<'a> Run<'a> {
         self.phases.end("catalog", self.space);
     }
 
-    /// Checks constraints, identity columns, and the rest of a backup's container.
+    /// Checks constraints, identity columns, and those parts of a backup's container that were not read yet.
     fn beyond(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         if self.options.constraints {
             self.progress.phase("constraints", 0);
@@ -278,7 +280,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Separates proofs from other findings, and adds what the run reports about itself.
+    /// Separates proofs from the other findings, and completes the report.
     fn settle(mut self, context: &Context<'_>, checks: &Checks, swept: Swept<Sums>) -> Report {
         let Swept { tallies: swept, sums } = swept;
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
@@ -377,14 +379,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The name by which messages call a database: its own, or that of its file if the boot page cannot be read.
+/// The name that messages print for a database: its own name, or that of its file if the boot page cannot be read.
 pub fn database_name(source: &dyn PageSource, database: &Database) -> String {
     let by_file = || Some(source.files().first()?.path.file_stem()?.to_string_lossy().into_owned());
     let own = database.boot.as_ref().map(|boot| boot.name.clone()).filter(|name| !name.is_empty());
     own.or_else(by_file).unwrap_or_default()
 }
 
-/// The database that a report is about.
+/// Describes the database that a report is about.
 pub fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
     let files = source.files();
     let boot = database.boot.as_ref();
@@ -393,7 +395,7 @@ pub fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary 
         name: database_name(source, database),
         id: boot.map_or(0, |boot| boot.database_id),
         version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
-        // A snapshot does not depend on how its database was shut down.
+        // For a snapshot, it does not matter how its source database was shut down.
         clean_shutdown: boot.filter(|_| source.snapshot().is_none()).map(catalog::Boot::clean_shutdown),
         catalog_updated: boot.and_then(|boot| boot.catalog_updated.clone()),
         files: files

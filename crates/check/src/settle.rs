@@ -1,5 +1,5 @@
-//! Settling, the last phase: decides which findings are proofs. A finding that something unknown may explain is
-//! demoted: it keeps all its values, and is listed under the limit that demotes it.
+//! Settling, the last phase: decides which findings are proofs. If something unknown may explain a finding, the finding
+//! is demoted: it keeps all its values, and is listed under the limit that demotes it.
 
 use catalog::{ChainFault, Fetched, fetch};
 use format::version::NEWEST;
@@ -17,15 +17,15 @@ use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
 use crate::survey::PageSet;
 
-/// The findings of a run, split into proofs and demoted ones.
+/// The findings of a run, divided into proofs and demoted findings.
 pub(crate) struct Settled {
-    /// Proofs.
+    /// Findings that are proofs.
     pub(crate) findings: Findings,
     /// Findings that something unknown may explain, each with its limit.
     pub(crate) demoted: Findings,
 }
 
-/// Keeps the findings that the options ask for, in listing order, and separates proofs from the others.
+/// Keeps the findings that the options request, in listing order, and separates proofs from the other findings.
 pub(crate) fn settle(
     context: &Context<'_>,
     (checks, sums): (&Checks, &Sums),
@@ -37,7 +37,7 @@ pub(crate) fn settle(
     if newer > 0 {
         coverage.note(&limits::SNAPSHOT_NEWER, "database", newer);
     }
-    // Both lists share the memory for findings.
+    // The two lists share the memory for findings.
     let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
     let mut kept = List::new(limit_bytes, context.space);
     let mut demoted = List::new(limit_bytes, context.space);
@@ -81,20 +81,20 @@ fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> F
     Finding { demoted_by: Some(limit), ..finding }
 }
 
-/// Unknown facts about the database that findings may depend on.
+/// Everything unknown about the database that may explain findings.
 struct Doubts<'a> {
     in_flight: Option<&'a InFlight>,
     in_flight_limit: &'static Limit,
     general: Vec<Doubt>,
 }
 
-/// An unknown fact about the whole database, and the findings that it may explain.
+/// Something unknown about the whole database, and a test for the findings that it may explain.
 struct Doubt {
     limit: &'static Limit,
     rests_on_it: RestsOnIt,
 }
 
-/// Whether a finding with this policy depends on the unknown fact.
+/// Tests whether findings with this policy are proofs only if the fact is known.
 type RestsOnIt = fn(Policy) -> bool;
 
 impl<'a> Doubts<'a> {
@@ -126,7 +126,7 @@ impl<'a> Doubts<'a> {
         self.in_flight.is_some() || !self.general.is_empty()
     }
 
-    /// The first limit that may explain a finding: one is enough.
+    /// The first limit that may explain a finding. One limit is enough to demote it.
     fn limit(&self, finding: &Finding) -> Option<&'static Limit> {
         let policy = finding.check.policy;
         if self.in_flight.is_some_and(|in_flight| in_flight.touches(finding, policy.rests_on_log)) {
@@ -136,9 +136,9 @@ impl<'a> Doubts<'a> {
     }
 }
 
-/// Whether part of the catalog, or the boot page that leads to it, could not be read when the catalog was loaded. A
-/// pointer into a file that was not given, or to a page whose flags call it encrypted, is not a failed read: damage
-/// causes both.
+/// Whether part of the catalog, or the boot page that points to it, could not be read when the catalog was loaded. A
+/// pointer into a file that was not given, or to a page with the encryption flag, does not count as a failed read,
+/// because damage can cause both.
 fn is_catalog_unread(context: &Context<'_>) -> bool {
     let is_boot =
         |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
@@ -147,16 +147,16 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
         context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
     };
     let mut gaps = context.database.gaps.iter();
-    // The boot page may be readable now although it was not then.
+    // If the boot page can be read now, it was unreadable when the catalog was loaded.
     gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
-/// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
-/// allocated that were never written: recovery would resolve both. The LSN of the last checkpoint does not separate
-/// such pages from others, as a transaction may straddle the start of the checkpoint.
+/// Whether the log may contain changes that are missing in the files. Then two places may contradict each other, and
+/// allocated pages may never have been written; recovery would resolve both. The LSN of the last checkpoint cannot be
+/// used to recognize the affected pages, because a transaction may begin before the checkpoint and end after its start.
 fn needs_the_log(context: &Context<'_>) -> bool {
-    // A set of data files without its boot page is checked by its pages alone; a backup is known to need its log.
+    // Data files without their boot page are checked page by page, without the log; a backup always needs its log.
     (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
 }
 
@@ -198,7 +198,7 @@ mod tests {
             (&limits::DEMOTED_MAPS, |policy| policy.rests_on_maps),
             (&limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
         ]);
-        // A check whose findings depend on the release alone: the first doubt must not hide the second.
+        // The findings of this check depend only on the release, so the first doubt must not hide the second.
         let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
             policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
             ..registry::RECORD_AUDIT

@@ -1,4 +1,4 @@
-//! One page outside a run: may a restore use a copy of it from a backup?
+//! Audits one page outside a run, to decide whether a restore may use the copy of a page from a backup.
 
 use catalog::Database;
 use format::protection::undo_torn_bits;
@@ -19,13 +19,13 @@ pub struct SinglePages<'a> {
 }
 
 impl<'a> SinglePages<'a> {
-    /// An audit for the pages of `database`, or of copies of it.
+    /// An audit for pages of `database`, or for pages of its copies.
     pub fn new(database: &'a Database) -> Self {
         Self { database, units: Units::of(database), records: PageRecords::default() }
     }
 
-    /// The faults of a page as stored: of its protection and page id and, if it belongs to a unit of the catalog, of
-    /// its header, slots and records. Empty if there is none.
+    /// The faults of a page as stored: faults of its protection and page ID and, if the page belongs to a unit of the
+    /// catalog, of its header, slots and records. Empty if the page is sound.
     pub fn findings(&mut self, stored: &PageBytes, id: PageId) -> Vec<Finding> {
         let header = Page::new(stored).header();
         if let Some(fault) = identity(stored, id) {

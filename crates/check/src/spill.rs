@@ -1,8 +1,8 @@
-//! Facts about pages in bounded memory: those that do not fit go to temporary files.
+//! Facts about pages in bounded memory: facts that do not fit into memory are written to temporary files.
 //!
-//! Each thread has one run: facts in memory, and sorted segments in a file. All runs are read back in parallel, one
-//! window of pages at a time. Without a spill nothing is written or copied, and a single window contains all facts.
-//! Facts that are needed in another order go through a [`Sorter`].
+//! Each thread has one run, which consists of facts in memory and of sorted segments in a file. All runs are read back
+//! in parallel, one window of pages at a time. If nothing was spilled, nothing is written or copied, and a single
+//! window contains all facts. Facts that are needed in another order than that of pages go through a [`Sorter`].
 
 mod sorter;
 
@@ -18,7 +18,7 @@ use format::{PageId, RecordId};
 
 pub(crate) use sorter::{Item, Reader, Sorted, Sorter, read_item, write_item};
 
-/// A fact about a page, of a fixed size.
+/// A fact about a page; all facts of one type have the same size.
 pub(crate) trait Fact: Copy {
     /// Number of bytes of a fact in a file.
     const BYTES: usize;
@@ -32,14 +32,14 @@ pub(crate) trait Fact: Copy {
     /// Reads the output of [`Self::write`].
     fn read(bytes: &[u8]) -> Option<Self>;
 
-    /// Appends the fact to `out`, in a shorter form if it resembles the fact `before`.
+    /// Appends the fact to `out`, in a shorter form if it is similar to the fact `before`.
     fn pack(&self, _before: Option<&Self>, out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + Self::BYTES, 0);
         self.write(out.get_mut(start..).unwrap_or_default());
     }
 
-    /// Reads the output of [`Self::pack`] for the same `before`. `take` fills a buffer with the next bytes.
+    /// Reads the output of [`Self::pack`], given the same `before`. `take` fills a buffer with the next bytes.
     fn unpack(_before: Option<&Self>, take: &mut dyn FnMut(&mut [u8]) -> Option<()>) -> Option<Self> {
         let mut bytes = vec![0; Self::BYTES];
         take(&mut bytes)?;
@@ -59,7 +59,7 @@ pub(crate) fn record_to(out: &mut Vec<u8>, at: RecordId) {
     out.extend(at.slot.to_le_bytes());
 }
 
-/// The place to which runs spill. All clones share one state, across all threads.
+/// The storage for spilled facts. All clones, in all threads, share one state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TempStore(Arc<Shared>);
 
@@ -73,22 +73,23 @@ struct Shared {
 }
 
 impl TempStore {
-    /// Creates files in `directory`, or in the system's folder for temporary files, when facts exceed `memory_bytes`.
+    /// Storage whose files are in `directory`, or in the system's folder for temporary files. Files are created only
+    /// when facts exceed `memory_bytes`.
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
         Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
     }
 
-    /// Bytes of memory that the facts of one phase may take.
+    /// Bytes of memory that the facts of one phase may use.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes
     }
 
-    /// Bytes written.
+    /// Number of bytes written.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Time that threads waited for writing and reading, in nanoseconds.
+    /// Time that threads waited for writes and reads, in nanoseconds.
     pub(crate) fn spill_nanos(&self) -> u64 {
         self.0.nanos.load(Ordering::Relaxed)
     }
@@ -107,7 +108,7 @@ impl TempStore {
         self.0.nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Counts bytes that were written to a file.
+    /// Adds to the number of bytes written.
     pub(crate) fn wrote(&self, bytes: u64) {
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -116,7 +117,7 @@ impl TempStore {
         self.0.directory.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Opens a file without a name: it disappears when its handle is closed, however the run ends.
+    /// Opens an unnamed file. It disappears when its handle is closed, even if the run is killed.
     pub(crate) fn file(&self) -> io::Result<File> {
         tempfile::tempfile_in(self.path())
     }
@@ -128,13 +129,13 @@ impl TempStore {
     }
 }
 
-/// The facts of one thread.
+/// The facts that one thread has collected.
 pub(crate) struct Run<F> {
     kept: Vec<F>,
     spilled: Option<Spilled>,
 }
 
-/// Facts in a file: segments, each sorted by page.
+/// Facts in a file, divided into segments; each segment is sorted by page.
 struct Spilled {
     file: File,
     /// Start and end of each segment, in bytes.
@@ -148,20 +149,20 @@ impl<F> Default for Run<F> {
 }
 
 impl<F: Fact> Run<F> {
-    /// Notes a fact; at most one per page.
+    /// Adds a fact. There may be only one fact per page.
     pub(crate) fn push(&mut self, fact: F) {
         self.kept.push(fact);
     }
 
-    /// Writes the facts out if there are more than `limit`. If writing fails, the facts are lost and `space` has the
-    /// error.
+    /// Writes the facts in memory to a file if there are `limit` or more. If writing fails, the facts are lost and
+    /// `space` records the error.
     pub(crate) fn bound(&mut self, limit: usize, space: &TempStore) {
         if self.kept.len() < limit.max(1) {
             self.make_room(limit);
             return;
         }
         let start = Instant::now();
-        // After a partial write, later segments could not be found.
+        // After a partial write, the positions of later segments would be wrong.
         if !space.has_failed()
             && let Err(error) = self.write(space)
         {
@@ -171,13 +172,13 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Whether the run has too few facts to be worth a thread.
+    /// Whether the run has so few facts that starting a thread for them would not pay.
     pub(crate) fn is_small(&self) -> bool {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }
 
-    /// Calls `visit` with each fact, in the order of insertion if that was ascending. Facts that cannot be read back
-    /// are lost, and `space` has the error.
+    /// Calls `visit` with each fact, in the order of insertion if the facts were added in ascending order. Facts that
+    /// cannot be read back are lost, and `space` records the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
         if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
@@ -188,7 +189,7 @@ impl<F: Fact> Run<F> {
         self.kept.iter().copied().for_each(visit);
     }
 
-    /// Merges several runs into one that is ascending by page.
+    /// Merges several runs into one run that is sorted by page.
     pub(crate) fn in_order(mut runs: Vec<Self>, limit: usize, space: &TempStore) -> Self {
         let mut all = Self::default();
         if runs.iter().all(|run| run.spilled.is_none()) {
@@ -218,7 +219,8 @@ impl<F: Fact> Run<F> {
         });
     }
 
-    /// Reserves memory for new facts, up to `limit` in all: a vector that grows by itself would need twice as much.
+    /// Reserves memory for new facts, but for no more than `limit` facts in total. Without this, the vector would
+    /// double its capacity, and might use twice the memory.
     fn make_room(&mut self, limit: usize) {
         if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
             let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
@@ -272,12 +274,13 @@ fn read_facts<F: Fact>(
 }
 
 const FACTS_PER_WRITE: usize = 4096;
-/// This many facts are processed in less time than a thread takes to start.
+/// A thread processes this many facts in less time than it needs to start.
 const FEW_FACTS: usize = 64;
-/// Capacity for the facts that are added between two calls of [`Run::bound`], with a margin.
+/// The minimum capacity that is reserved: enough for the facts that are added between two calls of [`Run::bound`], with
+/// a margin.
 const LEAST_ROOM: usize = 256;
 
-/// Reads runs in parallel, a window of pages at a time.
+/// Reads all runs in parallel, one window of pages at a time.
 pub(crate) struct Windows<'a, F> {
     files: Vec<File>,
     cursors: Vec<Cursor<F>>,
@@ -287,16 +290,16 @@ pub(crate) struct Windows<'a, F> {
     ended: bool,
 }
 
-/// Position in a segment, or in the facts that a run has in memory.
+/// The position in a segment, or in the facts that a run has in memory.
 struct Cursor<F> {
-    /// Index into [`Windows::files`], and the range of bytes that have not been read yet.
+    /// The index into [`Windows::files`], and the range of bytes that has not been read yet.
     left: Option<(usize, u64, u64)>,
     window: Vec<F>,
 }
 
 impl<'a, F: Fact> Windows<'a, F> {
-    /// Windows of about `facts` facts; a single window with all facts if nothing was spilled. Otherwise the facts in
-    /// memory are spilled too, so that only a window is in memory.
+    /// Windows of about `facts` facts each. If nothing was spilled, a single window contains all facts. Otherwise the
+    /// facts in memory are spilled too, so that only one window is in memory at a time.
     pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a TempStore) -> Self {
         let (mut files, mut cursors) = (Vec::new(), Vec::new());
         if runs.iter().any(|run| run.spilled.is_some()) {
@@ -315,7 +318,7 @@ impl<'a, F: Fact> Windows<'a, F> {
         Self { files, cursors, facts_a_cursor, space, start: None, ended: false }
     }
 
-    /// Moves on to the next window; `None` after the last.
+    /// Returns the next window; `None` after the last window.
     pub(crate) fn advance(&mut self) -> Option<Window<'_, F>> {
         if self.ended {
             return None;
@@ -326,7 +329,7 @@ impl<'a, F: Fact> Windows<'a, F> {
                 self.space.failed(&error);
                 cursor.left = None;
             }
-            // The facts that are still in the file are about later pages.
+            // As segments are sorted, the facts still in the file are about later pages.
             if cursor.left.is_some()
                 && let Some(last) = cursor.window.last()
             {
@@ -342,7 +345,7 @@ impl<'a, F: Fact> Windows<'a, F> {
 const LEAST_FACTS_PER_CURSOR: usize = 256;
 
 impl<F: Fact> Cursor<F> {
-    /// Drops the facts of pages up to `done` and reads more.
+    /// Drops the facts about pages up to `done` and reads more facts.
     fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize, space: &TempStore) -> io::Result<()> {
         let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
         self.window.drain(..used);
@@ -358,7 +361,7 @@ impl<F: Fact> Cursor<F> {
     }
 }
 
-/// The facts of the pages after `start`, up to `end`.
+/// The facts about the pages after `start`, up to and including `end`.
 pub(crate) struct Window<'a, F> {
     cursors: &'a [Cursor<F>],
     start: Option<PageId>,
@@ -374,8 +377,8 @@ pub(crate) struct Found {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page, if the page is in the window and has one; no page has two. Tries first the position that
-    /// results if all pages since the last fact found have a fact.
+    /// The fact about a page, if the page is in the window and has a fact; no page has two facts. First tries the
+    /// position at which the fact would be if every page since the last fact found had a fact.
     pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
@@ -398,7 +401,7 @@ impl<F: Fact> Window<'_, F> {
         fact_at(&found)
     }
 
-    /// All facts of the pages in the window.
+    /// All facts about the pages in the window.
     pub(crate) fn facts(&self) -> impl Iterator<Item = F> + '_ {
         let (start, end) = (self.start, self.end);
         let is_inside =
@@ -411,7 +414,7 @@ impl<F: Fact> Window<'_, F> {
         self.start.is_none_or(|start| page > start) && self.end.is_none_or(|end| page <= end)
     }
 
-    /// The last page before the window, and the last page of the window; `None` for no bound.
+    /// The last page before the window and the last page of the window; `None` if the window has no limit there.
     pub(crate) fn ends(&self) -> (Option<PageId>, Option<PageId>) {
         (self.start, self.end)
     }
@@ -440,7 +443,7 @@ mod tests {
         }
     }
 
-    /// The facts of two threads that alternate unevenly and out of page order.
+    /// The facts of two threads, alternating unevenly and out of page order.
     fn runs(pages: u32, limit: usize, space: &TempStore) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
         for chunk in 0..pages / 100 {
@@ -474,7 +477,7 @@ mod tests {
     #[test]
     fn facts_are_found_in_any_order_and_none_that_is_not_there() {
         let space = TempStore::default();
-        // Every fifth page has no fact, and neither has any page of another file.
+        // Every fifth page has no fact, and no page of another file has a fact.
         let mut runs = vec![Run::default(), Run::default()];
         let has_fact = |page: u32| page < 1000 && !page.is_multiple_of(5);
         (0..1000).filter(|page| has_fact(*page)).for_each(|page| runs[page as usize / 100 % 2].push(Number(page)));

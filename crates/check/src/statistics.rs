@@ -1,5 +1,5 @@
-//! Checks stored statistics, with extended logical checks (docs/format/statistics.md). Wrong statistics do not make
-//! a row wrong, and SQL Server may rewrite them at any time: so a contradiction is a note.
+//! Checks stored statistics, as part of the extended logical checks (docs/format/statistics.md). Wrong statistics do
+//! not make a row wrong, and SQL Server may rewrite statistics at any time. So a contradiction is only a note.
 
 use catalog::{Statistics, StoredStatistics, read_statistics};
 use format::statistics::{Fault, StatisticsBlob, StepOrder};
@@ -8,16 +8,16 @@ use crate::context::Context;
 use crate::coverage::{Coverage, Place};
 use crate::registry::limits::{self, Limit, Reason};
 
-/// The subject of the notes about statistics that cannot be read.
+/// The subject of notes about statistics that cannot be read.
 const WHAT: &str = limits::STATISTICS_UNREAD.what;
 
-/// Bytes of the description of an index or a column, with its name.
+/// Bytes for the description of an index or a column, including its name.
 const BYTES_PER_DESCRIPTION: usize = 150;
-/// Bounds of the number of descriptions kept per pass: at most 15 MB, half of the unused memory grant. A catalog with more
-/// indexes and columns is read in several passes, each for a share of the tables.
+/// Limits for the number of descriptions that are in memory during a pass: at most 15 MB, half of the unused memory
+/// grant. A catalog with more indexes and columns is read in several passes, each for some of the tables.
 const DESCRIPTIONS_PER_PASS: std::ops::RangeInclusive<usize> = 10_000..=100_000;
 
-/// Checks all statistics in the scope, after the sweep.
+/// Checks all statistics in scope, after the sweep.
 pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
@@ -30,7 +30,8 @@ pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
     let mut all_are_read = true;
     for pass in 0..passes {
         let is_wanted = |object_id: i32| share_of(object_id, passes) == pass && context.covers_object(object_id);
-        // Every pass runs: what is read must not depend on their number.
+        // All passes run even after a failed read, so that the pages that are read do not depend on the number of
+        // passes.
         all_are_read &= look(context, is_wanted, coverage);
     }
     if !all_are_read {
@@ -38,13 +39,14 @@ pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
     }
 }
 
-/// The pass in which the statistics of an object are looked at. The multiplication keeps the shares even where a batch has every
-/// second object.
+/// The pass that checks the statistics of an object. The multiplication makes the passes equal even if a batch
+/// contains, for example, every second object ID.
 fn share_of(object_id: i32, passes: u32) -> u32 {
     (object_id.unsigned_abs().wrapping_mul(0x9E37_79B1) >> 8) % passes
 }
 
-/// Looks at the statistics of some objects. Returns whether the catalog could be read to its end.
+/// Checks the statistics of the objects for which `is_wanted` returns true. Returns whether the catalog could be read
+/// to its end.
 fn look(context: &Context<'_>, is_wanted: impl Fn(i32) -> bool, coverage: &mut Coverage) -> bool {
     let read = read_statistics(context.source, context.database, is_wanted, |statistics, stored| match stored {
         StoredStatistics::Nothing => {}
@@ -70,7 +72,7 @@ fn place(context: &Context<'_>, statistics: &Statistics) -> Place {
     Place::of(statistics.object_id, name)
 }
 
-/// Notes about one set of statistics.
+/// Adds notes about one set of statistics.
 struct Notes<'n, 'c> {
     context: &'n Context<'c>,
     statistics: &'n Statistics,
@@ -78,7 +80,7 @@ struct Notes<'n, 'c> {
 }
 
 impl Notes<'_, '_> {
-    /// Notes a contradiction, if the log cannot explain it.
+    /// Notes a contradiction. If the log may explain it, notes this instead.
     fn contradiction(&mut self, reason: impl Into<Reason>) {
         let place = place(self.context, self.statistics);
         match self.context.is_clean() {
@@ -93,7 +95,7 @@ impl Notes<'_, '_> {
     }
 }
 
-/// Checks that every part of the blob ends where the next begins, and the last where the blob ends.
+/// Checks that every part of the blob ends where the next part begins, and that the last part ends where the blob ends.
 fn blob_is_whole<'a>(bytes: &'a [u8], to: &mut Notes<'_, '_>) -> Option<StatisticsBlob<'a>> {
     match StatisticsBlob::read(bytes) {
         Ok(blob) => Some(blob),
@@ -108,21 +110,23 @@ fn blob_is_whole<'a>(bytes: &'a [u8], to: &mut Notes<'_, '_>) -> Option<Statisti
     }
 }
 
-/// Checks that counts are numbers and not negative, and add up to the rows if all rows were read.
+/// Checks that all counts are numbers and not negative, and that they add up to the number of rows if all rows were
+/// sampled.
 fn counts_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if !blob.has_possible_counts() {
         to.contradiction(&limits::STATISTICS_COUNTS);
     }
 }
 
-/// Checks that each density is possible: at least one different value, and at most as many as there are rows.
+/// Checks that each density is possible: there is at least one distinct value, and there are no more distinct values
+/// than rows.
 fn densities_are_possible(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if !blob.has_possible_densities() {
         to.contradiction(&limits::STATISTICS_DENSITIES);
     }
 }
 
-/// Checks that every step is above the one before, in the order of the first column.
+/// Checks that every step of the histogram is greater than the previous step, in the sort order of the first column.
 fn steps_ascend(blob: &StatisticsBlob<'_>, to: &mut Notes<'_, '_>) {
     if blob.steps.is_empty() {
         return;
@@ -158,7 +162,7 @@ mod tests {
     fn the_passes_share_the_objects_of_a_batch_evenly() {
         const PASSES: u32 = 16;
         let mut shares = [0; PASSES as usize];
-        // Every sixteenth object: a batch of 16.
+        // Every sixteenth object ID, like one batch of 16.
         for object_id in (1_000_000..2_600_000).step_by(16) {
             shares[share_of(object_id, PASSES) as usize] += 1;
         }

@@ -7,21 +7,21 @@ use crate::wire::Wire;
 
 /// The sums of one thread, or of all threads.
 pub(crate) trait CheckSums: Wire + Send + Sized {
-    /// Adds the sums of another thread or part of the tables, in any order.
+    /// Adds the sums of another thread, or of another part of the database. The order of the calls does not matter.
     fn merge(&mut self, other: Self);
 
-    /// Sorts entries kept in order of arrival, so that the order does not depend on threads, and drops incomplete
-    /// lists.
+    /// Sorts lists whose entries are in order of arrival, so that the result does not depend on threads. Drops lists
+    /// that are incomplete.
     fn put_in_order(&mut self, _: &TempStore) {}
 
-    /// Merges the lists of different threads or parts, so that many of them need no more memory than one.
+    /// Merges the lists of different threads or parts, so that many lists need no more memory than one.
     fn gather(&mut self, _: &TempStore) {}
 
-    /// A view of the sums for tests that compute them in two ways.
+    /// A view of the sums, for tests that compute the sums in two ways and compare them.
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
-/// For a check that settles each page by itself.
+/// For a check that needs no sums, because it settles each page independently.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 

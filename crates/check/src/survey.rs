@@ -1,5 +1,5 @@
-//! Survey: finds the owner of each extent and page. Reads a few pages in a thousand: file headers, boot page, GAM,
-//! SGAM, DIFF, ML and PFS pages, and IAM chains.
+//! Survey: determines the owner of each extent and page. It reads only a few of every thousand pages: file headers, the
+//! boot page, GAM, SGAM, DIFF, ML and PFS pages, and IAM chains.
 
 mod ahead;
 mod claims;
@@ -31,26 +31,26 @@ pub(crate) use page_set::PageSet;
 
 /// The results of the survey.
 pub(crate) struct Survey {
-    /// By ascending file id.
+    /// The maps of the files, by ascending file ID.
     pub(crate) files: Vec<FileMap>,
-    /// IAM pages by unit.
+    /// The number of IAM pages of each unit, indexed by ordinal.
     pub(crate) iam_pages: Vec<u64>,
-    /// Units whose IAM chain cannot be followed: not all of their pages are known.
+    /// Units whose IAM chain cannot be followed to its end, so that not all of their pages are known.
     pub(crate) broken_chains: BTreeSet<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(crate) partial_units: BTreeSet<UnitIndex>,
     /// Units that claim extents that other units claim too.
     pub(crate) sharing: BTreeSet<UnitIndex>,
-    /// The interval of each IAM page.
+    /// The interval that each IAM page maps.
     intervals: claims::Intervals,
     /// Allocation pages that the system could not read: their content is unknown.
     pub(crate) unread: Vec<PageId>,
-    /// Totals by file.
+    /// The totals of each file.
     pub(crate) totals: Vec<FileTotals>,
 }
 
-/// Checks only the pages at fixed places. The maps then contain the content of the allocation pages, as far as they
-/// could be read.
+/// Checks only the pages at fixed places. The returned maps contain the content of the allocation pages that could be
+/// read.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
@@ -61,7 +61,8 @@ pub(crate) fn fixed_pages(
 }
 
 impl Survey {
-    /// The part of the database that contains a page: one of 64 parts of equal size, in page order.
+    /// The number of the part of the database that contains a page. The database is divided into 64 parts of equal
+    /// size, in page order.
     pub(crate) fn part(&self, page: PageId) -> u32 {
         let all: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         let before = self.files.iter().take_while(|file| file.file_id < page.file);
@@ -74,12 +75,12 @@ impl Survey {
         self.files.iter().find(|file| file.file_id == file_id)
     }
 
-    /// The allocation status of a page in PFS.
+    /// The allocation status of a page according to PFS.
     pub(crate) fn allocation(&self, page: PageId) -> Allocation {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether anyone asked for a page outside the range whose maps are in memory.
+    /// Whether the maps were asked for a page outside the range that is in memory.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }
@@ -89,8 +90,9 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// If several units claim the extent of `page`: the unit in the page's header, if it is one of those units. `None`
-    /// if an IAM page that is needed to decide could not be read.
+    /// If several units claim the extent of `page`, returns the unit in the page's header if it is one of these units;
+    /// otherwise the inner value is `None`. The outer value is `None` if an IAM page that is needed for the decision
+    /// could not be read.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
@@ -108,7 +110,7 @@ impl Survey {
         Some(None)
     }
 
-    /// Whether a unit may have pages: a unit without IAM pages owns none.
+    /// Whether a unit may have pages. A unit without IAM pages has none.
     pub(crate) fn has_pages(&self, unit: UnitIndex) -> bool {
         self.iam_pages.get(unit as usize).is_some_and(|pages| *pages > 0)
     }
@@ -124,7 +126,7 @@ impl Survey {
     }
 }
 
-/// The allocation structures as read, not yet compared with each other.
+/// The allocation structures after they were read, before they are compared with each other.
 pub(crate) struct Maps {
     files: Vec<FileMap>,
     chains: Chains,
@@ -152,7 +154,7 @@ impl Maps {
         Self { files, chains, claims }
     }
 
-    /// Checks the allocation structures against each other, which takes a look at the map entries of every page.
+    /// Checks the allocation structures against each other, which examines the map entries of every page.
     pub(crate) fn compare(
         self,
         source: &dyn PageSource,
@@ -166,7 +168,7 @@ impl Maps {
         Survey { totals, ..Self::owners(files, chains, units) }
     }
 
-    /// The owners, without totals: enough for a process that only sweeps.
+    /// The owners without the totals, which are enough for a process that only sweeps.
     pub(crate) fn uncompared(self, units: &Units) -> Survey {
         Self::owners(self.files, self.chains, units)
     }

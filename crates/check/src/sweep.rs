@@ -1,5 +1,6 @@
-//! Sweep: one sequential pass over the files in page order, in parallel ranges. Each page is the target exactly once. A
-//! relation between two pages becomes a term of an order-free sum on both sides; an inequality becomes a small fact.
+//! Sweep: one sequential pass over the files in page order, with several threads. Each page is read and checked once. A
+//! relation between two pages is checked by adding a term to two sums, one for each side, in any order; an inequality
+//! is recorded as a small fact.
 
 mod chunks;
 pub(crate) mod crew;
@@ -29,10 +30,10 @@ use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};
 pub(crate) use target::{Target, Verdict, any_in_scope};
 
-/// Findings that a thread collects before it delivers them.
+/// The number of findings that a thread collects before it delivers them.
 const FINDINGS_PER_THREAD: usize = 256;
 
-/// Reads every page of the scope once.
+/// Reads and checks every page in scope once.
 pub(crate) fn sweep<C: CheckList>(
     context: &Context<'_>,
     checks: &C,
@@ -64,7 +65,7 @@ pub(crate) fn sweep<C: CheckList>(
             sweep.queued(threads, &counters.iter().collect::<Vec<_>>());
         }
     }
-    // The idle time of each thread: how much longer the slowest thread took.
+    // The idle time of a thread is the time from its end to the end of the slowest thread.
     for end in sweep.ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         meter.idle(end.elapsed());
     }
@@ -87,7 +88,7 @@ impl<C: CheckList> Sweep<'_, C> {
     /// Each thread reads and checks its own chunks.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
-        // The calling thread is one of them; more threads than chunks would be idle.
+        // The calling thread also works. With more threads than chunks, some threads would be idle.
         let wanted = self.chunks.count().min(threads).max(1);
         thread::scope(|scope| {
             let (started, cause) = crew::start(scope, (1..wanted).map(|_| || self.read_and_work(&counter)));
@@ -107,7 +108,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// One thread per entry of `counters` reads; the others check.
+    /// Starts one reading thread per entry of `counters`, and `threads` threads that check pages.
     fn queued(&self, threads: usize, counters: &[&Counter]) {
         let queue = Queue::new(counters.len(), memory::queue_buffers(counters.len(), threads));
         thread::scope(|scope| {
@@ -125,8 +126,8 @@ impl<C: CheckList> Sweep<'_, C> {
             let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
             let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
             self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
-            // This thread does the work of missing threads: it reads for absent readers, and checks pages if no other
-            // thread can.
+            // The calling thread replaces threads that could not be started: it reads in place of missing readers, and
+            // checks pages if there is no other thread for this.
             for counter in counters.get(readers..).unwrap_or_default() {
                 self.read_and_work(counter);
                 queue.end_reader();
@@ -137,7 +138,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// Checks the pages that `next` supplies. `next` takes back the buffer of the previous chunk.
+    /// Checks the pages that `next` supplies. Each call of `next` receives the buffer of the previous chunk for reuse.
     fn work(&self, mut next: impl FnMut(Option<PageBuffer>) -> Option<Loaded>) {
         let context = self.context;
         let mut swept = Swept::new(self.checks, context.units.list().len());
@@ -164,21 +165,21 @@ impl<C: CheckList> Sweep<'_, C> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
 
-    /// Reports that the pages of a chunk are done.
+    /// Reports the pages of a chunk as done.
     fn passed(&self, chunk: Chunk) {
         self.progress.advance(chunk.pages.into());
         self.progress.swept(chunk.first, chunk.pages);
     }
 
-    /// Checks the pages of a chunk. If the chunk could not be read as a whole, its pages are read one by one, so that a
-    /// bad sector costs only one page.
+    /// Checks the pages of a chunk. If the chunk could not be read in one request, its pages are read one by one, so
+    /// that a bad sector makes only one page unreadable.
     fn judge(&self, loaded: &mut Loaded, target: &mut Target, swept: &mut Swept<C::Sums>, scratch: &mut C::Scratch) {
         let context = self.context;
         let (first, failed) = (loaded.chunk.first, loaded.failed);
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
             if failed {
-                // An unused page is irrelevant, readable or not.
+                // It does not matter whether an unused page can be read.
                 if !target::may_be_in_scope(context, id) {
                     continue;
                 }
@@ -205,12 +206,13 @@ impl<C: CheckList> Sweep<'_, C> {
     }
 }
 
-/// A page that the system cannot read is not verified; if it is in use, it is also an error of the run.
+/// Records that the system could not read a page. The page is not verified and, if it is in use, the failed read is an
+/// error of the run.
 fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Tallies) {
     if context.survey.allocation(id) == Allocation::Free {
         return;
     }
-    // The owner of a page that several units claim cannot be determined without reading it.
+    // If several units claim a page, only its header shows the owner.
     partial.has_unread_shared |= context.survey.is_shared(id);
     if !context.covers(context.survey.owner(id)) {
         return;

@@ -1,4 +1,4 @@
-//! Counters of the system for this process, from /proc; none on other systems.
+//! Counters that the system keeps for this process, read from /proc; other systems than Linux have none.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,14 +13,15 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// In hundredths of a second.
+    /// The current values, in hundredths of a second.
     pub(crate) fn now() -> Option<Self> {
         let [_, _, user, system] = stat()?;
         Some(Self { user_seconds: user as f64 / 100.0, system_seconds: system as f64 / 100.0 })
     }
 }
 
-/// Minor and major page faults, user and system time in hundredths of a second: fields 10, 12, 14 and 15.
+/// Minor and major page faults, and user and system time in hundredths of a second: fields 10, 12, 14 and 15 of
+/// /proc/self/stat.
 fn stat() -> Option<[u64; 4]> {
     let text = read("/proc/self/stat")?;
     // The program name, in parentheses, may contain blanks.
@@ -29,43 +30,43 @@ fn stat() -> Option<[u64; 4]> {
     Some([field(10)?, field(12)?, field(14)?, field(15)?])
 }
 
-/// Largest resident memory so far.
+/// Largest resident memory so far, in bytes.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
     Some(number(&read(STATUS)?, "VmHWM:")? * 1024)
 }
 
-/// Resident memory.
+/// Resident memory in bytes.
 pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number(&read(STATUS)?, "VmRSS:")? * 1024)
 }
 
-/// The processor time in seconds and the resident memory in bytes of this process; `None` where the system does not
-/// report it.
+/// The processor time of this process in seconds and its resident memory in bytes; `None` if the system does not report
+/// the value.
 pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
 
-/// Larger than nearly all files of /proc that are read here, so that one read returns everything.
+/// Larger than nearly all files in /proc that are read here, so that a single read is usually enough.
 const FILE_BYTES: usize = 8192;
 
-/// Reads a file of /proc, which only Linux provides.
+/// Reads a file in /proc, which exists only on Linux.
 fn read(file: &str) -> Option<String> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     File::open(file).ok()?.read_to_end(&mut bytes).ok()?;
-    // A process name may be cut in the middle of a character.
+    // The system may truncate a process name in the middle of a character.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The number after a name in a text with one such pair per line.
+/// The number that follows a name, in a text with one name and number per line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Counters that never decrease, by name.
+/// Counters that never decrease, with their names.
 pub(crate) fn counters() -> Vec<(&'static str, u64)> {
     let faults = stat().map(|[minor, major, ..]| [("minor_faults", minor), ("major_faults", major)]);
     let [status, io] = [STATUS, "/proc/self/io"].map(|file| read(file).unwrap_or_default());

@@ -1,14 +1,17 @@
-//! Pages of extents that several units claim: the owner is the unit in the page's header, not the one in the maps.
+//! Pages in extents that several units claim. The owner of such a page is the unit in its header, even if the maps name
+//! another unit.
 
 use format::PageId;
 
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
-/// The most pages that are kept. Whether all pages are kept does not depend on threads and batches.
+/// The maximum number of pages that are kept. If there are more, none is kept, so that the result does not depend on
+/// threads and batches.
 const MOST: usize = 1 << 14;
 
-/// Pages whose header names another unit than the first to claim their extent, with the unit in the header.
+/// Pages whose header names another unit than the first unit that claimed their extent, each with the unit in the
+/// header.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Taken {
     pages: Vec<(PageId, UnitIndex)>,
@@ -32,18 +35,18 @@ impl Taken {
         }
     }
 
-    /// Whether all pages are kept.
+    /// Whether all pages were kept.
     pub(crate) fn is_whole(&self) -> bool {
         self.seen <= MOST as u64
     }
 
-    /// All pages in order, ready for lookups; none if there were too many.
+    /// The pages sorted for lookups; empty if there were too many.
     pub(crate) fn sorted(mut self) -> Self {
         self.put_in_order();
         self
     }
 
-    /// Sorts the pages; drops all if there were too many.
+    /// Sorts the pages; drops all of them if there were too many.
     pub(crate) fn put_in_order(&mut self) {
         if !self.is_whole() {
             self.pages.clear();
@@ -51,7 +54,7 @@ impl Taken {
         self.pages.sort_unstable();
     }
 
-    /// The unit of a page; needs [`Self::sorted`] pages.
+    /// The unit of a page. Requires that the pages are sorted ([`Self::sorted`]).
     pub(crate) fn unit(&self, page: PageId) -> Option<UnitIndex> {
         let at = self.pages.binary_search_by_key(&page, |(taken, _)| *taken).ok()?;
         self.pages.get(at).map(|(_, unit)| *unit)

@@ -1,4 +1,4 @@
-//! The totals of a sweep. All of them merge in any order.
+//! The totals of a sweep. Totals of different threads can be merged in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,21 +11,22 @@ use crate::taken::Taken;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// Totals about pages of one thread, or of all threads.
+/// Totals about the pages that one thread, or all threads, have checked.
 pub(crate) struct Tallies {
-    /// By unit ordinal.
+    /// Totals of each unit, indexed by ordinal.
     pub(crate) units: PerUnit<UnitTally>,
-    /// Findings on single pages that were not yet delivered.
+    /// Findings about single pages that have not been delivered yet.
     pub(crate) findings: Vec<Finding>,
-    /// Pages of extents that several units claim, if they belong to another unit than the first to claim the extent.
+    /// Pages in extents that several units claim, if they belong to another unit than the first unit that claimed the
+    /// extent.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
     pub(crate) unread: UnreadPages,
-    /// Pages read.
+    /// Number of pages read.
     pub(crate) pages_read: u64,
-    /// Pages in use.
+    /// Number of pages in use.
     pub(crate) pages_allocated: u64,
-    /// Pages in use that no unit claims.
+    /// Number of pages in use that no unit claims.
     pub(crate) unclaimed_pages: u64,
     /// Whether a page in an extent that several units claim could not be read, so that its owner is unknown.
     pub(crate) has_unread_shared: bool,
@@ -34,48 +35,49 @@ pub(crate) struct Tallies {
 /// The totals of a unit.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct UnitTally {
-    /// Data pages that passed their audit.
+    /// Number of data pages that passed their audit.
     pub(crate) data_pages: u64,
-    /// Index pages that passed their audit.
+    /// Number of index pages that passed their audit.
     pub(crate) index_pages: u64,
-    /// Text pages that passed their audit.
+    /// Number of text pages that passed their audit.
     pub(crate) text_pages: u64,
-    /// Pages that failed their audit or that name another unit.
+    /// Number of pages that failed their audit or whose header names another unit.
     pub(crate) bad_pages: u64,
-    /// Pages that could not be read.
+    /// Number of pages that could not be read.
     pub(crate) unread_pages: u64,
-    /// Pages that may or may not be in use.
+    /// Number of pages that may or may not be in use.
     pub(crate) unknown_pages: u64,
-    /// Pages that a repair, reorganize, bulk load or sort was working on.
+    /// Number of pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
-    /// Pages of extents that another unit was the first to claim; after the sweep, only those that cannot be found
-    /// again.
+    /// Number of pages in extents that another unit claimed first. After the sweep it is 0, unless there were too many
+    /// of these pages to keep their addresses.
     pub(crate) taken_pages: u64,
-    /// Forwarded rows without a back pointer of the known form; known after the sweep.
+    /// Number of forwarded rows whose back pointer does not have the known form. Set after the sweep.
     pub(crate) unexplained_forwards: u64,
-    /// Live rows of the leaf level.
+    /// Number of live rows on the leaf level.
     pub(crate) rows: u64,
-    /// Ghost records of the leaf level.
+    /// Number of ghost records on the leaf level.
     pub(crate) ghosts: u64,
-    /// Forwarded rows.
+    /// Number of forwarded rows.
     pub(crate) forwarded: u64,
-    /// Rows whose insides were not audited.
+    /// Number of rows whose content was not audited.
     pub(crate) unaudited_rows: u64,
-    /// Entries of non-leaf pages whose insides were not audited.
+    /// Number of entries of non-leaf pages whose content was not audited.
     pub(crate) unaudited_entries: u64,
-    /// Pages with a record that the header may or may not count.
+    /// Number of pages with a record for which it is unknown whether the header counts it.
     pub(crate) uncounted_pages: u64,
-    /// Rows that lack some value in their expanded record, as its compressed form is unknown.
+    /// Number of rows whose expanded record lacks a value, because the compressed form of the value is unknown.
     pub(crate) doubtful_rows: u64,
 }
 
 impl UnitTally {
-    /// Pages that passed their audit.
+    /// Number of pages that passed their audit.
     pub(crate) fn pages(&self) -> u64 {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Pages that contributed nothing: damaged, unread or of an unknown kind; and pages that cannot be found again.
+    /// Number of pages that contributed no facts, because they are damaged, unread or of an unknown kind, and of pages
+    /// that cannot be found again.
     pub(crate) fn lost_pages(&self) -> u64 {
         self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
     }
@@ -119,7 +121,7 @@ wire!(UnitTally {
     doubtful_rows,
 });
 
-/// Pages that could not be read: for each file the first page, the error, and the number of pages.
+/// Pages that could not be read: for each file, the first of these pages, its error, and the number of pages.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct UnreadPages {
     files: BTreeMap<u16, (PageId, String, u64)>,
@@ -150,7 +152,8 @@ impl UnreadPages {
         }
     }
 
-    /// Whether any page in this range of a file may be unread: only the first unread page of a file is known.
+    /// Whether any page in this range of a file may be unread. The answer is imprecise, as only the first unread page
+    /// of each file is known.
     pub(crate) fn may_be_in(&self, file_id: u16, pages: Range<u32>) -> bool {
         self.files.get(&file_id).is_some_and(|&(first, _, count)| match count {
             1 => pages.contains(&first.page),
@@ -158,7 +161,7 @@ impl UnreadPages {
         })
     }
 
-    /// One entry per file.
+    /// One entry per file: the first page, its error, and the number of pages.
     pub(crate) fn into_files(self) -> impl Iterator<Item = (PageId, String, u64)> {
         self.files.into_values()
     }
@@ -196,12 +199,12 @@ impl Tallies {
         self.taken.put_in_order();
     }
 
-    /// Units with bad pages.
+    /// Units that have bad pages.
     pub(crate) fn bad_units(&self) -> BTreeSet<UnitIndex> {
         self.units.touched().filter(|(_, tally)| tally.bad_pages > 0).map(|(at, _)| at as UnitIndex).collect()
     }
 
-    /// Removes and returns the pages of extents that several units claim, ready for lookups.
+    /// Removes and returns the pages in extents that several units claim, sorted for lookups.
     pub(crate) fn take_taken(&mut self) -> Taken {
         let taken = std::mem::take(&mut self.taken).sorted();
         if taken.is_whole() {
@@ -211,7 +214,7 @@ impl Tallies {
     }
 }
 
-/// Without findings: a thread delivers them before it ends.
+/// Encoded without findings, because a thread delivers its findings before it ends.
 impl Wire for Tallies {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Self { units, findings: _, taken, unread, pages_read, pages_allocated, unclaimed_pages, has_unread_shared } =

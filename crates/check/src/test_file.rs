@@ -1,5 +1,5 @@
-//! A hand-built data file of four extents: one for the fixed pages, one mixed with the IAM page, one that this IAM page
-//! claims, one free.
+//! A hand-built data file of four extents: one with the fixed pages, a mixed one with the IAM page, one that this IAM
+//! page claims, and a free one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,7 +11,7 @@ use source::{DataFile, PageSource, ReadError};
 
 use crate::test_pages::{TestPage, UNIT};
 
-/// Not file 1, which has a boot page.
+/// The file ID; not 1, because file 1 would need a boot page.
 pub(crate) const FILE: u16 = 3;
 pub(crate) const PAGES: u32 = 32;
 pub(crate) const IAM: u32 = 8;
@@ -20,12 +20,12 @@ pub(crate) const MIXED: u32 = 1;
 pub(crate) const CLAIMED: u32 = 2;
 pub(crate) const FREE: u32 = 3;
 
-/// A file with the content of its pages, and the pages that cannot be read.
+/// A data file in memory: the content of its pages, and the pages that cannot be read.
 pub(crate) struct TestFile {
     info: [DataFile; 1],
     pub(crate) pages: BTreeMap<u32, Box<PageBytes>>,
     pub(crate) unread: BTreeSet<u32>,
-    /// Pages that become damaged after they were read once.
+    /// Pages that are damaged from the second read on.
     pub(crate) rotting: BTreeSet<u32>,
     read: Mutex<BTreeSet<u32>>,
 }
@@ -52,12 +52,12 @@ impl PageSource for TestFile {
     }
 }
 
-/// The bits and bytes of the maps, for tests to change.
+/// The content of the allocation maps, which tests can change.
 pub(crate) struct Maps {
     pub(crate) pfs: Vec<u8>,
     pub(crate) gam_free: Vec<u32>,
     pub(crate) sgam: Vec<u32>,
-    /// By IAM page: the unit, the extents that its bitmap claims, and a page in its first slot.
+    /// For each IAM page: the unit, the extents that its bitmap claims, and the page in its first single-page slot.
     pub(crate) iam: BTreeMap<u32, (AllocUnitId, Vec<u32>, Option<u32>)>,
 }
 
@@ -119,7 +119,7 @@ impl Maps {
     }
 }
 
-/// A record of a map, with the length of the map.
+/// The record of an allocation map, of this length and filled with zeros.
 fn record(length: u16) -> Vec<u8> {
     let mut record = vec![0; length.into()];
     record[2..4].copy_from_slice(&length.to_le_bytes());

@@ -7,12 +7,12 @@ use format::{AllocUnitId, PageBytes, PageId, PageType};
 use crate::finding::{Finding, Owner};
 use crate::units::{Shape, Unit};
 
-/// The unit of most tests.
+/// The unit that most tests use.
 pub(crate) const UNIT: AllocUnitId = AllocUnitId(72_057_594_040_000_000 & !0xFFFF);
-/// The page of most tests.
+/// The page that most tests use.
 pub(crate) const PAGE: PageId = PageId { file: 1, page: 200 };
 
-/// A unit of an index; the index id depends on the shape.
+/// The unit of an index; its shape determines the index ID.
 pub(crate) fn unit(shape: Shape) -> Unit {
     let index_id = match shape {
         Shape::Heap | Shape::Text => 0,
@@ -24,7 +24,7 @@ pub(crate) fn unit(shape: Shape) -> Unit {
     Unit { id: UNIT, owner, shape, rowset: None, row: None, compressed: false }
 }
 
-/// A page with a correct header, to which records are added.
+/// A page with a correct header, to which a test adds records.
 pub(crate) struct TestPage {
     bytes: Box<PageBytes>,
     free_data: usize,
@@ -39,7 +39,7 @@ impl TestPage {
         Self { bytes, free_data: HEADER_BYTES, slots: 0 }.of(UNIT).at(PAGE).set16(14, 8)
     }
 
-    /// Makes the page one of another unit.
+    /// Assigns the page to another unit.
     pub(crate) fn of(self, unit: AllocUnitId) -> Self {
         let object = (unit.0 >> 16) as u32;
         self.set16(6, (unit.0 >> 48) as u16).set16(24, object as u16).set16(26, (object >> 16) as u16)
@@ -50,13 +50,13 @@ impl TestPage {
         self.pointer(32, page)
     }
 
-    /// Sets the level.
+    /// Sets the level of the page.
     pub(crate) fn level(mut self, level: u8) -> Self {
         self.bytes[3] = level;
         self
     }
 
-    /// Sets the previous and the next page.
+    /// Sets the previous and the next page of the page.
     pub(crate) fn between(self, prev: PageId, next: PageId) -> Self {
         self.pointer(8, prev).pointer(16, next)
     }
@@ -66,7 +66,7 @@ impl TestPage {
         self.set16(at + 4, page.file)
     }
 
-    /// Adds a record after the last one, and a slot for it.
+    /// Adds a record after the last record, and a slot for it.
     pub(crate) fn record(mut self, record: &[u8]) -> Self {
         let at = self.free_data;
         self.bytes[at..at + record.len()].copy_from_slice(record);
@@ -74,20 +74,21 @@ impl TestPage {
         self.slot(at as u16)
     }
 
-    /// Adds a slot; 0 stands for an empty slot.
+    /// Adds a slot; offset 0 makes it an empty slot.
     pub(crate) fn slot(mut self, offset: u16) -> Self {
         self.slots += 1;
         let at = PAGE_BYTES - 2 * self.slots;
         self.set16(at, offset)
     }
 
-    /// Overwrites two bytes.
+    /// Overwrites two bytes of the page.
     pub(crate) fn set16(mut self, at: usize, value: u16) -> Self {
         self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// Completes the page with its counts and its checksum; `change` may modify it before the checksum is computed.
+    /// Completes the page with its counts and its checksum. `change` may modify the page before the checksum is
+    /// computed.
     pub(crate) fn finish_with(mut self, change: impl FnOnce(&mut PageBytes)) -> Box<PageBytes> {
         let is_ghost = |slot: &usize| {
             let entry = PAGE_BYTES - 2 * (slot + 1);
@@ -111,7 +112,7 @@ impl TestPage {
     }
 }
 
-/// A primary data record: an int, and a variable column.
+/// A primary data record with an int and a variable-length column.
 pub(crate) fn row(key: u32, text: &[u8]) -> Vec<u8> {
     let mut row = vec![0x30, 0, 8, 0];
     row.extend(key.to_le_bytes());
@@ -121,14 +122,14 @@ pub(crate) fn row(key: u32, text: &[u8]) -> Vec<u8> {
     row
 }
 
-/// The same record with another kind in its status bits.
+/// Like `row`, but with another record type in the status bits.
 pub(crate) fn row_of_kind(kind: u8, key: u32, text: &[u8]) -> Vec<u8> {
     let mut row = row(key, text);
     row[0] |= kind << 1;
     row
 }
 
-/// The ids of the checks that failed.
+/// The IDs of the checks that have findings.
 pub(crate) fn ids<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<&'static str> {
     findings.into_iter().map(|finding| finding.check.id).collect()
 }

@@ -32,23 +32,23 @@ use crate::test_file::{CLAIMED, FILE, FREE, IAM, Maps, TestFile};
 use crate::test_pages::{TestPage, UNIT, row};
 use crate::units::{Shape, Units};
 
-/// The unit of the other tree.
+/// The allocation unit of the other tree.
 pub(crate) const OTHER: AllocUnitId = AllocUnitId(UNIT.0 + (1 << 16));
-/// The object of the tree.
+/// The object ID of the tree.
 const OBJECT: i32 = 100;
-/// The object of the other tree.
+/// The object ID of the other tree.
 pub(crate) const OTHER_OBJECT: i32 = 200;
-/// The collation of its columns, which orders texts by their bytes.
+/// The collation of the columns, which sorts texts by their bytes.
 const BIN2: u32 = 0x800;
-/// The only page of the tree's extent that is not in use.
+/// The only page that is not in use in the extent of the tree.
 pub(crate) const FREE_PAGE: u32 = 23;
 
-/// A page of the file.
+/// The address of a page of the file.
 pub(crate) fn id(page: u32) -> PageId {
     PageId::new(FILE, page)
 }
 
-/// The content of a tree page.
+/// A page of a tree.
 #[derive(Clone)]
 pub(crate) struct TreePage {
     pub(crate) unit: AllocUnitId,
@@ -56,20 +56,21 @@ pub(crate) struct TreePage {
     pub(crate) level: u8,
     pub(crate) prev: PageId,
     pub(crate) next: PageId,
-    /// Whether the records have the form of node entries rather than rows.
+    /// Whether the records are entries with children rather than rows.
     pub(crate) is_node: bool,
-    /// The keys, each with the child of an entry; in a row of a nonclustered index, with the bytes after the key.
+    /// The keys of the records, each with the child that the entry names. In rows of a nonclustered index, the child
+    /// provides the bytes after the key.
     pub(crate) entries: Vec<(u32, PageId)>,
-    /// Whether the bytes are changed after the checksum was computed.
+    /// Whether the bytes are changed after the checksum is computed.
     pub(crate) is_damaged: bool,
 }
 
-/// The pages of both trees, and the catalog's description of the first one; for tests to change.
+/// The pages of both trees, and the catalog's description of the first tree. Tests can change all of this.
 pub(crate) struct TestTree {
     pub(crate) shape: Shape,
-    /// Bytes after the key in rows of a nonclustered index.
+    /// Number of bytes after the key in rows of a nonclustered index.
     pub(crate) locator_bytes: u16,
-    /// A type of four bytes.
+    /// The type of the keys, which must have four bytes.
     pub(crate) key_type: u8,
     pub(crate) is_compressed: bool,
     pub(crate) root: PageId,
@@ -81,8 +82,8 @@ pub(crate) struct TestTree {
     pub(crate) rotting: BTreeSet<u32>,
 }
 
-/// The findings of a run about the tree, in the format of [`described`], and the ids of all limits; without limits
-/// about columns, which no check here has a plan for.
+/// The findings of a run about the tree, in the format of [`described`], and the IDs of all limits. Limits about
+/// columns are omitted, because these tests do not check columns.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) findings: Vec<String>,
@@ -95,7 +96,7 @@ impl TestTree {
         Self::of(Shape::Clustered)
     }
 
-    /// A sound nonclustered index, unique by its key.
+    /// A sound nonclustered index whose keys are unique.
     pub(crate) fn nonclustered() -> Self {
         Self::of(Shape::Nonclustered)
     }
@@ -131,24 +132,24 @@ impl TestTree {
         Self { shape, locator_bytes: 4, key_type: xtype::INT, is_compressed: false, root, pages, maps, unread, rotting }
     }
 
-    /// The tree with one page changed.
+    /// Applies a change to one page of the tree.
     pub(crate) fn with(mut self, page: u32, change: impl FnOnce(&mut TreePage)) -> Self {
         change(self.pages.get_mut(&page).unwrap());
         self
     }
 
-    /// The tree with these pages damaged.
+    /// Damages these pages of the tree.
     pub(crate) fn damaged(self, pages: &[u32]) -> Self {
         pages.iter().fold(self, |tree, page| tree.with(*page, |page| page.is_damaged = true))
     }
 
-    /// The tree with a page that becomes damaged after the sweep has read it.
+    /// Makes a page of the tree become damaged after the sweep has read it.
     pub(crate) fn rotting(mut self, page: u32) -> Self {
         self.rotting.insert(page);
         self
     }
 
-    /// The tree with another root in the catalog.
+    /// Sets the root page of the tree in the catalog.
     pub(crate) fn root(self, root: PageId) -> Self {
         Self { root, ..self }
     }
@@ -162,7 +163,7 @@ impl TestTree {
         };
         let empty = TestPage::new(page.kind).of(page.unit).at(id(number)).level(page.level).set16(14, pminlen);
         let built = page.entries.iter().fold(empty.between(page.prev, page.next), |built, (key, child)| {
-            // An index record without null bitmap: status, key, child.
+            // An index record without null bitmap consists of status bits, key and child.
             let child = [&child.page.to_le_bytes()[..], &child.file.to_le_bytes()].concat();
             let mut record = [&[6][..], &key.to_le_bytes(), &child].concat();
             record.truncate(pminlen.into());
@@ -236,7 +237,8 @@ impl TestTree {
         database
     }
 
-    /// Calls `look` with the context of a run after its survey, and with the place for its results; unit 0 is the tree.
+    /// Calls `look` with the context of a run after its survey, and with the collections for its results. The tree is
+    /// unit 0.
     pub(crate) fn surveyed(&self, look: impl FnOnce(&mut Context<'_>, &mut Results<'_>)) -> (Vec<Finding>, Coverage) {
         let (file, database, space) = (self.file(), self.database(), TempStore::new(None, 8 << 20));
         let options = Options { max_threads: 1, ..Options::default() };
@@ -249,7 +251,8 @@ impl TestTree {
         (findings.into_sorted().collect(), coverage)
     }
 
-    /// Sweep and comparison, with the checks of pages alone. `between` may change the context before the comparison.
+    /// Makes the sweep and the comparison, with only the page checks. `between` may change the context after the
+    /// survey.
     pub(crate) fn checked(&self, between: impl FnOnce(&mut Context<'_>)) -> Found {
         let (findings, coverage) = self.surveyed(|context, to| {
             between(context);
@@ -274,7 +277,8 @@ fn place(page: PageId, slot: Option<u16>) -> String {
     slot.map_or(page.clone(), |slot| format!("{page}.{slot}"))
 }
 
-/// A finding as `message page.slot < reference page.slot, name value`; pages of the file by their number alone.
+/// Formats a finding as `message page.slot < reference page.slot, name value`. Pages of the test file appear only with
+/// their number.
 pub(crate) fn described(finding: &Finding) -> String {
     let mut text = format!("{} {}", finding.check.msg, place(finding.page.unwrap_or_default(), finding.slot));
     if let Some(page) = finding.ref_page {

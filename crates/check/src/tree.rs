@@ -1,5 +1,5 @@
-//! B-trees: order of keys, links between pages, key bounds. The links become terms of sums as the sweep passes each
-//! page; where sums differ, a second look at the tree names the place.
+//! B-trees: order of keys, links between pages, key bounds. When the sweep passes a page, the links of the page are
+//! added to sums. If the sums of a tree differ, a second look at the tree finds the damaged pages.
 
 mod bounds;
 mod links;
@@ -25,7 +25,7 @@ use crate::units::{Unit, UnitIndex};
 use page::{child, level_of};
 use sums::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 
-/// Bytes per tree page when its facts are written out.
+/// Bytes per tree page that the facts about the page need in temporary files.
 pub(crate) const FACT_BYTES_PER_PAGE: usize = PageBounds::BYTES;
 
 /// The check of B-trees.
@@ -34,7 +34,7 @@ pub(crate) struct Trees;
 
 impl PageCheck for Trees {
     type Sums = Sums;
-    /// For the keys of pages whose rows all have the same form.
+    /// Buffers for checking the keys of pages whose rows all have the same form.
     type Scratch = Ascent;
 
     fn sums(&self, units: usize) -> Sums {
@@ -101,9 +101,9 @@ impl PageCheck for Trees {
     }
 }
 
-/// Notes what could not be verified of B-trees.
+/// Notes what could not be verified in B-trees.
 fn note(context: &Context<'_>, swept: &Tallies, sums: &Sums, to: &mut Results<'_>) {
-    // Key bounds that could not be stored could not be compared.
+    // Key bounds that could not be stored were not compared.
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
         to.coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);

@@ -1,4 +1,4 @@
-//! Allocation units by ordinal: first those of the catalog, then those that only IAM pages name.
+//! Allocation units, numbered by ordinals: first the units of the catalog, then the units that only IAM pages name.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,24 @@ use crate::finding::Owner;
 /// Ordinal of a unit within a run.
 pub(crate) type UnitIndex = u32;
 
-/// The kinds of pages of a unit, and how they are linked.
+/// The shape of a unit: which kinds of pages it has, and how they are linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
-    /// Data pages, not linked.
+    /// Data pages without links.
     Heap,
-    /// B-tree with data pages as leaves.
+    /// A B-tree with data pages as leaf pages.
     Clustered,
-    /// B-tree of index pages.
+    /// A B-tree that consists only of index pages.
     Nonclustered,
     /// Text pages.
     Text,
-    /// Columnstore and undocumented kinds: no rule is known.
+    /// Columnstore and undocumented kinds, for which no rules are known.
     Unknown,
 }
 
 impl Shape {
-    /// Whether pages of `kind` may occur (message 8938). Types of pages in transit are always accepted.
+    /// Whether the unit may have pages of `kind` (message 8938). In units with rows, page types that exist only during
+    /// an operation, such as a sort, are always accepted.
     pub(crate) fn allows(self, kind: PageType) -> bool {
         use PageType::{BulkPreallocated, Data, Index, ReorgTemporary, RepairDeallocated, Sort, TextMix, TextTree};
         if matches!(kind, ReorgTemporary | BulkPreallocated | RepairDeallocated | Sort) {
@@ -41,12 +42,12 @@ impl Shape {
         }
     }
 
-    /// Whether the pages hold rows.
+    /// Whether the pages of the unit contain rows.
     pub(crate) fn is_rows(self) -> bool {
         self != Self::Text
     }
 
-    /// Whether a page is of the leaf level, by type or level number.
+    /// Whether a page belongs to the leaf level. Depending on the shape, the page type or the level number shows this.
     pub(crate) fn is_leaf(self, page: Page<'_>) -> bool {
         match self {
             Self::Nonclustered => page.header().level == 0,
@@ -54,7 +55,7 @@ impl Shape {
         }
     }
 
-    /// Whether the pages form a B-tree.
+    /// Whether the pages of the unit form a B-tree.
     pub(crate) fn is_tree(self) -> bool {
         matches!(self, Self::Clustered | Self::Nonclustered)
     }
@@ -63,7 +64,7 @@ impl Shape {
 /// An allocation unit of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
-    /// The id in page headers.
+    /// The unit ID in page headers.
     pub(crate) id: AllocUnitId,
     /// The owner that messages print.
     pub(crate) owner: Owner,
@@ -71,9 +72,9 @@ pub(crate) struct Unit {
     pub(crate) shape: Shape,
     /// Index into [`Database::rowsets`].
     pub(crate) rowset: Option<usize>,
-    /// Index into [`Database::units`]; `None` for a unit that the catalog does not know.
+    /// Index into [`Database::units`]; `None` for a unit outside the catalog.
     pub(crate) row: Option<usize>,
-    /// Whether rows are CD records.
+    /// Whether the rows of the unit are compressed (CD records).
     pub(crate) compressed: bool,
 }
 
@@ -81,11 +82,12 @@ pub(crate) struct Unit {
 pub(crate) struct Units {
     list: Vec<Unit>,
     by_id: HashMap<AllocUnitId, UnitIndex>,
-    /// The number of units that the catalog does not know.
+    /// The number of units outside the catalog.
     strays: usize,
 }
 
-/// The most units outside the catalog: without a limit, each page of a damaged file could name another one.
+/// The maximum number of units outside the catalog. Without a limit, each page of a damaged file could name a different
+/// unit.
 pub(crate) const MAX_STRAY_UNITS: usize = 1 << 12;
 
 impl Units {
@@ -97,12 +99,12 @@ impl Units {
         Self { list, by_id, strays: 0 }
     }
 
-    /// All units, by ordinal.
+    /// All units, ordered by ordinal.
     pub(crate) fn list(&self) -> &[Unit] {
         &self.list
     }
 
-    /// The units that the catalog does not know, by ordinal.
+    /// The units outside the catalog, ordered by ordinal.
     pub(crate) fn strays(&self) -> impl Iterator<Item = AllocUnitId> {
         self.list.iter().skip(self.list.len() - self.strays).map(|unit| unit.id)
     }
@@ -128,8 +130,8 @@ impl Units {
         unit.map_or(Owner::unknown(header.alloc_unit()), |unit| unit.owner)
     }
 
-    /// The ordinal of a unit that an IAM page names; added if the catalog does not know the unit. `None` when there are
-    /// too many of those.
+    /// The ordinal of a unit that an IAM page names. If the unit is not in the catalog, it is added. `None` if there
+    /// are too many units outside the catalog.
     pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> Option<UnitIndex> {
         if let Some(index) = self.index_of(id) {
             return Some(index);
@@ -145,14 +147,14 @@ impl Units {
         Some(index)
     }
 
-    /// The owner that messages print for `id`.
+    /// The owner that messages print for the unit `id`.
     pub(crate) fn owner_of(&self, id: AllocUnitId) -> Owner {
         self.index_of(id).and_then(|index| self.get(index)).map_or(Owner::unknown(id), |unit| unit.owner)
     }
 }
 
-/// The units that a page with this header may belong to: the one that it names, and a clustered index whose data page
-/// it may be.
+/// The units that a page with this header may belong to. First, the unit that the header names. Second, a clustered
+/// index: data pages that were last written by SQL Server 2000 have index ID 0 in the header.
 pub(crate) fn ids_named_by(header: &PageHeader) -> impl Iterator<Item = AllocUnitId> {
     let named = header.alloc_unit();
     let clustered = named.clustered_of_2000().filter(|_| header.kind() != Some(PageType::Index));

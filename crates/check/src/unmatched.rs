@@ -1,9 +1,9 @@
-//! Finds the rows on two sides that have no counterpart on the other side, by their hashes, in bounded memory.
+//! Finds the rows on two sides that have no counterpart on the other side, by comparing hashes in bounded memory.
 //!
-//! The first pass distributes all rows to cells by their hash: rows on both sides cancel, so that only cells with a
-//! surplus or missing row remain different. The next pass collects the rows of those cells, always a small share of
-//! all, and compares them one by one. If they do not fit into memory, this is done batch by batch in the order of the
-//! rows, so that the listed rows do not depend on the memory or on the key of the hashes.
+//! The first pass distributes all rows to cells by their hash. Rows that exist on both sides cancel, so that only cells
+//! with a surplus or missing row remain different. The next pass collects the rows of these cells, which are a small
+//! share of all rows, and compares them one by one. If they do not fit into memory, they are compared in batches in the
+//! order of the rows. So the result depends neither on the memory grant nor on the key of the hashes.
 
 use std::collections::HashMap;
 
@@ -12,38 +12,38 @@ use format::RecordId;
 use crate::hash::{RowHash, Sum};
 use crate::pinpoint::Unread;
 
-/// Which side of the comparison a row is on.
+/// The side of the comparison to which a row belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// Heap or clustered index.
+    /// The heap or clustered index.
     Table,
-    /// Nonclustered index.
+    /// The nonclustered index.
     Index,
 }
 
-/// Average number of rows per cell, if memory allows.
+/// The average number of rows per cell, if there is enough memory for the cells.
 const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
-/// The range for the rows of a batch on each side.
+/// The minimum and maximum number of rows in a batch, for each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Bytes of the memory for facts that a cell and a row of a batch may use: with hashes and counts, and twice that, as
-/// tables double while they grow.
+/// Bytes of the memory for facts that are planned per cell and per row of a batch. They include hashes and counts, and
+/// twice the necessary size, because tables double when they grow.
 const FACT_BYTES_PER_CELL: u64 = 64;
 const FACT_BYTES_PER_ROW: u64 = 512;
 
-/// Sizes that limit the memory.
+/// Sizes that bound the memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Number of cells, a power of two.
+    /// The number of cells, which is a power of two.
     cells: usize,
-    /// Rows per batch on each side.
+    /// The maximum number of rows per batch on each side.
     batch_rows: usize,
-    /// Listed rows on each side.
+    /// The maximum number of rows listed for each side.
     listed: usize,
 }
 
 impl Bounds {
-    /// The sizes for this number of rows on both sides, if facts may use `bytes`.
+    /// The sizes for a total of `rows` rows on both sides, if facts may use `bytes` bytes.
     pub(crate) fn within(bytes: usize, rows: u64, listed: usize) -> Self {
         let bytes = bytes as u64;
         let most_cells = (bytes / FACT_BYTES_PER_CELL).max(MIN_CELLS);
@@ -55,13 +55,13 @@ impl Bounds {
 /// Rows without a counterpart.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Unmatched {
-    /// By side, in the order of the rows.
+    /// The rows of each side, in the order in which they were read.
     pub(crate) rows: [Vec<RecordId>; 2],
-    /// Whether there are more rows than are listed.
+    /// Whether there are more unmatched rows than are listed.
     pub(crate) has_more: bool,
 }
 
-/// By cell, the sum of the table rows minus the sum of the index rows.
+/// For each cell, the sum of the table rows minus the sum of the index rows.
 struct Cells(Vec<Sum>);
 
 impl Cells {
@@ -83,15 +83,15 @@ impl Cells {
     }
 }
 
-/// The number of rows with one hash, by side: all of them, and those before the current row.
+/// For one hash, the number of rows on each side: all rows, and those before the current row.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     rows: [u64; 2],
     before: [u64; 2],
 }
 
-/// Finds the surplus rows of each side; if several have the same hash, the last ones. `each` must call its argument
-/// with all rows of both sides, in the same order every time.
+/// Finds the surplus rows of each side. If several rows have the same hash, the last of them count as surplus. `each`
+/// must call its argument with all rows of both sides, in the same order every time.
 ///
 /// # Errors
 /// The first error of `each`.
@@ -109,7 +109,7 @@ pub(crate) fn unmatched(
     let mut has_more = [false; 2];
     let mut done = [0; 2];
     loop {
-        // Rows of differing cells that follow those of earlier batches.
+        // The next rows in differing cells, after the rows of earlier batches.
         let mut batch: [Vec<(RowHash, RecordId)>; 2] = [Vec::new(), Vec::new()];
         let mut suspects = [0; 2];
         each(&mut |side, at, hash| {
@@ -157,7 +157,8 @@ pub(crate) fn unmatched(
             }
             done[side] += rows.len();
         }
-        // There are fewer suspects than before, so the file changes while it is read.
+        // An empty batch on both sides means that there are fewer suspects than in the earlier passes: the file changes
+        // while it is read.
         let is_stuck = batch.iter().all(Vec::is_empty);
         if is_stuck || [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
             return Ok(Unmatched { rows: listed, has_more: has_more[0] || has_more[1] });
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
     use crate::hash::FactHash;
 
-    /// For each row its side, and the number that its hash is computed from.
+    /// For each row, its side and the number from which its hash is computed.
     type Rows = Vec<(Side, u32)>;
 
     fn place(number: usize) -> RecordId {
@@ -221,7 +222,7 @@ mod tests {
             (state >> 33) % below
         };
         for share in [0, 1, 20, 1000] {
-            // The rows of both sides: some values repeat often, and a share of the values is changed on one side.
+            // The rows of both sides. Some values occur often, and some values are changed on one side.
             let mut rows = Rows::new();
             for number in 0..2000u32 {
                 let value = if random(10) == 0 { 7 } else { number };
@@ -249,7 +250,7 @@ mod tests {
         unmatched(Bounds { cells: 16, batch_rows: 10, listed: 1000 }, |visit| {
             passes.set(passes.get() + 1);
             assert!(passes.get() < 100, "it does not end");
-            // All rows for the sums, half of them while the first batch is collected, none afterwards.
+            // The first pass sees all rows; later passes see fewer and fewer rows, and finally none.
             let rows: u32 =
                 if passes.get() < 2 { 100 } else { 100_u32.checked_shr(passes.get() - 1).unwrap_or_default() };
             for value in 0..rows {

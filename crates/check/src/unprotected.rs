@@ -1,6 +1,6 @@
-//! Pages without protection in a database that has page protection enabled. A page gets its checksum when it is
-//! written, so pages written before the option was set have none (docs/format/checksums-and-torn-pages.md). No check
-//! can notice a changed value on them.
+//! Counts pages without protection in a database that has page protection enabled. A page receives its checksum when it
+//! is written, so pages that were written before the option was enabled have none
+//! (docs/format/checksums-and-torn-pages.md). No check can detect a changed value on these pages.
 
 use catalog::Database;
 use format::boot::status;
@@ -21,7 +21,7 @@ use crate::wire::wire;
 #[derive(Default)]
 pub(crate) struct Unprotected(bool);
 
-/// Sound pages, and how many of them have neither checksum nor torn bits.
+/// The number of sound pages, and the number of those that have neither a checksum nor torn bits.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     all: u64,
@@ -42,7 +42,7 @@ impl CheckSums for Pages {
 }
 
 impl Unprotected {
-    /// For a database whose option PAGE_VERIFY is CHECKSUM or TORN_PAGE_DETECTION.
+    /// Counts pages if the PAGE_VERIFY option of the database is CHECKSUM or TORN_PAGE_DETECTION.
     pub(crate) fn of(database: &Database) -> Self {
         let protects = |boot: &catalog::Boot| boot.status & (status::CHECKSUM | status::TORN_PAGE) != 0;
         Self(database.boot.as_ref().is_some_and(protects))

@@ -1,5 +1,5 @@
-//! Values of rows: stored columns, and results of the catalog's expressions. Expressions are compiled once and
-//! evaluated without allocation per row.
+//! Values of rows: stored columns, and results of expressions in the catalog. Expressions are compiled once, and
+//! evaluated without allocating memory for each row.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use format::types::{TypeInfo, is_decimal, xtype};
 
 use crate::registry::limits::{self, Reason};
 
-/// A column and how to find its value in a row.
+/// A column, with the information that is needed to find its value in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     /// The description of the column in its rowset.
     pub(crate) column: RowsetColumn,
-    /// Whether rows are rows of an index.
+    /// Whether the rows are rows of a nonclustered index.
     pub(crate) in_index: bool,
     /// Whether the column is the uniquifier of a clustered index that is not unique.
     pub(crate) is_uniquifier: bool,
-    /// Whether rows are rows of an index and the table computes the value.
+    /// Whether the rows are index rows that store a value which the table computes but does not store.
     pub(crate) is_computed: bool,
-    /// Length of a plain column in the fixed part.
+    /// Length of the value, if the column is stored in the fixed part and is neither a bit nor, in a table, sparse.
     pub(crate) fixed_length: Option<u16>,
 }
 
@@ -44,22 +44,24 @@ impl Column {
         Self { column: column.clone(), in_index, is_uniquifier: false, is_computed: false, fixed_length }
     }
 
-    /// Whether table rows store the column in their sparse vector, where a missing value is NULL.
+    /// Whether the rows are table rows that store the column in their sparse vector. A value that is missing there is
+    /// NULL.
     pub(crate) fn is_in_vector(&self) -> bool {
         self.column.is_sparse() && !self.in_index
     }
 
-    /// Position of a bit column in its byte.
+    /// For a bit column, the position of the bit in its byte.
     pub(crate) fn bit(&self) -> Option<u8> {
-        // A sparse bit has a byte of its own.
+        // In a sparse vector, each bit column has its own byte.
         let bit = if self.is_in_vector() { 0 } else { self.column.leaf_bit };
         (self.column.info.xtype == xtype::BIT).then_some(bit)
     }
 
-    /// The value of the column in a leaf record: absent values are resolved, and bits are 0 or 1.
+    /// The value of the column in a leaf record. A value that the record does not store is replaced by the default, and
+    /// bits are 0 or 1.
     #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
-        // Most values are in the fixed part and need no further test.
+        // For most values, which are in the fixed part, these tests are enough.
         if let Some(length) = self.fixed_length
             && record.has_column(self.column.leaf_null_bit)
             && record.null_bit(self.column.leaf_null_bit) != Some(true)
@@ -73,7 +75,7 @@ impl Column {
     fn any_value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
         let stored = self.column.stored(Level::Leaf, record);
         match stored {
-            // Absent, empty or NULL is 0 (docs/format/index-records.md#uniquifier).
+            // A uniquifier that is absent, empty or NULL is 0 (docs/format/index-records.md#uniquifier).
             Stored::Absent | Stored::Null | Stored::Plain(&[]) if self.is_uniquifier => Stored::Plain(&[0; 4]),
             Stored::Absent if self.in_index => Stored::Plain(&[]),
             Stored::Absent => match &self.column.default {
@@ -92,18 +94,18 @@ impl Column {
     }
 }
 
-/// An expression over the columns of a row of a table.
+/// An expression over the columns of a table, compiled for the rows of one of its rowsets.
 #[derive(Clone)]
 pub(crate) struct Formula {
     program: Arc<expr::Program>,
-    /// The columns that the expression names, in its order.
+    /// The columns that the expression refers to, in the order in which it numbers them.
     columns: Vec<Column>,
-    /// The type in which the result is stored; without meaning for a filter.
+    /// The type in which the result is stored; meaningless for a filter.
     pub(crate) target: TypeInfo,
 }
 
 impl Formula {
-    /// Approximate size in memory, with a second copy of the columns, which every user keeps.
+    /// Approximate size in memory. Includes a second copy of the columns, because every user of a formula keeps one.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Self>() + self.program.bytes() + self.columns.len() * 2 * (size_of::<Column>() + 32)) as u64
     }
@@ -115,14 +117,14 @@ impl fmt::Debug for Formula {
     }
 }
 
-/// Scratch space for evaluations, reused from row to row.
+/// Buffers for evaluations, reused from row to row.
 #[derive(Default)]
 pub(crate) struct ValueScratch {
     scratch: expr::Scratch,
     bytes: Vec<u8>,
 }
 
-/// A row as the operands of an expression.
+/// A row that provides the operands of an expression.
 struct Row<'f, 'r> {
     columns: &'f [Column],
     record: Record<'r>,
@@ -141,24 +143,24 @@ impl expr::Row for Row<'_, '_> {
 }
 
 impl ValueScratch {
-    /// Limits the steps that evaluations may take from now on.
+    /// Sets the number of steps that evaluations may use from now on.
     pub(crate) fn allow(&mut self, steps: u64) {
         self.scratch.allow(steps);
     }
 
-    /// The steps that are left.
+    /// The number of steps that may still be used.
     pub(crate) fn allowed(&mut self) -> u64 {
         self.scratch.allowed()
     }
 }
 
 impl Formula {
-    /// Whether evaluations take steps, so that they need a share of a page's steps.
+    /// Whether evaluating the expression uses steps, so that it needs a share of the steps allowed per page.
     pub(crate) fn takes_steps(&self) -> bool {
         self.program.takes_steps()
     }
 
-    /// Whether the expression names the column with this null bit.
+    /// Whether the expression refers to the column with this null bit.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.columns.iter().any(|column| column.column.leaf_null_bit == null_bit)
     }
@@ -169,28 +171,28 @@ impl Formula {
         self.program.matches(&row, &mut room.scratch)
     }
 
-    /// The truth of a condition for the row, `None` for UNKNOWN; an error if it is uncertain.
+    /// Whether the condition is true for the row; `None` for UNKNOWN, and an error if the result is uncertain.
     pub(crate) fn truth(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         self.program.truth(&row, &mut room.scratch)
     }
 
-    /// The expression in the form of an integer expression, if it is one.
+    /// The expression as an integer expression, if it is one.
     pub(crate) fn integers(&self) -> Option<expr::Integers> {
         expr::Integers::of(&self.program)
     }
 
-    /// The condition in the form of tests of integers and NULLs, if it is one.
+    /// The condition as comparisons of integers and tests for NULL, if it consists only of these.
     pub(crate) fn selection(&self) -> Option<expr::Selection> {
         expr::Selection::of(&self.program)
     }
 
-    /// The columns that the expression names, with their names.
+    /// The columns that the expression refers to, with their names.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)
     }
 
-    /// The stored bytes of the result, `None` for NULL; an error if it is uncertain.
+    /// The result, in its stored form; `None` for NULL, and an error if the result is uncertain.
     pub(crate) fn value<'a>(
         &self,
         record: &Record<'_>,
@@ -209,7 +211,7 @@ impl Formula {
     }
 }
 
-/// Whether bytes are a decimal's zero: the sign of a computed zero is undocumented.
+/// Whether these bytes are a decimal zero. The sign of a computed zero is undocumented.
 pub(crate) fn is_zero_decimal(info: TypeInfo, bytes: &[u8]) -> bool {
     is_decimal(info) && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
 }
@@ -234,7 +236,7 @@ impl Expressions<'_> {
         formula.program.is_condition().then_some(formula).ok_or_else(|| (&limits::EXPRESSION_NO_CONDITION).into())
     }
 
-    /// The definition of a computed column, if its result has exactly the type `info` with which it is stored.
+    /// The definition of a computed column, if the type of its result is exactly the type `info` of the stored column.
     pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, Reason> {
         let formula = self.column_of_any_type(id)?;
         let result = formula.program.result_type().ok_or(&limits::EXPRESSION_NO_VALUE)?;
@@ -245,12 +247,12 @@ impl Expressions<'_> {
         Ok(Formula { target: info, ..formula })
     }
 
-    /// The definition of a computed column, whatever its type.
+    /// The definition of a computed column, whatever the type of its result is.
     pub(crate) fn column_of_any_type(&self, id: u32) -> Result<Formula, Reason> {
         self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))
     }
 
-    /// The expression that the catalog stores under an object, kind and sub id, compiled for the columns of the rowset.
+    /// The expression that the catalog stores for this object, kind and sub-ID, compiled for the columns of the rowset.
     fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, Reason> {
         let text = self
             .database
@@ -275,7 +277,7 @@ impl Expressions<'_> {
         Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
     }
 
-    /// The column with that name, if the rows store it.
+    /// The column with this name, if the rows store it in a form that expressions can read.
     fn stored(&self, name: &str) -> Option<&RowsetColumn> {
         let columns = self.database.columns.get(&self.rowset.object_id)?;
         let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
@@ -283,8 +285,8 @@ impl Expressions<'_> {
     }
 }
 
-/// Whether the column is sparse and of a padded type: only for the other types is it known that values have all bytes
-/// of the type.
+/// Whether the column is sparse and has a padded type. For these types it is unknown whether sparse values are stored
+/// with their padding.
 pub(crate) fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
     column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
 }
@@ -299,7 +301,7 @@ mod tests {
     use crate::integers::IntegerColumn;
     use crate::test_pages::TestPage;
 
-    /// An int at offset 4; rows with only one column have the bytes of a dropped column there.
+    /// An int column at offset 4. In rows with only one column, the bytes there belong to a dropped column.
     fn added(default: Option<Box<[u8]>>) -> Column {
         let info = TypeInfo { length: 4, ..TypeInfo::from_ti(xtype::INT.into()) };
         Column::of_table(&RowsetColumn {
@@ -319,7 +321,7 @@ mod tests {
         })
     }
 
-    /// A row with this column count.
+    /// A row whose column count is `columns`.
     fn row(columns: u8) -> [u8; 11] {
         [0x10, 0, 8, 0, 7, 7, 7, 7, columns, 0, 0]
     }

@@ -1,4 +1,4 @@
-//! A sparse column in all rows of a page that have the same form.
+//! The values of a sparse column in all rows of a page that have the same form.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use format::types::fixed_length;
 
 use crate::values::Column;
 
-/// A sparse column of a table; its values are in the sparse vectors of the rows.
+/// A sparse column of a table, whose values are stored in the sparse vectors of the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VectorColumn {
     id: u16,
-    /// The length of a value, if the type fixes it.
+    /// The length of a value in bytes, if the type has a fixed length.
     pub(crate) length: Option<u16>,
     is_bit: bool,
 }
@@ -23,18 +23,18 @@ pub(crate) struct VectorColumn {
 pub(crate) enum InVector<'a> {
     Null,
     Value(&'a [u8]),
-    /// A value that cannot be decoded here.
+    /// A value that cannot be decoded, such as an off-row value.
     Unknown,
 }
 
 impl VectorColumn {
-    /// `None` if the column id is larger than a vector can store.
+    /// `None` if the column ID is too large for a sparse vector.
     pub(crate) fn of(column: &Column) -> Option<Self> {
         let RowsetColumn { id, info, .. } = column.column;
         Some(Self { id: u16::try_from(id).ok()?, length: fixed_length(info), is_bit: column.bit().is_some() })
     }
 
-    /// The value in each row.
+    /// The value of the column in each row.
     pub(crate) fn values<'a>(self, rows: Rows<'a>) -> impl Iterator<Item = InVector<'a>> {
         rows.last_variables().map(move |(bytes, is_complex)| match SparseVector::read(bytes).filter(|_| is_complex) {
             Some(vector) => self.value(vector),
@@ -42,8 +42,8 @@ impl VectorColumn {
         })
     }
 
-    /// The position of the value in the vectors of live rows, if it is at most eight bytes long and at the same
-    /// position in all vectors.
+    /// The sparse vectors of the rows, and the position of the value in them. Only if all vectors of live rows store
+    /// the value at the same position and the value has at most eight bytes.
     pub(crate) fn short_in(self, rows: Rows<'_>) -> Option<(Vectors<'_>, Range<u16>)> {
         let vectors = rows.vectors()?;
         let common = vectors.common_form()?;
@@ -70,14 +70,14 @@ impl VectorColumn {
         self.length.is_none_or(|length| bytes.len() == usize::from(length))
     }
 
-    /// Whether the column is NULL in each live row; the results for deleted rows mean nothing. False if it is unknown
-    /// for some live row.
+    /// Sets `are_null` to whether the column is NULL in each row; the entries of deleted rows are meaningless. Returns
+    /// false if this is unknown for some live row.
     pub(crate) fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
         let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
             are_null.fill(true);
             return true;
         };
-        // The common form includes the lengths, so one vector decides for all.
+        // The common form includes the lengths of the values, so one vector is enough to decide for all rows.
         let common = rows.vectors().and_then(|vectors| Some((vectors, self.value(vectors.common_form()?))));
         if let Some((vectors, InVector::Value(_))) = common {
             are_null.iter_mut().zip(vectors.are_there()).for_each(|(is_null, is_there)| *is_null = !is_there);

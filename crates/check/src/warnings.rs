@@ -1,4 +1,5 @@
-//! Facts about the input that the reader must know before the results: one line each, the most explanatory first.
+//! Facts about the input that a reader must know before the results. Each fact is one line; those that explain most
+//! come first.
 
 use catalog::{Boot, Database, FileRow};
 use format::page::PAGE_BYTES;
@@ -10,17 +11,17 @@ use crate::registry::limits;
 use crate::report::Warning;
 use crate::survey;
 
-/// Names that one line lists at most.
+/// The maximum number of names in one line.
 const MOST_NAMES: usize = 5;
 
-/// The id of the warning that a backup file has more sets than the checked ones.
+/// The ID of the warning that a backup file contains other sets than those that are checked.
 pub const OTHER_SETS: &str = "backup.other-sets";
 
 fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
 
-/// The warnings about a check of this scope of a database.
+/// The warnings for checking this scope of a database.
 pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> Vec<Warning> {
     let mut warnings = not_given(source, database, scope, "checked");
     warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
@@ -36,8 +37,8 @@ pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> 
     warnings
 }
 
-/// The missing parts of the input, by name. They come first, as anything that is not found may be in them. `done` says
-/// what is done with the rest: "checked", "read".
+/// Warnings that name the missing parts of the input. They come first, because anything that is not found may be in the
+/// missing parts. `done` is the word for what the caller does with the other parts: "checked" or "read".
 pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, done: &str) -> Vec<Warning> {
     let stripes = source.backup().and_then(missing_stripes).map(|which| {
         let rest = format!("only the pages in the files given are {done}; give all stripes of the backup");
@@ -46,7 +47,7 @@ pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, do
     missing_files(source, database, scope).into_iter().chain(stripes).collect()
 }
 
-/// `a, b and c`; of a long list only the first names.
+/// Lists names in the form `a, b and c`. A long list is shortened to its first names.
 fn listed(names: &[String]) -> String {
     let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
     match (shown, more.len()) {
@@ -57,7 +58,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Data files that the catalog names, that the scope needs, and that were not given.
+/// The warning about data files that the catalog lists and that the scope needs, but that were not given.
 fn missing_files(source: &dyn PageSource, database: &Database, scope: &Scope) -> Option<Warning> {
     let missing = survey::missing_files(source, database).filter(|row| scope.needs(row.filegroup));
     let missing: Vec<String> = missing.map(|row| base_name(row).to_owned()).collect();
@@ -81,13 +82,13 @@ fn missing_files(source: &dyn PageSource, database: &Database, scope: &Scope) ->
     Some(warning(limits::FILE_NOT_GIVEN.id, text))
 }
 
-/// The name of a file on the server, without folders.
+/// The name that a file had on the server, without its folders.
 fn base_name(row: &FileRow) -> &str {
     let name = row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default();
     if name.is_empty() { &row.logical_name } else { name }
 }
 
-/// Which stripes of a backup were not given, as a sentence.
+/// A clause that says which stripes of a backup were not given.
 pub(crate) fn missing_stripes(backup: &BackupPages) -> Option<String> {
     Some(match (backup.missing_stripes(), backup.missing_stripe_numbers()) {
         (0, _) => return None,
@@ -101,8 +102,8 @@ pub(crate) fn missing_stripes(backup: &BackupPages) -> Option<String> {
     })
 }
 
-/// The fault of a file that is shorter than its header says. Pages beyond the size in the header are not part of the
-/// database.
+/// Describes the fault of a file that is shorter than its header says. A file may be longer, because pages beyond the
+/// size in the header do not belong to the database.
 pub(crate) fn cut(file: &DataFile) -> Option<String> {
     let claimed = file.header_pages.unwrap_or(file.pages);
     let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
@@ -141,7 +142,7 @@ fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warnin
              verified",
         )),
         (None, 0) => Some(warning("backup.log", "the backup's log could not be read; pages are checked without it")),
-        // The missing stripe is the reason.
+        // The missing stripes explain this, and another warning reports them.
         (None, _) => None,
     }
 }
@@ -157,7 +158,8 @@ fn other_sets(backup: &BackupPages) -> Option<Warning> {
     })
 }
 
-/// Says that the files lack changes of their log, if they do. `done` says what was done with them: "checked", "shown".
+/// Warns if the files lack changes of their log. `done` is the word for what the caller does with the files: "checked"
+/// or "shown".
 pub fn not_recovered(source: &dyn PageSource, database: &Database, done: &str) -> Option<Warning> {
     let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
     let is_as_stored = !is_clean && source.in_flight().is_none() && source.backup().is_none();

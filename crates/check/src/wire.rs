@@ -1,7 +1,8 @@
 //! Encodes sums as bytes, so that the sums of several machines can be merged.
 //!
-//! The bytes are divided into frames, each with a hash under the run's key: truncated or changed bytes, and bytes of
-//! another run, cause an error. Readers allocate no more memory than they have read bytes.
+//! The bytes are divided into frames, each with a hash under the run's key, so that truncated or changed bytes, and
+//! bytes of another run, cause an error. Readers never allocate much more memory than the number of bytes they have
+//! read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,25 +19,25 @@ use crate::spill::{Fact, Run, TempStore};
 /// Why sums cannot be read or written.
 #[derive(Debug, Error)]
 pub enum SumsError {
-    /// The system could not read or write, or the input ended early.
+    /// The system could not read or write the bytes, or the input ended too early.
     #[error("sums, byte {at}: {error}; write them again")]
     Io {
-        /// Bytes read or written before the error.
+        /// Number of bytes read or written before the error.
         at: u64,
-        /// The cause.
+        /// The error that the system reported.
         error: io::Error,
     },
-    /// The bytes were changed, or another run wrote them.
+    /// The bytes were changed, or were written by another run.
     #[error("sums, byte {at}: not what this run wrote: {what}; write them again, with the same seed and files")]
     Damaged {
-        /// Bytes read before the error.
+        /// Number of bytes read before the error.
         at: u64,
         /// The kind of damage.
         what: &'static str,
     },
 }
 
-/// A value that can be written and read again.
+/// A value that can be encoded and decoded.
 pub(crate) trait Wire: Sized {
     /// Writes the value.
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError>;
@@ -45,16 +46,16 @@ pub(crate) trait Wire: Sized {
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError>;
 }
 
-/// Bytes per frame; the last frame is shorter.
+/// Number of content bytes in a frame; the last frames may have fewer.
 const FRAME_BYTES: usize = 1 << 16;
-/// Length and hash of a frame.
+/// Number of bytes for the length of a frame.
 pub(crate) const LENGTH_BYTES: usize = 4;
 pub(crate) const HASH_BYTES: usize = 16;
 
 /// A hash of bytes under the run's key.
 pub type Digest = [u8; HASH_BYTES];
 
-/// The hash of a frame that follows a frame with the hash `before`, so that the last hash covers all frames.
+/// The hash of a frame. It includes `before`, the hash of the previous frame, so that the last hash covers all frames.
 pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest {
     let mut hasher = hash.hasher();
     hasher.add_bytes(before);
@@ -63,7 +64,7 @@ pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest 
     (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
 }
 
-/// The initial value for the hash of the first frame.
+/// The value that replaces the previous hash for the first frame; it depends on the head.
 fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
     hash_of(hash, &[0; HASH_BYTES], head)
 }
@@ -71,17 +72,17 @@ fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
 /// An output for sums.
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
-    /// The storage of spilled facts, which are written too.
+    /// The storage that contains spilled facts: writing a run reads them back.
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,
-    /// The hash of the last frame.
+    /// The hash of the last frame that was written.
     last: Digest,
     written: u64,
 }
 
 impl<'a> Output<'a> {
-    /// An empty output. A reader needs the same `head`.
+    /// An empty output. A reader must use the same `head`.
     pub(crate) fn new(hash: &'a FactHash, head: &[u8], space: &'a TempStore, to: &'a mut dyn Write) -> Self {
         Self { hash, space, to, frame: Vec::new(), last: start_of(hash, head), written: 0 }
     }
@@ -123,7 +124,7 @@ impl<'a> Output<'a> {
 /// An input for sums.
 pub(crate) struct Input<'a> {
     hash: &'a FactHash,
-    /// Temporary storage for facts that exceed memory.
+    /// Storage for facts that do not fit into memory.
     space: &'a TempStore,
     /// The number of units of the run.
     pub(crate) units: usize,
@@ -131,7 +132,7 @@ pub(crate) struct Input<'a> {
     frame: Vec<u8>,
     /// Number of bytes of the current frame that were consumed.
     taken: usize,
-    /// The hash of the last frame.
+    /// The hash of the last frame that was read.
     last: Digest,
     read: u64,
 }
@@ -147,8 +148,8 @@ impl<'a> Input<'a> {
         Self { hash, space, units, from, frame: Vec::new(), taken: 0, last: start_of(hash, head), read: 0 }
     }
 
-    /// Reads all frames, whatever their content, and verifies that they are unchanged. Returns the hash of the last
-    /// one, which is equal only for equal bytes.
+    /// Reads all frames without decoding them, and verifies that they are unchanged. Returns the hash of the last
+    /// frame: two inputs have equal hashes only if their bytes are equal.
     pub(crate) fn verify(mut self) -> Result<Digest, SumsError> {
         while {
             self.next_frame()?;
@@ -157,7 +158,7 @@ impl<'a> Input<'a> {
         Ok(self.last)
     }
 
-    /// The error for content that a run like this one does not write.
+    /// The error for content that this program would not have written.
     pub(crate) fn damaged(&self, what: &'static str) -> SumsError {
         SumsError::Damaged { at: self.read, what }
     }
@@ -188,7 +189,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads this number of bytes.
+    /// Reads this number of bytes, and calls `visit` with them piece by piece.
     pub(crate) fn take(&mut self, mut length: usize, mut visit: impl FnMut(&[u8])) -> Result<(), SumsError> {
         while length > 0 {
             if self.taken == self.frame.len() {
@@ -206,7 +207,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads as many bytes as the array has.
+    /// Reads the bytes of an array.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], SumsError> {
         let mut bytes = [0; N];
         let mut places = bytes.iter_mut();
@@ -214,7 +215,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// Verifies that nothing follows.
+    /// Verifies that the input ends here.
     pub(crate) fn finish(mut self) -> Result<(), SumsError> {
         if self.taken == self.frame.len() {
             self.next_frame()?;
@@ -223,7 +224,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Implements `Wire` for a struct whose fields implement it. The macro must name all fields, so none is forgotten.
+/// Implements `Wire` for a struct, field by field. The compiler rejects a list that lacks a field.
 macro_rules! wire {
     ($name:ident $(<$of:ident>)? { $($field:ident),* $(,)? }) => {
         impl $(<$of: $crate::wire::Wire>)? $crate::wire::Wire for $name $(<$of>)? {
@@ -252,10 +253,10 @@ impl Wire for () {
     }
 }
 
-/// Larger counts are refused, so that the sums of many machines cannot overflow.
+/// The maximum count. Larger counts are rejected, so that the sums of many machines cannot overflow.
 const MOST: u64 = 1 << 56;
 
-/// A count: seven bits per byte, the last byte below 128.
+/// A count, encoded with seven bits per byte. Only the last byte is below 128.
 impl Wire for u64 {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let mut rest = *self;
@@ -279,7 +280,7 @@ impl Wire for u64 {
     }
 }
 
-/// Integers of fixed length.
+/// Implements `Wire` for integers that are encoded with a fixed length.
 macro_rules! wire_fixed {
     ($($integer:ty),*) => {$(
         impl Wire for $integer {
@@ -416,7 +417,8 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
-        // The list grows with the bytes read, not with its declared length.
+        // No capacity is reserved for the declared length, which may be wrong: the list grows with the bytes that are
+        // read.
         let length = u64::read(from)?;
         let mut list = Self::new();
         for _ in 0..length {
@@ -474,10 +476,10 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
     }
 }
 
-/// One sixteenth of the memory for facts holds the facts of a run while others are read.
+/// While other facts are read, the facts of one run may use this fraction of the memory for facts: one sixteenth.
 const SHARE: usize = 16;
 
-/// The facts; a byte in front of each says that one follows.
+/// Encoded as the facts in order. A byte before each fact says that a fact follows; a zero byte ends the run.
 impl<F: Fact> Wire for Run<F> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let (mut bytes, mut before) = (Vec::new(), None);
@@ -522,7 +524,7 @@ impl<F: Fact> Wire for Run<F> {
     }
 }
 
-/// The number of facts of a run that are kept in memory while others are read.
+/// The number of facts of a run that may be in memory while other facts are read.
 pub(crate) fn limit_of<F>(space: &TempStore) -> usize {
     (space.memory_bytes() / SHARE / size_of::<F>()).max(1)
 }

@@ -1,4 +1,5 @@
-//! A fingerprint of the catalog and the maps as read, which shows whether two processes know the same.
+//! A fingerprint of the pages of the catalog and the maps, as they were read. It shows whether two processes have read
+//! the same pages.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,11 +11,11 @@ use source::{PageSource, ReadError, ReadFaults};
 
 use crate::hash::{FactHash, HashKey, Sum};
 
-/// A sum over pages and their content.
+/// A sum over pages and their contents.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Fingerprint(Sum);
 
-/// Formatted as in JSON: 32 hexadecimal digits.
+/// Formats the fingerprint as in JSON: 32 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, second) = self.0.parts();
@@ -22,7 +23,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A source that adds the content of each read to a sum.
+/// A page source that adds the content of each page that is read to a sum.
 pub(crate) struct Witness<'a> {
     inner: &'a dyn PageSource,
     hash: FactHash,
@@ -35,7 +36,7 @@ impl<'a> Witness<'a> {
         Self { inner, hash: FactHash::of_key(key), sum: Mutex::default() }
     }
 
-    /// The sum so far.
+    /// The fingerprint of the pages read so far.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint(*self.sum.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -80,7 +81,7 @@ impl PageSource for Witness<'_> {
     }
 }
 
-/// Reads the catalog, and returns the fingerprint of the pages that it read.
+/// Reads the catalog. Also returns the fingerprint of the pages that were read for this.
 pub fn load(source: &dyn PageSource, key: &HashKey) -> (Database, Fingerprint) {
     let witness = Witness::new(source, key);
     let database = catalog::load(&witness);
@@ -93,13 +94,13 @@ pub fn fingerprint_of(source: &dyn PageSource, key: &HashKey, pages: impl IntoIt
     let witness = Witness::new(source, key);
     let mut buffer = vec![0; PAGE_BYTES];
     for page in pages {
-        // A page that cannot be read is part of the sum too.
+        // A failed read also contributes to the sum.
         let _ = witness.read(page, &mut buffer);
     }
     witness.fingerprint()
 }
 
-/// A source that also reports the failed reads of other processes.
+/// A page source that also reports the failed reads of other processes.
 pub(crate) struct Faulty<'a> {
     inner: &'a dyn PageSource,
     of_others: Mutex<ReadFaults>,

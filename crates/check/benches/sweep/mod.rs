@@ -10,10 +10,10 @@ use lab::{PageVerify, Version};
 use rustix::time::{ClockId, clock_gettime};
 use source::DataFiles;
 
-/// The number of runs whose mean is taken.
+/// The number of runs; the result is their mean.
 const RUNS: u32 = 20;
 
-/// A database of one table.
+/// A database with one table.
 pub(crate) fn database(table: Table) -> Description {
     Description {
         name: "bench".to_owned(),
@@ -29,15 +29,16 @@ pub(crate) fn database(table: Table) -> Description {
 
 /// The cost of a sweep.
 pub(crate) struct Sweep {
-    /// Processor time, as other processes on the machine disturb it less.
+    /// Processor time. Other processes on the machine affect it less than elapsed time.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,
 }
 
 impl Sweep {
-    /// Builds databases and sweeps them on one thread, in turn, so that a slowdown of the machine affects all of them.
-    /// Returns the mean of each. The databases must be sound, with this many indexes compared.
+    /// Builds the databases and sweeps them in turn on one thread, so that a slowdown of the machine affects all
+    /// databases. Returns the mean for each database. Each database must be sound, and the given number of its indexes
+    /// must be compared.
     pub(crate) fn means_of(databases: &[(Description, u64)]) -> Result<Vec<Self>, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let mut subjects = Vec::new();
@@ -70,12 +71,13 @@ impl Sweep {
     }
 }
 
-/// Records the processor time at the start of each phase; the report has it only in hundredths of a second.
+/// Records the processor time at the start of each phase. The times in the report have a resolution of only a hundredth
+/// of a second.
 #[derive(Default)]
 struct Clock(Mutex<Vec<(&'static str, Duration)>>);
 
 impl Clock {
-    /// The processor time of the sweep.
+    /// The processor time of the sweep phase.
     fn swept(&self) -> Option<Duration> {
         let starts = self.0.lock().ok()?;
         let at = starts.iter().position(|(name, _)| *name == "sweep")?;
@@ -88,7 +90,7 @@ impl Progress for Clock {
     fn phase(&self, name: &'static str, _pages: u64) {
         let now = clock_gettime(ClockId::ProcessCPUTime);
         let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
-        // No run panics; if one did, its time would be missing.
+        // The lock is poisoned only if a run panics; then the time of that run is missing.
         if let Ok(mut starts) = self.0.lock() {
             starts.push((name, now));
         }

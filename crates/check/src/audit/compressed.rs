@@ -1,4 +1,5 @@
-//! The records of a compressed leaf page (5274): the page's compression information, then each record with it.
+//! Audits the records of a compressed leaf page (5274): first the page's compression information, then each record
+//! against it.
 
 use format::compressed::{CdFault, CdIssue, CdKind, CdRecord, CdTest, CompressionInfo, Expansion};
 use format::slots::{SlotEntry, SlotOrder};
@@ -10,8 +11,8 @@ use crate::expanded::{ExpandedRows, first_record};
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all can be
-/// audited and expanded together, `expanded` then holds them.
+/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all records
+/// can be audited and expanded together, `expanded` holds the expanded rows afterwards.
 pub(super) fn audit(
     page: Page<'_>,
     id: PageId,
@@ -20,7 +21,7 @@ pub(super) fn audit(
     order: &SlotOrder,
     (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
 ) -> Option<PageContent> {
-    // The slots are already sorted, so the first record is known without reading all of them.
+    // The slots are already sorted, so the first entry of the sorted list is the first record of the page.
     let first = order.entries().first().map_or_else(|| first_record(page), |first| first.offset.into());
     let info = match CompressionInfo::of(page, first, expansion.columns()) {
         Ok(info) => info,
@@ -89,7 +90,8 @@ fn record(
     Ok(record.bytes().len())
 }
 
-/// A record that contradicts the catalog has its own message, because the log may contain a change to the table.
+/// A record that contradicts the catalog gets a message of its own, because the log may contain a change to the table
+/// that explains the contradiction.
 fn finding(check: &'static registry::Check, fault: CdFault, owner: Owner, part: &str) -> Finding {
     let check = match fault.test {
         CdTest::ColumnCount | CdTest::BitDescriptor => &registry::COMPRESSED_COLUMNS,

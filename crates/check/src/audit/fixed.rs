@@ -8,12 +8,12 @@ use format::{AllocUnitId, PAGE_BYTES, Page, PageType};
 
 use crate::finding::Finding;
 
-/// Bytes of the record of a PFS page.
+/// Length of the record of a PFS page, in bytes.
 const PFS_RECORD_BYTES: usize = 8092;
-/// Bytes of the two records of a bitmap page: filler or IAM header, and bitmap.
+/// Lengths of the two records of a bitmap page, in bytes: first filler or the IAM header, then the bitmap.
 const MAP_RECORD_BYTES: [usize; 2] = [94, 7992];
 
-/// The first contradiction on such a page.
+/// The first contradiction found on a page with fixed offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FixedFault {
     test: &'static str,
@@ -22,14 +22,15 @@ pub(crate) struct FixedFault {
 }
 
 impl FixedFault {
-    /// The finding with the contradiction as evidence.
+    /// The finding, with the contradiction added as evidence.
     pub(crate) fn explain(self, finding: Finding) -> Finding {
         finding.text_value("test", self.test).number("value", self.value as i64).number("against", self.against as i64)
     }
 }
 
-/// Whether header, slot array and records of the page agree, and the records have the lengths that its type requires.
-/// In sound files of all releases every such page has this layout, to the byte.
+/// The first contradiction between the header, the slot array and the records of the page, or the first record with a
+/// length that its page type does not allow. In the sound files of all releases, every page of these types has exactly
+/// this layout.
 pub(crate) fn fixed_fault(page: Page<'_>) -> Option<FixedFault> {
     layout(page).err()
 }
@@ -55,7 +56,7 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
         let taken = if aligned { length.next_multiple_of(4) } else { length };
         if header.kind() == Some(PageType::FileHeader) {
             let found = page.bytes().get(offset).copied().unwrap_or_default();
-            // The record is a row, as in 258 of 258 files.
+            // The record is a row: in 258 of 258 files.
             same("hdr->r_tagA", found.into(), (status::NULL_BITMAP | status::VARIABLE).into())?;
         } else {
             let status = u16_at(page.bytes(), offset).unwrap_or(u16::MAX);
@@ -76,15 +77,15 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
 }
 
-/// Whether the header fields that such a page does not use have the values that every release writes. If not, the
-/// content of the page can still be trusted.
+/// The first header field that these pages do not use and that differs from the value that every release writes. The
+/// content of the page can be trusted nevertheless.
 pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
     idle_fields(page).err()
 }
 
 fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     let header = page.header();
-    // Map pages have a minimum record length of 90 bytes in the header, all others 0.
+    // The minimum record length in the header is 90 bytes on bitmap pages and 0 on PFS, boot and file header pages.
     let shortest = match header.kind() {
         Some(PageType::Pfs | PageType::Boot | PageType::FileHeader) => 0,
         _ => MAP_RECORD_BYTES[0] - 4,
@@ -95,7 +96,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     if header.kind() == Some(PageType::Iam) {
         return Ok(());
     }
-    // These pages are found by their place alone: they have unit 99 and no neighbors.
+    // The engine finds these pages by their page number alone, so they belong to unit 99 and have no neighbors.
     same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
     for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
         same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;
@@ -103,7 +104,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     Ok(())
 }
 
-/// The length that the first record states; 0 if the record is not whole.
+/// The length that the first record states; 0 if the record is incomplete.
 fn own_length(page: Page<'_>) -> usize {
     match page.header().kind() {
         Some(PageType::FileHeader) => {

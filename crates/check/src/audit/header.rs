@@ -14,7 +14,7 @@ use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::{Shape, Unit};
 
-/// The highest page type number of the engine.
+/// The highest page type number that the engine uses.
 const UNDOFILE_HEADER_PAGE: u8 = 0x66;
 
 /// Audits pages one after another and reuses its buffers.
@@ -23,7 +23,7 @@ pub(crate) struct Audit {
     order: SlotOrder,
     records: Records,
     same_shape: SameShapeRows,
-    /// Whether the last page audited is in `same_shape` rather than in `records`.
+    /// Whether `same_shape` rather than `records` describes the page audited last.
     is_same_shape: bool,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct AuditRules<'a> {
     pub(crate) clean: bool,
     /// Whether rows may contain older versions of themselves.
     pub(crate) rows_hold_versions: bool,
-    /// Whether the release has accelerated database recovery. While the version store is empty, nothing shows whether
-    /// it is on.
+    /// Whether the release has accelerated database recovery (ADR). While the version store is empty, nothing shows
+    /// whether ADR is on.
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
@@ -75,8 +75,8 @@ impl Audit {
         self.is_same_shape.then(|| self.same_shape.of(page))
     }
 
-    /// Audits the page at `id`, which belongs to `unit` and has the correct identity. Returns `None` if it fails; the
-    /// reason is then among `findings`. May expand compressed rows.
+    /// Audits the page at `id`, which belongs to `unit` and has passed its identity check. Returns `None` if the page
+    /// fails its audit; `findings` then contains the reason. May expand compressed rows.
     pub(crate) fn page(
         &mut self,
         page: Page<'_>,
@@ -125,8 +125,8 @@ impl Audit {
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
     }
 
-    /// Whether rows with version tags are longer than their columns require. They may contain an older version if there
-    /// is space for one before the next row.
+    /// Whether rows with version tags may be longer than their columns require: such a row may contain an older version
+    /// of itself if there is space for the version before the next row.
     fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
         let header = page.header();
         let missing = self.free_bytes(page) - i64::from(header.free_count.get());
@@ -137,7 +137,7 @@ impl Audit {
             && missing <= self.room_for_versions(page)
     }
 
-    /// Bytes between rows with version tags and the next record.
+    /// Bytes between each row with a version tag and the next record, added up.
     fn room_for_versions(&self, page: Page<'_>) -> i64 {
         let mut spans: Vec<&Span> = self.spans().iter().filter(|span| span.length > 0).collect();
         spans.sort_unstable_by_key(|span| span.offset);
@@ -147,14 +147,14 @@ impl Audit {
         rooms.map(|(span, end)| i64::from(end) - i64::from(span.offset) - i64::from(span.length)).sum()
     }
 
-    /// Bytes that records and slot array leave free.
+    /// Bytes of the page that neither records nor the slot array use.
     fn free_bytes(&self, page: Page<'_>) -> i64 {
         let header = page.header();
         let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
         (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get()) - self.records.used_bytes(aligned)
     }
 
-    /// Checks the fields that can be wrong whatever the page contains.
+    /// Checks the header fields that can be judged without the content of the page.
     fn header(&self, page: Page<'_>, id: PageId, unit: &Unit, findings: &mut Vec<Finding>) -> Option<PageType> {
         let header = page.header();
         if header.header_version != 1 {
@@ -166,7 +166,7 @@ impl Audit {
             return None;
         }
         let Some(kind) = header.kind() else {
-            // Numbers up to 0x66 name page types of the engine that no allocation unit holds.
+            // Numbers up to 0x66 are page types of the engine, but no allocation unit contains pages of these types.
             if (1..=UNDOFILE_HEADER_PAGE).contains(&header.page_type) {
                 findings.push(
                     Finding::new(&registry::PAGE_TYPE).owner(unit.owner).page(id).number("page_type", header.page_type),
@@ -189,7 +189,7 @@ impl Audit {
             );
             return None;
         }
-        // In a clustered index, rows are on level 0; a heap has no other level.
+        // The data pages of a clustered index are on level 0; a heap has only level 0.
         if kind == PageType::Data && matches!(unit.shape, Shape::Heap | Shape::Clustered) && header.level != 0 {
             findings.push(
                 test(&registry::PAGE_HEADER, unit.owner, id, "m_level == 0")
@@ -220,7 +220,8 @@ impl Audit {
         Some(kind)
     }
 
-    /// Checks that each slot points between header and free data, and no two to the same place.
+    /// Checks that each slot points to a place between the header and the free data, and that no two slots point to the
+    /// same place.
     fn slots(&self, page: Page<'_>, id: PageId, unit: &Unit, kind: PageType, findings: &mut Vec<Finding>) -> bool {
         let before = findings.len();
         let header = page.header();
@@ -259,8 +260,8 @@ impl Audit {
         findings.len() == before
     }
 
-    /// Checks the counts in the header; returns false if a wrong one makes the page fail its audit. A wrong ghost count
-    /// or flag is reported, but the page remains usable.
+    /// Checks the counts in the header. Returns false if a wrong free-space count makes the page fail its audit. A
+    /// wrong ghost count is reported, but the page remains usable.
     fn counts(
         &self,
         page: Page<'_>,
@@ -296,7 +297,7 @@ impl Audit {
     }
 }
 
-/// A slot is empty after a deletion in a heap or on a LOB page; nowhere else (docs/format/page-header.md#slot-array).
+/// A slot may be empty only after a deletion in a heap or on a LOB page (docs/format/page-header.md#slot-array).
 fn may_be_empty(unit: &Unit, kind: PageType) -> bool {
     matches!(kind, PageType::TextMix | PageType::TextTree)
         || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data

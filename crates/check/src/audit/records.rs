@@ -1,4 +1,5 @@
-//! The records of a page: each must be complete, of a kind that the page may have, and within its space.
+//! The records of a page. Each must be complete, be of a kind that the page may contain, and end before the next
+//! record.
 
 use format::lob::Fragment;
 use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
@@ -10,7 +11,7 @@ use super::header::PageContent;
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Limit on the findings of one kind that are listed per page; more would add nothing.
+/// Limit on the findings of one kind that are listed per page.
 pub(super) const MAX_FINDINGS_PER_PAGE: usize = 10;
 
 /// The records of one page at a time.
@@ -19,7 +20,7 @@ pub(super) struct Records {
     spans: Vec<Span>,
     bytes: i64,
     aligned_bytes: i64,
-    /// Bytes, if records shorter than [`MIN_HEAP_RECORD_BYTES`] take that many, as in heaps.
+    /// Bytes of all records if each shorter record occupies [`MIN_HEAP_RECORD_BYTES`], as in heaps.
     padded_bytes: i64,
 }
 
@@ -28,13 +29,13 @@ impl Records {
         &self.spans
     }
 
-    /// Whether the records can take up `used` bytes: padded to multiples of 4 on an aligned page, and very short ones
-    /// to the length of a forwarding stub.
+    /// Whether the records may occupy `used` bytes. On an aligned page, each record is padded to a multiple of 4 bytes;
+    /// on other pages, very short records may be padded to the length of a forwarding stub.
     pub(super) fn can_use(&self, used: i64, aligned: bool) -> bool {
         if aligned { used == self.aligned_bytes } else { used == self.bytes || used == self.padded_bytes }
     }
 
-    /// Bytes that the records take up.
+    /// Bytes that the records occupy.
     pub(super) fn used_bytes(&self, aligned: bool) -> i64 {
         if aligned { self.aligned_bytes } else { self.bytes }
     }
@@ -52,17 +53,17 @@ impl Records {
         self.add(length);
     }
 
-    /// Counts the bytes of a record.
+    /// Adds the bytes of a record.
     fn add(&mut self, length: usize) {
         self.bytes += length as i64;
         self.aligned_bytes += length.next_multiple_of(4) as i64;
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// Takes over the records of a page most of whose rows have the same form; `None` if one has a kind that the page
-    /// may not have.
+    /// Uses the records that `rows` has already located, on a page most of whose rows have the same form. `None` if a
+    /// record is of a kind that the page may not contain.
     pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows, page: Page<'_>, owner: Owner) -> Option<PageContent> {
-        // A page whose records start at multiples of 4 never counts as same-shape here.
+        // `aligned_bytes` is not needed: a page whose records start at multiples of 4 never counts as same-shape.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
         let mut content = PageContent {
             rows: rows.count() as u32 - rows.ghosts(),
@@ -120,7 +121,8 @@ impl Records {
         sound.then_some(content)
     }
 
-    /// Counts records whose content is unknown: compressed ones by their first byte, others not at all.
+    /// Counts records that cannot be audited: compressed records by the type in their first byte, all others not at
+    /// all.
     pub(super) fn classify(&mut self, page: Page<'_>, order: &SlotOrder, compressed: bool) -> PageContent {
         self.start(page);
         let mut content = PageContent { ghosts: u32::from(page.header().ghost_count.get()), ..PageContent::default() };
@@ -146,7 +148,7 @@ impl Records {
     }
 }
 
-/// Index id of a clustered index.
+/// Index ID of a clustered index.
 const CLUSTERED: i32 = 1;
 
 /// Counts a record by its kind, if the page may hold that kind.
@@ -157,9 +159,9 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     let allowed = match kind {
         _ if is_tag_alone => true,
         RecordKind::Primary => page == PageType::Data,
-        // A clustered index finds rows by their keys, so no row leaves a stub.
+        // Rows of a clustered index are found by key, so they are never forwarded.
         RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
-        // Ghosts of off-row values were never seen, but may be legal.
+        // Ghost records among off-row values were never seen, but may be legal.
         RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,
         RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,
         RecordKind::BlobFragment => matches!(page, PageType::TextMix | PageType::TextTree),
@@ -168,15 +170,16 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
-    // By their status byte, rows with only sparse columns have neither a null bitmap nor a variable part, but they are
-    // longer than that (docs/format/sparse.md#tables-of-sparse-columns-alone).
+    // By their status byte, rows with only sparse columns have neither a null bitmap nor a variable part, yet they are
+    // longer than their fixed part (docs/format/sparse.md#tables-of-sparse-columns-alone).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever seen, so it is unknown whether the tag takes up space.
     content.lengths_are_known &= !(kind == RecordKind::ForwardingStub && status & status::VERSION_TAG != 0);
-    // It is unknown how much space a ghost version leaves free, and whether the header counts it.
+    // It is unknown how much of its space a ghost version frees, and whether the free-space count in the header
+    // includes it.
     content.lengths_are_known &= !is_tag_alone;
-    // It is unknown whether the header counts a deleted forwarded row as a ghost.
+    // It is unknown whether the ghost count in the header includes deleted forwarded rows.
     let is_ghost_forwarded = page == PageType::Data && kind == RecordKind::Forwarded && bytes.get(1) == Some(&1);
     content.ghosts_are_known &= !is_tag_alone && !is_ghost_forwarded;
     match kind {
@@ -194,7 +197,8 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     Ok(())
 }
 
-/// A record that runs into the next one is 8942, one that runs into free space 8943, anything else 8944.
+/// The message is 8942 for a record that overlaps the next one, 8943 for a record that extends into free space, and
+/// 8944 for any other fault.
 fn record_finding(
     fault: RecordFault,
     page: Page<'_>,

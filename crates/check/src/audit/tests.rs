@@ -21,7 +21,7 @@ const KNOWN: AuditRules<'_> = AuditRules {
     row_by_row: false,
 };
 
-/// The result of auditing a page; asserts that it is the same if all rows are checked together and one by one.
+/// Audits a page. Asserts that the result is the same whether all rows are checked together or one by one.
 fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageContent>, Vec<Finding>) {
     let [together, one_by_one] = [false, true].map(|row_by_row| {
         let mut findings = Vec::new();
@@ -36,7 +36,7 @@ fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageC
     together
 }
 
-/// Asserts that the page fails its audit for this reason.
+/// Asserts that the page fails its audit with exactly this check.
 fn refused(bytes: &PageBytes, shape: Shape, check: &registry::Check) {
     let (content, findings) = audit(bytes, &unit(shape), KNOWN);
     assert_eq!((content, ids(&findings)), (None, vec![check.id]));
@@ -79,7 +79,7 @@ fn spans_name_the_place_of_each_record_by_slot() {
 fn a_header_of_another_version_or_type_is_refused() {
     refused(&three_rows().finish_with(|page| page[0] = 2), Shape::Heap, &registry::PAGE_HEADER);
     refused(&three_rows().finish_with(|page| page[1] = 0x67), Shape::Heap, &registry::PAGE_HEADER);
-    // Types that the engine has but that no allocation unit contains.
+    // The engine has page types that no allocation unit contains.
     refused(&three_rows().finish_with(|page| page[1] = 0x66), Shape::Heap, &registry::PAGE_TYPE);
 }
 
@@ -214,7 +214,7 @@ fn identity_is_the_checksum_first_and_then_the_page_id() {
     }
 }
 
-/// A GAM page: filler and bitmap.
+/// A GAM page with its two records, filler and bitmap.
 fn map_page() -> TestPage {
     let [filler, bitmap] = [94u16, 7992].map(|length| {
         let mut record = vec![0; length.into()];

@@ -16,23 +16,24 @@ use crate::ledger::FindingCollector;
 use crate::near::partition_point_near;
 use crate::registry::{self, limits};
 
-/// Keys have one or two columns; without a second column, its value is 0.
+/// A key of one or two columns. If it has one column, the second value is 0.
 type Key = [i64; 2];
 
-/// Bytes per key in a list, which doubles as it grows.
+/// Bytes per key in a list. The list doubles when it grows, so this is more than the size of a key.
 const BYTES_PER_KEY: u64 = 48;
 
-/// Rows of a base table per page, at most: with a key of two numbers each row has some 20 bytes.
+/// The most rows of a base table per page: a row with a key of two numbers has at least about 20 bytes.
 const MOST_ROWS_PER_PAGE: u64 = 400;
 
-/// The base tables and their source.
+/// The base tables of a database, and the source of their pages.
 pub(super) struct Tables<'a> {
     pub(super) source: &'a dyn PageSource,
     pub(super) database: &'a Database,
 }
 
 impl Tables<'_> {
-    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and with the position of the row.
+    /// Calls `visit` for each row of a base table, with the position of the row and the values of `columns` as signed
+    /// numbers.
     pub(super) fn each(
         &self,
         table: i32,
@@ -42,7 +43,7 @@ impl Tables<'_> {
         read_base_table_as(self.source, self.database, table, columns, number, visit)
     }
 
-    /// Notes why a table could not be read, unless the version does not have it.
+    /// Notes why a table could not be read, unless the database version does not have the table.
     fn note(&self, base: &Base, unread: &Unread, coverage: &mut Coverage) {
         let version = self.database.boot.as_ref().map_or(0, |boot| boot.version);
         let reason = match unread {
@@ -55,7 +56,8 @@ impl Tables<'_> {
     }
 }
 
-/// A number of 1, 2, 4 or 8 bytes: tinyint is unsigned, all others are signed. For a short text, its bytes as a number.
+/// The value of 1, 2, 4 or 8 bytes as a number. One byte is unsigned (tinyint); all other lengths are signed. The bytes
+/// of a short text are read as a number too.
 pub(super) fn number(bytes: &[u8]) -> i64 {
     let value = unsigned(bytes);
     match bytes.len() {
@@ -65,14 +67,15 @@ pub(super) fn number(bytes: &[u8]) -> i64 {
     }
 }
 
-/// A code of letters as [`number`] gives it, padded with blanks to `length` bytes.
+/// The number that [`number`] returns for a code of letters, padded with blanks to `length` bytes.
 pub(super) fn code_number(code: &str, length: usize) -> i64 {
     let mut padded = code.as_bytes().to_vec();
     padded.resize(length, b' ');
     number(&padded)
 }
 
-/// Type codes as [`number`] gives them: char(2) is padded with a blank, char(1) is not.
+/// The numbers that [`number`] returns for type codes: padded with a blank as in a char(2) column, and unpadded as in a
+/// char(1) column.
 fn type_numbers(codes: &[&str]) -> Vec<i64> {
     codes.iter().flat_map(|code| [code_number(code, 2), code_number(code, code.len())]).collect()
 }
@@ -81,7 +84,7 @@ fn type_numbers(codes: &[&str]) -> Vec<i64> {
 struct Test<'r> {
     column: usize,
     only: &'r Only,
-    /// The codes in the condition as numbers, if it is about codes.
+    /// The codes of a condition on type codes, as numbers; empty for other conditions.
     codes: Vec<i64>,
 }
 
@@ -99,7 +102,7 @@ impl<'r> Test<'r> {
     }
 }
 
-/// Whether the value of a condition's column meets it.
+/// Whether `value`, the value of the condition's column, meets the condition.
 pub(super) fn condition_holds(only: &Only, value: i64) -> bool {
     match *only {
         Only::Is(_, wanted) => value == wanted,
@@ -132,7 +135,7 @@ impl Columns {
     }
 }
 
-/// The key in the columns `places`; `None` if a part of it is NULL.
+/// The key in the columns at `places` of a row; `None` if one of these columns is NULL.
 fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     let mut key = [0; 2];
     for (part, place) in key.iter_mut().zip(places) {
@@ -152,8 +155,8 @@ fn all_keys() -> Vec<&'static Keys> {
     all
 }
 
-/// The most bytes that all keys need, by the counts of rows and pages in the catalog: if one of the counts is damaged,
-/// the other still gives a bound.
+/// An upper bound of the bytes that all keys need, from the counts of rows and of pages in the catalog. If damage makes
+/// one count too large, the other count still limits the bound.
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let rows = |keys: &Keys| {
@@ -166,12 +169,12 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
     rows.saturating_mul(BYTES_PER_KEY)
 }
 
-/// The values of every referenced key, each once and ascending: referring rows arrive in nearly this order.
+/// The distinct values of every referenced key, in ascending order. Lookups come in nearly the same order.
 pub(super) struct KeySets(Vec<(&'static Keys, Option<Vec<Key>>)>);
 
 impl KeySets {
-    /// Reads the keys that the rules refer to. A table that could not be read, or that has findings of its own, has no
-    /// set.
+    /// Reads the keys that the rules refer to. The keys of a table are `None` if the table could not be read or has
+    /// findings of its own.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
         let mut sets: Vec<(&'static Keys, Option<Vec<Key>>)> =
             all_keys().into_iter().map(|keys| (keys, Some(Vec::new()))).collect();
@@ -220,18 +223,18 @@ impl KeySets {
         self.0.iter().find(|(known, _)| std::ptr::eq(*known, keys))?.1.as_deref()
     }
 
-    /// Whether all indexes are known.
+    /// Whether the keys of all indexes and objects were read.
     pub(super) fn has_indexes(&self) -> bool {
         self.of(&table::INDEXES).is_some() && self.of(&table::OBJECTS).is_some()
     }
 }
 
-/// Looks up keys in a list in ascending order.
+/// Looks up keys in an ascending list.
 struct Finder<'k> {
     keys: &'k [Key],
     /// Position of the last key found.
     near: usize,
-    /// Whether any key with the same first part will do.
+    /// Whether only the first part of a key has to match.
     is_of_first: bool,
 }
 
@@ -242,7 +245,7 @@ impl Finder<'_> {
             self.near = partition_point_near(self.keys, self.near, |[known, _]| *known < first);
             return self.keys.get(self.near).is_some_and(|[known, _]| *known == first);
         }
-        // Rows of one object follow each other.
+        // Consecutive rows often belong to one object, so the last key found often matches again.
         if self.keys.get(self.near) == Some(&key) {
             return true;
         }
@@ -251,7 +254,7 @@ impl Finder<'_> {
     }
 }
 
-/// Each table once, by id.
+/// The distinct tables, by ID.
 fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
     let mut bases: Vec<&'static Base> = all.collect();
     bases.sort_by_key(|base| base.id);
@@ -259,7 +262,7 @@ fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
     bases
 }
 
-/// Follows all references.
+/// Checks all references.
 pub(super) fn references(
     tables: &Tables<'_>,
     keys: &KeySets,
@@ -295,14 +298,14 @@ pub(super) fn references(
                 }
             }
         });
-        // Rows that were read before the error still count: they did exist and refer.
+        // Findings about rows that were read before the error remain valid: these rows exist and have the reference.
         if let Err(unread) = &read {
             tables.note(base, unread, coverage);
         }
     }
 }
 
-/// `name=value` for each column, as messages list them.
+/// The columns with their values, as messages print them: `name=value,name=value`.
 fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     let named = columns.iter().zip(values).map(|((_, name), value)| match value {
         Some(value) => format!("{name}={value}"),
@@ -311,8 +314,8 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     named.collect::<Vec<_>>().join(",")
 }
 
-/// Whether the catalog is that of master or of the resource database: its rows may refer to logins and to built-in
-/// objects of the server. No such database was available.
+/// Whether the database is master or the resource database. Rows in their catalogs may refer to logins and to built-in
+/// objects of the server, so a dangling reference in these catalogs is only noted.
 pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;
     let has_rows = |id: i32| database.rowsets_of(id).any(|rowset| rowset.rows > 0);
@@ -320,7 +323,7 @@ pub(super) fn is_of_the_server(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(|boot| boot.database_id == RESOURCE) || has_logins()
 }
 
-/// Names the rows of a reference: base table, kind, columns that refer.
+/// The text that names the rows of a reference: base table, class, referring columns.
 fn scope(reference: &Reference) -> String {
     let base = reference.rows.base.name;
     let columns = reference.refers.iter().map(|(column, _)| *column).collect::<Vec<_>>().join(",");
@@ -330,7 +333,7 @@ fn scope(reference: &Reference) -> String {
     }
 }
 
-/// The kind of row, for a table with rows of many kinds.
+/// The class of the referring rows, if their table has rows of many classes.
 pub(super) fn class(reference: &Reference) -> Option<i64> {
     reference.rows.only.iter().find_map(|only| match only {
         Only::Is("class" | "valclass", class) => Some(*class),
@@ -338,7 +341,8 @@ pub(super) fn class(reference: &Reference) -> Option<i64> {
     })
 }
 
-/// The finding for a row, identified by `identity`, whose `key` is in no row of the target; `None` if that is no proof.
+/// The finding for the row with the identifying values `identity`, if no row of the target has its `key`; `None` if the
+/// missing row proves nothing.
 fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option<Finding> {
     let row = named(reference.rows.identity, identity);
     let values = key.map(Some);

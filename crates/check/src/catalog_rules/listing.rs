@@ -1,10 +1,10 @@
-//! The references as values, for documentation and for tests that damage each of them.
+//! Makes the references available as values, for the documentation and for tests that damage each reference.
 
 use super::evaluate::{class, condition_holds};
 use super::rules::{Reference, Violation};
 use super::table::REFERENCES;
 
-/// A reference that is intact in every sound database, for each row to which it applies.
+/// A reference between base tables. In a sound database it is intact for every row to which it applies.
 #[derive(Clone, Copy)]
 pub struct CatalogReference(&'static Reference);
 
@@ -24,7 +24,8 @@ impl CatalogReference {
         self.0.rows.view
     }
 
-    /// The kind of rows, for a table with rows of many kinds; `None` if the reference applies to all kinds.
+    /// The class of the referring rows, if their table has rows of many classes; `None` if the reference applies to all
+    /// rows.
     pub fn class(&self) -> Option<i64> {
         class(self.0)
     }
@@ -39,8 +40,8 @@ impl CatalogReference {
         self.0.to.view
     }
 
-    /// Number of the message for a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker; `None`
-    /// if it is only reported as not verified.
+    /// The number of the message for a row whose referenced row is missing: 3852, 3853, 3855, 3857 or a message of
+    /// Service Broker. `None` if the row is only reported as not verified.
     pub fn message(&self) -> Option<u16> {
         match &self.0.says {
             Violation::Alone => Some(3852),
@@ -52,13 +53,13 @@ impl CatalogReference {
         }
     }
 
-    /// Whether the reference applies to the row with these values.
+    /// Whether the reference applies to a row. `value` gives the row's value for a column name.
     pub fn applies(&self, value: impl Fn(&str) -> Option<i64>) -> bool {
         self.0.rows.only.iter().all(|only| value(only.column()).is_some_and(|value| condition_holds(only, value)))
     }
 }
 
-/// The number in `Service Broker Msg 9677, State 1: text`.
+/// The number 9677 in a text like `Service Broker Msg 9677, State 1: text`.
 fn inner_number(template: &str) -> Option<u16> {
     template.split_once("Msg ")?.1.split_once(',')?.0.parse().ok()
 }

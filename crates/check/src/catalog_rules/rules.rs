@@ -2,7 +2,7 @@
 
 use crate::registry::Check;
 
-/// A base table. All have integer keys, read as signed numbers.
+/// A base table. The keys of all base tables are integers, read as signed numbers.
 pub(super) struct Base {
     pub(super) id: i32,
     pub(super) name: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct Base {
     pub(super) since: u16,
 }
 
-/// A column of a base table, and its name in the catalog view.
+/// The name of a column in the base table, and its name in the catalog view.
 pub(super) type Column = (&'static str, &'static str);
 
 /// A condition on a row of a base table.
@@ -20,7 +20,7 @@ pub(super) enum Only {
     Above(&'static str, i64),
     Below(&'static str, i64),
     Bit(&'static str, i64),
-    /// The two-character code of sysschobjs.type or the letter of sysowners.type is one of these.
+    /// The type of the row is one of these codes: two characters in sysschobjs.type, one letter in sysowners.type.
     Type(&'static [&'static str]),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Rows {
     pub(super) identity: &'static [Column],
 }
 
-/// Rows that other rows refer to, by their key of one or two columns.
+/// Rows that other rows refer to. `key` lists the one or two columns that the references name.
 pub(super) struct Keys {
     pub(super) base: &'static Base,
     pub(super) only: &'static [Only],
@@ -55,42 +55,43 @@ pub(super) struct Keys {
 
 /// How a dangling reference is reported.
 pub(super) enum Violation {
-    /// 3853: an attribute of a row names a row that does not exist.
+    /// 3853: a column of the row names a row that does not exist.
     Dangling,
-    /// 3855: the row is a value of another row, which does not exist. Its identity columns are the attribute.
+    /// 3855: the row stores a value of another row, and that other row does not exist. The message prints the identity
+    /// columns of the row as the attribute.
     OfNothing,
-    /// 3857: the row lacks a value that every such row must have.
+    /// 3857: the row lacks a value that every row of its kind must have.
     Lacks(&'static str),
-    /// 3852: the row has no partner.
+    /// 3852: the row has no matching row in the other table.
     Alone,
-    /// 8997: a Service Broker object refers to one that does not exist.
+    /// 8997: a Service Broker object refers to another one that does not exist.
     Broker(&'static Check),
-    /// Not verified: too few such rows were seen to prove that a sound database never has one.
+    /// Not verified: too few rows with this reference were seen to prove that it is intact in every sound database.
     Unproven,
 }
 
-/// A reference: every row of `rows` must have its row in `to`.
+/// A reference: for every row of `rows`, the row that it refers to must exist in `to`.
 pub(super) struct Reference {
     pub(super) rows: Rows,
-    /// The referring columns: as many as the key of `to` has, or only the first, which then matches any row with that
-    /// value.
+    /// The referring columns: either all columns of the key of `to`, or only the first one. In the second case, any row
+    /// with that first value matches.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
     pub(super) says: Violation,
 }
 
-/// A table of values or references of many kinds, distinguished by a class.
+/// A base table with values or references of many kinds. A class column gives the kind of each row.
 pub(super) struct Classes {
     pub(super) base: &'static Base,
     pub(super) column: &'static str,
-    /// The classes that rules cover, or that are known to refer to nothing.
+    /// The classes that rules cover, and the classes that are known to refer to nothing.
     pub(super) known: &'static [i64],
-    /// Classes that refer to nothing in the catalog of master, which also describes the server.
+    /// The classes that refer to nothing in the catalog of master; these rows describe the server.
     pub(super) of_server: &'static [i64],
 }
 
 impl Classes {
-    /// Whether it is known what rows of a class refer to.
+    /// Whether the class is covered by a rule or known to refer to nothing.
     pub(super) fn has(&self, class: i64, is_of_the_server: bool) -> bool {
         self.known.contains(&class) || is_of_the_server && self.of_server.contains(&class)
     }

@@ -1,9 +1,10 @@
-//! The references between base tables. Each holds for every row of 137 data files of versions 611 to 998, ten of them
-//! created by SQL Server 2000, and of 62 databases in backups; the numbers in comments are the rows of the files on
-//! which it was tested. The classes of sysclsobjs, syssingleobjrefs and similar tables are explained in
-//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documentation of the catalog view. A
-//! reference is `Unproven` if there are few such rows, or if the engine is not known to refuse or follow a change that
-//! would break it (a column that disappears when its view is altered, and that others refer to by name or property).
+//! The references between base tables. Each one is intact for every row of 137 data files of versions 611 to 998, ten
+//! of them created by SQL Server 2000, and of 62 databases in backups. The numbers in comments are the rows of the
+//! files on which a reference was tested. The classes of sysclsobjs, syssingleobjrefs and similar tables are explained
+//! in docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documentation of the catalog
+//! view. A reference is `Unproven` in two cases: few rows have it; or it is unknown whether the engine, on a change
+//! that would break the reference, refuses the change or adjusts the reference. An example of such a change is altering
+//! a view so that it loses a column that others refer to by name or property.
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
 use super::rules::Violation::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
@@ -148,9 +149,9 @@ static FILTERS: Keys = Keys {
     key: &[("objid", "object_id"), ("subobjid", "index_id")],
 };
 
-/// One line per reference: view, base table, conditions on its rows, the columns that identify a row; then the
-/// referring columns, the target, and how a missing target is reported. Each column has its name in the base table and
-/// its name in the view.
+/// One line per reference: view, base table, conditions on its rows and the columns that identify a row; then the
+/// referring columns, the target, and how a missing target is reported. Each column is given by its name in the base
+/// table and its name in the view.
 macro_rules! references {
     ($($view:ident $base:ident [$($only:expr),*] {$($column:tt $name:tt),*}, {$($from:tt $as:tt),*} -> $to:ident, $says:expr;)*) => {
         /// All references.
@@ -171,39 +172,40 @@ macro_rules! references {
 }
 
 references! {
-    // 176,950. Only nsclass 0 lives in a schema.
+    // 176,950 objects. Only objects of nsclass 0 belong to a schema.
     objects SYSSCHOBJS [Is("nsclass", 0)] {id object_id}, {nsid schema_id} -> SCHEMAS, Dangling;
-    // 2,339: constraints, triggers, internal tables.
+    // 2,339 objects with a parent: constraints, triggers, internal tables.
     objects SYSSCHOBJS [Is("pclass", 1), Not("pid", 0)] {id object_id}, {pid parent_object_id} -> OBJECTS, Dangling;
-    // Seen in every real database: a table, a table type and a view have columns. Those of the server are in its
-    // resource database.
+    // In every real database, each table, table type and view has columns. The columns of the server's own views are in
+    // the resource database.
     objects SYSSCHOBJS [Above("id", 0), Type(&["U", "IT", "TT", "V"])] {id object_id}, {id object_id} -> COLUMNS, Alone;
-    // 98,203 columns and 1,831 parameters: their object and their type.
+    // The object and the type of 98,203 columns and 1,831 parameters.
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
-    // A cursor, which only a parameter can have as its type, has no row in the table of types.
+    // Only a parameter can be a cursor, and the type cursor has no row in the table of types.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
-    // Seen: 330 columns with a default and 2 with an XML collection, none with a rule (CREATE RULE). The meaning of chk
-    // is inferred from sys.columns.
+    // 330 columns have a default and 2 an XML collection; none has a rule (CREATE RULE). The meaning of chk is inferred
+    // from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
-    // 6 of 6: a computed column has a definition. Column sets and pseudo-columns of graphs, which have higher bits, may
-    // have none.
+    // A computed column has a definition: 6 of 6. Column sets and pseudo-columns of graphs may have none; their status
+    // has higher bits.
     columns SYSCOLPARS [Is("number", 0), Bit("status", 16), Below("status", 0x1000)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
-    // 4,517 types. None has a default or rule: the meaning of dflt and chk follows from sys.types.
+    // 4,517 types. None has a default or a rule, so the meaning of dflt and chk is inferred from sys.types.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
     types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Unproven;
     types SYSSCALARTYPES [Not("chk", 0)] {id user_type_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     // 27,435: heaps, indexes and statistics.
     indexes SYSIDXSTATS [] {id object_id, indid index_id}, {id object_id} -> OBJECTS, Dangling;
-    // 6,290 and 641, all before 2012: data spaces, and those of LOB values.
+    // The data spaces of 6,290 indexes and those of the LOB values of 641 indexes, all before 2012.
     indexes SYSIDXSTATS [Not("dataspace", 0)] {id object_id, indid index_id}, {dataspace data_space_id} -> DATA_SPACES, Dangling;
     indexes SYSIDXSTATS [Not("lobds", 0)] {id object_id, indid index_id}, {lobds lob_data_space_id} -> DATA_SPACES, Dangling;
-    // 27,136: bit 2 means that there are columns. No columnstore or hash index was among them.
+    // 27,136 indexes and statistics, none of them a columnstore or hash index. Status bit 2 means that there are
+    // columns.
     indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2), Below("type", 5)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
-    // 10 of 10: a filtered index has a filter definition.
+    // A filtered index has a filter definition: 10 of 10.
     indexes SYSIDXSTATS [Bit("status", 0x20000)] {id object_id, indid index_id}, {id object_id, indid index_id} -> FILTERS, Lacks("filter_definition");
     // 50,840 columns of indexes and statistics.
     index_columns SYSISCOLS [] {idmajor object_id, idminor index_id, subid index_column_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
@@ -211,19 +213,20 @@ references! {
     // 17,323 rowsets and 20,032 allocation units.
     sysrowsets SYSROWSETS [Is("ownertype", 1)] {rowsetid rowset_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
     allocation_units SYSALLOCUNITS [Not("fgid", 0)] {auid allocation_unit_id}, {fgid data_space_id} -> DATA_SPACES, Dangling;
-    // 114 files. A dropped file stays in the table and may outlive its filegroup.
+    // 114 files. The row of a dropped file stays in the table, and may stay after its filegroup was dropped.
     database_files SYSPRUFILES [Is("filestate", 0), Not("grpid", 0)] {fileid file_id}, {grpid data_space_id} -> DATA_SPACES, Dangling;
-    // 1,349 texts of modules, defaults and checks, and the same number of objects with a text.
+    // 1,349 texts of modules, defaults and CHECK constraints, and 1,349 objects that must have a text.
     sql_modules SYSOBJVALUES [Is("valclass", 1), Above("objid", 0)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     objects SYSSCHOBJS [Above("id", 0), Type(&["P", "V", "TR", "FN", "IF", "TF", "D", "C"])] {id object_id}, {id object_id} -> DEFINITIONS, Lacks("definition");
-    // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events, 24 and 12 values of ledger tables.
+    // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events, and 24 and 12 values of ledger tables.
     computed_columns SYSOBJVALUES [Is("valclass", 2)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, OfNothing;
     stats SYSOBJVALUES [Is("valclass", 60)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
     indexes SYSOBJVALUES [Is("valclass", 66)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
     trigger_events SYSOBJVALUES [Is("valclass", 70)] {objid object_id, subobjid type}, {objid object_id} -> OBJECTS, OfNothing;
     columns SYSOBJVALUES [Is("valclass", 119)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, Unproven;
     sysobjvalues SYSOBJVALUES [Is("valclass", 123)] {objid object_id}, {objid object_id} -> OBJECTS, Unproven;
-    // From backups: 3 sequences, 8 values of spatial indexes. From single databases: synonyms, periods of temporal tables.
+    // 3 sequences and 8 values of spatial indexes come from backups; synonyms and periods of temporal tables from
+    // single databases.
     synonyms SYSOBJVALUES [Is("valclass", 4)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     sequences SYSOBJVALUES [Is("valclass", 63)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     spatial_index_tessellations SYSOBJVALUES [Above("valclass", 91), Below("valclass", 95)] {valnum valnum}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
@@ -232,35 +235,36 @@ references! {
     assembly_files SYSOBJVALUES [Is("valclass", 10)] {objid assembly_id, subobjid file_id}, {objid assembly_id} -> ASSEMBLIES, OfNothing;
     external_language_files SYSOBJVALUES [Is("valclass", 145)] {objid external_language_id}, {objid external_language_id} -> LANGUAGES, OfNothing;
     sysobjvalues SYSOBJVALUES [Is("valclass", 153)] {objid id}, {objid id} -> FILE_FORMATS, OfNothing;
-    // 4, of 2022: the data space of an index; class 8 is the data space of its LOB values.
+    // 4 rows, all in version 2022. Class 7 is the data space of an index, class 8 the data space of its LOB values.
     indexes SYSSINGLEOBJREFS [Is("class", 7)] {indepid data_space_id}, {depid object_id, depsubid index_id} -> INDEXES, Unproven;
     indexes SYSSINGLEOBJREFS [Is("class", 7)] {depid object_id, depsubid index_id}, {indepid data_space_id} -> DATA_SPACES, Unproven;
-    // 1,002: the data space of LOB values of a heap or clustered index.
+    // 1,002 rows: the data space of the LOB values of a heap or clustered index.
     indexes SYSSINGLEOBJREFS [Is("class", 8), Below("depsubid", 2)] {indepid lob_data_space_id}, {depid object_id, depsubid index_id} -> INDEXES, OfNothing;
     indexes SYSSINGLEOBJREFS [Is("class", 8), Below("depsubid", 2)] {depid object_id, depsubid index_id}, {indepid lob_data_space_id} -> DATA_SPACES, Dangling;
-    // 114: display names of assemblies.
+    // Display names of 114 assemblies.
     assemblies SYSSINGLEOBJREFS [Is("class", 17)] {indepid nid}, {depid assembly_id} -> ASSEMBLIES, OfNothing;
     assemblies SYSSINGLEOBJREFS [Is("class", 17)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {indepid nid}, {depid assembly_id} -> ASSEMBLIES, OfNothing;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
-    // 3 functions in an assembly, each with its class and method (sys.assembly_modules); 3 assemblies with the GUID of their module.
+    // 3 functions in an assembly, each with its class and method (sys.assembly_modules), and 3 assemblies with the GUID
+    // of their module.
     assembly_modules SYSOBJVALUES [Is("valclass", 11)] {objid object_id, valnum valnum}, {objid object_id} -> OBJECTS, Unproven;
     assembly_modules SYSSINGLEOBJREFS [Is("class", 11)] {indepid assembly_id}, {depid object_id} -> OBJECTS, Unproven;
     assembly_modules SYSSINGLEOBJREFS [Is("class", 11)] {depid object_id}, {indepid assembly_id} -> ASSEMBLIES, Unproven;
     assemblies SYSGUIDREFS [Is("class", 1)] {subid subid}, {id assembly_id} -> ASSEMBLIES, Unproven;
-    // 161 modules WITH EXECUTE AS a principal; -2 is EXECUTE AS OWNER (sys.sql_modules).
+    // 161 modules WITH EXECUTE AS a principal. The principal -2 means EXECUTE AS OWNER (sys.sql_modules).
     sql_modules SYSSINGLEOBJREFS [Is("class", 22)] {indepid execute_as_principal_id}, {depid object_id} -> OBJECTS, OfNothing;
     sql_modules SYSSINGLEOBJREFS [Is("class", 22), Not("indepid", -2)] {depid object_id}, {indepid execute_as_principal_id} -> PRINCIPALS, Dangling;
-    // 561 foreign keys: the constraint, the index it refers to, both columns of each pair.
+    // 561 foreign keys. The rows name the constraint, the index that it refers to, and both columns of each pair.
     foreign_keys SYSSINGLEOBJREFS [Is("class", 27)] {indepid referenced_object_id}, {depid object_id} -> FOREIGN_KEYS, OfNothing;
     foreign_keys SYSSINGLEOBJREFS [Is("class", 27)] {depid object_id}, {indepid referenced_object_id, indepsubid key_index_id} -> INDEXES, Dangling;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 28)] {indepid parent_object_id, indepsubid parent_column_id}, {depid object_id} -> FOREIGN_KEYS, OfNothing;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 28)] {depid constraint_object_id, depsubid constraint_column_id}, {indepid parent_object_id, indepsubid parent_column_id} -> COLUMNS, Dangling;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 29)] {indepid referenced_object_id, indepsubid referenced_column_id}, {depid object_id} -> FOREIGN_KEYS, OfNothing;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 29)] {depid constraint_object_id, depsubid constraint_column_id}, {indepid referenced_object_id, indepsubid referenced_column_id} -> COLUMNS, Dangling;
-    // 561 of 561: a foreign key has columns.
+    // A foreign key has columns: 561 of 561.
     foreign_keys SYSSCHOBJS [Type(&["F"])] {id object_id}, {id object_id} -> KEY_COLUMNS, Alone;
-    // 13 table types in a backup; history tables of temporal ones in two databases.
+    // 13 table types in a backup; history tables of temporal tables in two databases.
     table_types SYSSINGLEOBJREFS [Is("class", 36)] {indepid type_table_object_id}, {depid user_type_id} -> TYPES, OfNothing;
     table_types SYSSINGLEOBJREFS [Is("class", 36)] {depid user_type_id}, {indepid type_table_object_id} -> OBJECTS, Dangling;
     tables SYSSINGLEOBJREFS [Is("class", 112)] {depid history_table_id}, {indepid object_id} -> OBJECTS, Unproven;
@@ -268,11 +272,12 @@ references! {
     // 342 CLR types.
     assembly_types SYSSINGLEOBJREFS [Is("class", 38)] {indepid assembly_id}, {depid user_type_id} -> TYPES, OfNothing;
     assembly_types SYSSINGLEOBJREFS [Is("class", 38)] {depid user_type_id}, {indepid assembly_id} -> ASSEMBLIES, Dangling;
-    // 1,257 internal tables, 413 with a parent, 2 with an index of it.
+    // 1,257 internal tables. 413 of them have a parent table; for 2, the row also names an index of the parent.
     internal_tables SYSSINGLEOBJREFS [Is("class", 40)] {depsubid internal_type}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 40), Not("indepid", 0)] {depid object_id}, {indepid parent_id} -> OBJECTS, Dangling;
     internal_tables SYSSINGLEOBJREFS [Is("class", 40), Not("indepid", 0), Not("indepsubid", 0)] {depid object_id}, {indepid parent_id, indepsubid parent_minor_id} -> INDEXES, Unproven;
-    // Owners: 137 routes, 1,787 schemas, 1,372 roles, 114 assemblies, 1,918 message types, 822 contracts, 411 services, 24 languages.
+    // Owners of 137 routes, 1,787 schemas, 1,372 roles, 114 assemblies, 1,918 message types, 822 contracts, 411
+    // services, 24 languages.
     routes SYSSINGLEOBJREFS [Is("class", 49)] {indepid principal_id}, {depid route_id} -> ROUTES, OfNothing;
     routes SYSSINGLEOBJREFS [Is("class", 49)] {depid route_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     schemas SYSSINGLEOBJREFS [Is("class", 50)] {indepid principal_id}, {depid schema_id} -> SCHEMAS, OfNothing;
@@ -289,8 +294,8 @@ references! {
     services SYSSINGLEOBJREFS [Is("class", 55)] {depid service_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     external_languages SYSSINGLEOBJREFS [Is("class", 125)] {indepid principal_id}, {depid external_language_id} -> LANGUAGES, OfNothing;
     external_languages SYSSINGLEOBJREFS [Is("class", 125)] {depid external_language_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
-    // From backups: the owners of a full-text catalog, 9 symmetric keys and 3 certificates, and the encryptions of the
-    // keys.
+    // Seen in backups: the owners of a full-text catalog, of 9 symmetric keys and of 3 certificates, and the
+    // encryptions of the keys.
     fulltext_catalogs SYSSINGLEOBJREFS [Is("class", 46)] {indepid principal_id}, {depid fulltext_catalog_id} -> FULLTEXT_CATALOGS, OfNothing;
     fulltext_catalogs SYSSINGLEOBJREFS [Is("class", 46)] {depid fulltext_catalog_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     symmetric_keys SYSSINGLEOBJREFS [Is("class", 47)] {indepid principal_id}, {depid symmetric_key_id} -> SYMMETRIC_KEYS, OfNothing;
@@ -299,19 +304,19 @@ references! {
     certificates SYSSINGLEOBJREFS [Is("class", 62)] {depid certificate_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     key_encryptions SYSOBJKEYCRYPTS [Is("class", 24)] {id key_id}, {id key_id} -> SYMMETRIC_KEYS, Unproven;
     symmetric_keys SYSGUIDREFS [Is("class", 2)] {subid subid}, {id symmetric_key_id} -> SYMMETRIC_KEYS, Unproven;
-    // 5 filegroups with a GUID, which sysphfg stores too.
+    // 5 filegroups with a GUID. The table sysphfg stores the GUID too.
     filegroups SYSGUIDREFS [Is("class", 3)] {subid subid}, {id data_space_id} -> DATA_SPACES, Unproven;
-    // 7 values of a model outside the server (2025), and its owner.
+    // 7 values of an external model (2025), and the owner of the model.
     external_models SYSOBJVALUES [Is("valclass", 182)] {valnum valnum}, {objid external_model_id} -> EXTERNAL_MODELS, Unproven;
     external_models SYSSINGLEOBJREFS [Is("class", 137)] {indepid principal_id}, {depid external_model_id} -> EXTERNAL_MODELS, Unproven;
     external_models SYSSINGLEOBJREFS [Is("class", 137)] {depid external_model_id}, {indepid principal_id} -> PRINCIPALS, Unproven;
-    // 1,787 of 1,787 schemas and 1,372 of 1,372 roles have an owner.
+    // Each schema and each role has an owner: 1,787 of 1,787 schemas and 1,372 of 1,372 roles.
     schemas SYSCLSOBJS [Is("class", 50)] {id schema_id}, {id schema_id} -> SCHEMA_OWNERS, Lacks("principal_id");
     database_principals SYSOWNERS [Type(&["R"])] {id principal_id}, {id principal_id} -> ROLE_OWNERS, Lacks("owning_principal_id");
     // 6 ledger tables.
     tables SYSSINGLEOBJREFS [Is("class", 84)] {depid history_table_id}, {indepid object_id} -> OBJECTS, Unproven;
     tables SYSSINGLEOBJREFS [Is("class", 84)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Unproven;
-    // 430 keys; the index is looked up by `index_of_key`.
+    // 430 keys. `index_of_key` looks up the index.
     key_constraints SYSSINGLEOBJREFS [Is("class", 93)] {indepid unique_index_id}, {depid object_id} -> OBJECTS, OfNothing;
     // XML schemas: 415 namespaces, 342 base types, 10,863 types, 82 names of XML indexes.
     xml_schema_namespaces SYSSINGLEOBJREFS [Is("class", 80)] {indepid nid}, {depid xml_collection_id} -> XML_COLLECTIONS, OfNothing;
@@ -322,8 +327,9 @@ references! {
     xml_schema_components SYSSINGLEOBJREFS [Is("class", 82)] {depid xml_component_id}, {indepid type_xml_component_id} -> XML_COMPONENTS, Dangling;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {indepid nid}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {depid object_id}, {indepid nid} -> NAMES, Dangling;
-    // 5,376 uses by name and 181 bound ones; system objects used by modules are in another database. The predicates of
-    // security policies (2016) are bound too; it is undocumented how they store a column.
+    // 5,376 dependencies by name and 181 schema-bound ones. The system objects that modules use are in another
+    // database. The predicates of security policies (2016) are schema-bound too; it is undocumented how they store a
+    // column.
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Unproven;
@@ -343,16 +349,16 @@ references! {
     services SYSSINGLEOBJREFS [Is("class", 21)] {indepid service_queue_id}, {depid service_id} -> SERVICES, OfNothing;
     services SYSSINGLEOBJREFS [Is("class", 21)] {depid service_id}, {indepid service_queue_id} -> QUEUES, Broker(&registry::BROKER_QUEUE_MISSING);
     services SYSBINOBJS [Is("class", 23)] {id service_id}, {id service_id} -> SERVICE_QUEUES, Lacks("service_queue_id");
-    // 144 members of roles.
+    // 144 memberships in roles.
     database_role_members SYSMULTIOBJREFS [Is("class", 25)] {indepid role_principal_id, depid member_principal_id}, {depid member_principal_id} -> PRINCIPALS, Dangling;
     database_role_members SYSMULTIOBJREFS [Is("class", 25)] {indepid role_principal_id, depid member_principal_id}, {indepid role_principal_id} -> PRINCIPALS, Dangling;
-    // 4 and 12,631 names of XML schemas.
+    // Names in XML schemas: 4 of class 83 and 12,631 of class 84.
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {depid xml_component_id} -> XML_COMPONENTS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {depid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
-    // 20,499 permissions, without those of the server in master; 833 on objects that are not the system's, 6 on types,
-    // and in a backup one on a principal.
+    // 20,499 permissions, without the permissions on the server in master. 833 of them are on user objects, 6 on types,
+    // and 1, in a backup, on a principal.
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;
@@ -367,11 +373,11 @@ references! {
     extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Unproven;
     extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Unproven;
     extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Unproven;
-    // 1,391 uses by name only: only the referring object is known by id.
+    // 1,391 dependencies by name only: of the two objects, the row stores the ID of the referring one alone.
     sql_expression_dependencies SYSSOFTOBJREFS [Is("depclass", 1), Above("depid", 0)] {depid referencing_id}, {depid referencing_id} -> OBJECTS, Dangling;
     // 139 XML collections.
     xml_schema_collections SYSNSOBJS [Is("class", 27)] {id xml_collection_id}, {nsid schema_id} -> SCHEMAS, Dangling;
-    // 13,592 components, 13,290 with a name; 14,999 facets, 2,642 placements.
+    // XML schemas: 13,592 components, of which 13,290 have a name; 14,999 facets; 2,642 placements.
     xml_schema_components SYSXMLCOMPONENT [] {id xml_component_id}, {xsdid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     xml_schema_components SYSXMLCOMPONENT [Not("nameid", 0)] {id xml_component_id}, {nameid nid} -> NAMES, Dangling;
     xml_schema_facets SYSXMLFACET [] {ord facet_id}, {compid xml_component_id} -> XML_COMPONENTS, OfNothing;
@@ -382,10 +388,10 @@ references! {
     assembly_types SYSBINSUBOBJS [Is("class", 11)] {idmajor assembly_id}, {subid user_type_id} -> TYPES, Dangling;
 }
 
-/// The tables with rows of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0) and
-/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog. In
-/// four masters of four releases, the same is true of server settings and of rows about logins, endpoints and
-/// credentials.
+/// The tables with rows of many classes. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0)
+/// and properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this
+/// catalog. In the master databases of four releases, server settings and rows about logins, endpoints and credentials
+/// do so too.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,

@@ -1,6 +1,6 @@
-//! Facts that base tables store twice. A value that is impossible within its own row is a finding (3858). Where two
-//! rows disagree, nothing shows which one is right, so the pair is listed as not verified with both values. Every rule
-//! held for all rows of 368 real databases of versions 611 to 998, except where its comment says otherwise.
+//! Facts that base tables store twice. A value that is impossible within its own row is a finding (3858). If two rows
+//! disagree, nothing shows which row is right, so the pair is listed as not verified, with both values. Each rule holds
+//! for all rows of 368 real databases of versions 611 to 998, unless the comment on the rule gives an exception.
 
 mod codes;
 mod columns;
@@ -25,10 +25,10 @@ use crate::ledger::FindingCollector;
 use crate::near::partition_point_near;
 use crate::registry::limits::{self, Reason};
 
-/// Limit on the disagreements of one kind that are listed with their values; the rest are counted.
+/// Limit on the disagreements of one kind that are listed with their values; all further ones are only counted.
 const LISTED: u64 = 10;
 
-/// Compares all pairs.
+/// Compares all facts that are stored twice.
 pub(super) fn check(tables: &Tables<'_>, findings: &mut FindingCollector, coverage: &mut Coverage) {
     let rowsets = Rowsets::of(tables.database);
     let is_of_the_server = is_of_the_server(tables.database);
@@ -44,18 +44,19 @@ pub(super) fn check(tables: &Tables<'_>, findings: &mut FindingCollector, covera
     files::check(tables, &mut verdicts);
 }
 
-/// The destination of the results of all pairs.
+/// Collects the results of the comparisons.
 struct Verdicts<'a> {
     findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
-    /// Whether this is master, which also describes the server and may have types and objects of its own.
+    /// Whether the database is master. Its catalog also describes the server and may contain types and objects that
+    /// only master has.
     is_of_the_server: bool,
-    /// Disagreements so far, by kind.
+    /// Numbers of disagreements so far, by kind.
     listed: BTreeMap<&'static str, u64>,
 }
 
 impl Verdicts<'_> {
-    /// Reports a row with values that no such row can have.
+    /// Reports a value that is impossible in its row.
     fn impossible(&mut self, scope: &'static str, finding: impl FnOnce() -> Finding) {
         match self.is_of_the_server {
             true => self.note(scope, || (&limits::CATALOG_VALUE_OF_SERVER).into()),
@@ -120,7 +121,7 @@ impl<'a> Rowsets<'a> {
     }
 }
 
-/// Columns of a rowset by their id; if several have the same id, the last one. Refilled for each rowset.
+/// Columns of a rowset by their ID. If several columns have the same ID, the last one counts. Refilled for each rowset.
 #[derive(Default)]
 struct ColumnsById<'a>(Vec<(u32, &'a RowsetColumn)>);
 
@@ -137,8 +138,8 @@ impl<'a> ColumnsById<'a> {
     }
 }
 
-/// Whether two rows may both be right about a column's collation. System tables have a collation of their own, but some
-/// rows name that of the database instead.
+/// Whether both rows may be right about a column's collation. System tables have a collation of their own, but some
+/// rows about their columns name the collation of the database instead.
 fn is_same_collation(database: &Database, object_id: i32, collations: [CollationId; 2]) -> bool {
     const SYSTEM_TYPES: [&str; 2] = ["S", "IT"];
     let [one, other] = collations;

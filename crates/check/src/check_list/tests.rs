@@ -128,7 +128,8 @@ impl PageCheck for CountsPages {
 }
 
 check_list! {
-    /// Pages, and two instances of a check of rows: one for the rows of a page together, one for single rows.
+    /// One check of pages and two instances of a check of rows: the first accepts the rows of a page together, the
+    /// second only single rows.
     Three, ThreeSums, ThreeScratch, ThreeHandled {
         pages {
             pages: CountsPages,

@@ -1,5 +1,6 @@
-//! The column in which an online index build marks rows that were deleted while it ran (5228, 5229). It exists during
-//! the build only. Since SQL Server 2017 a build can be paused, and nothing in the files shows that it is.
+//! The anti-matter column, in which an online index build marks rows that were deleted during the build (5228, 5229).
+//! The column exists only during the build. Since SQL Server 2017 a build can be paused, and nothing in the files shows
+//! that a build is paused.
 
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;
@@ -13,12 +14,12 @@ use crate::registry::{self, limits};
 use crate::rowsets::{anti_matter_column, can_be_paused};
 use crate::units::Units;
 
-/// The column that must be zero in all rows of a nonclustered index.
+/// The anti-matter column of a nonclustered index, if it must be zero in all rows.
 pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetColumn> {
     anti_matter_column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
 }
 
-/// Checks that no table and no finished index has the column.
+/// Checks that no heap or clustered index has the column.
 pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut FindingCollector, coverage: &mut Coverage) {
     for rowset in
         database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && anti_matter_column(rowset).is_some())
@@ -36,7 +37,7 @@ pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Findin
 }
 
 impl RowLook<'_, '_> {
-    /// Checks that the index row is not a mark that only a running build may leave.
+    /// Checks that the index row is not marked as deleted, because only a running build may leave such a mark.
     pub(super) fn anti_matter(&mut self, column: &RowsetColumn) {
         let Stored::Plain(bytes) = column.stored(Level::Leaf, self.record) else { return };
         let value = match column.info.xtype {

@@ -1,6 +1,6 @@
-//! Off-row values whose pointer does not suffice to validate them: the signature of an XML document, the whole of an
-//! sql_variant or a spatial value, the length of a text if the pointer lacks it. Rows only record the places of these
-//! values; if there are few enough, they are read after the sweep.
+//! Off-row values that cannot be validated by their pointer alone: XML documents (their signature), sql_variant and
+//! spatial values (the whole value), and text values with a pointer that lacks the length. The sweep only records where
+//! these values are; if there are few enough, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::{Domain, Pieces};
@@ -15,19 +15,19 @@ use crate::off_row::Reader;
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
-/// Limit on the values that are read; more would cost a second pass over all off-row data.
+/// Limit on the number of values that are read. Reading more would cost as much as a second pass over all off-row data.
 const MOST: usize = 1 << 14;
-/// Longest pointer that is kept: a root with its five links.
+/// Length of the longest pointer that is kept: a root with five links.
 const MAX_POINTER_BYTES: usize = 72;
 /// Limit on the bytes that are read for all values together.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Values to be read, kept while there are few enough of them; that does not depend on how they are spread over
-/// threads.
+/// The values to be read, as long a list as the limit allows. Whether the list exceeds the limit does not depend on how
+/// the values are distributed over threads.
 #[derive(Default)]
 pub(super) struct DeferredValues {
     list: Vec<Head>,
-    /// All values, including those not kept, by counter of the programs.
+    /// Numbers of all values, including those that are not in the list, by the counter of their column.
     seen: ByPlan<u64>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct DeferredValues {
 struct Head {
     unit: UnitIndex,
     row: RecordId,
-    /// Index of the column in the unit's program.
+    /// Index of the value's column in the unit's program.
     column: u16,
     pointer: Box<[u8]>,
 }
@@ -44,13 +44,14 @@ struct Head {
 wire!(DeferredValues { list, seen });
 wire!(Head { unit, row, column, pointer });
 
-/// The most bytes that this many values need per thread.
+/// The most bytes that a thread needs for this number of values.
 pub(super) fn bytes_at_most(values: u64) -> u64 {
     values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
 
 impl DeferredValues {
-    /// Adds a value of a column, with the counter of the column; `false` if its pointer has no known form.
+    /// Adds a value, given its column, the column's counter, its row and its pointer. Returns false if the pointer has
+    /// no known form.
     pub(super) fn add(
         &mut self,
         unit: UnitIndex,
@@ -70,7 +71,7 @@ impl DeferredValues {
         true
     }
 
-    /// All values, by counter of the programs.
+    /// Numbers of all values, by the counter of their column.
     pub(super) fn seen(&self) -> &ByPlan<u64> {
         &self.seen
     }
@@ -83,7 +84,7 @@ impl DeferredValues {
         }
     }
 
-    /// Sorts the values; drops all if there are too many.
+    /// Sorts the list, or empties it if there were too many values.
     pub(super) fn put_in_order(&mut self) {
         if !self.is_whole() {
             self.list.clear();
@@ -96,7 +97,7 @@ impl DeferredValues {
     }
 }
 
-/// Reads the values and checks them; those that cannot be checked are counted as not verified.
+/// Reads the values and checks them. Values that cannot be checked are counted as not verified.
 pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {

@@ -1,4 +1,4 @@
-//! The checks of the columns of a rowset's rows, compiled once so that rows need no lookups.
+//! The rules for the columns of a rowset's rows, compiled once so that checking a row needs no lookup in the catalog.
 
 use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::domain::Domain;
@@ -20,20 +20,20 @@ const VERSION_2017: u16 = 869;
 /// Internal version of SQL Server 2022.
 const VERSION_2022: u16 = 957;
 
-/// Longest sql_variant, header included.
+/// Length of the longest sql_variant, header included.
 const MAX_VARIANT_BYTES: u16 = 8016;
 
-/// Facts about each unit from before the sweep.
+/// The programs of all units. They are made before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Only for units that have pages.
+    /// Programs exist only for units that have pages.
     programs: PerUnit<Option<Box<Program>>>,
 }
 
 impl Plans {
-    /// Plans for the units of a database that have pages.
+    /// Makes the programs for the units that have pages.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
-        // Columns whose undecided values are counted, in all programs.
+        // Number of counters so far. Each column of each program has a counter for its values that were not verified.
         let mut counters = 0;
         let mut programs = PerUnit::new(units.list().len());
         for (at, unit) in survey.units_with_pages(units) {
@@ -44,47 +44,50 @@ impl Plans {
         Self { programs }
     }
 
-    /// The checks of a unit's rows.
+    /// The program for a unit's rows.
     pub(super) fn get(&self, unit: usize) -> Option<&Program> {
         self.programs.get(unit)?.as_deref()
     }
 }
 
-/// The checks of one rowset's leaf rows.
+/// The rules for the leaf rows of one rowset.
 pub(super) struct Program {
     /// The columns that are checked, in physical order.
     pub(super) columns: Vec<Column>,
-    /// Fixed columns that have a domain narrower than their bytes.
+    /// Fixed columns of which not every byte pattern is a valid value.
     pub(super) fixed: Vec<FixedCheck>,
-    /// By number of the variable column, from 0; `None` if no column has that number, or nothing is known about it.
+    /// The rules for variable columns, by number from 0; `None` if no column has that number or nothing is known about
+    /// it.
     pub(super) variable: Vec<Option<VariableCheck>>,
-    /// NOT NULL columns: the index of each word of the null bitmap that has any, and their bits.
+    /// NOT NULL columns: the index of each word of the null bitmap that has bits of such columns, and a mask of these
+    /// bits.
     pub(super) not_null: Vec<(u16, u64)>,
-    /// End of the last fixed column that is in use.
+    /// Offset after the last fixed column that is in use.
     pub(super) fixed_reach: u16,
-    /// Greatest possible end of the fixed part; `u16::MAX` if it is uncertain, as in the fields below.
+    /// The greatest possible end of the fixed part. Like the other `max_` fields, it is `u16::MAX` if the limit is
+    /// uncertain.
     pub(super) max_fixed_end: u16,
-    /// Number of null bits of the columns.
+    /// The highest null bit of the columns in the catalog.
     pub(super) null_bits: u16,
-    /// Greatest possible number of null bits.
+    /// The greatest possible number of null bits.
     pub(super) max_null_bit: u16,
-    /// Greatest possible number of variable columns.
+    /// The greatest possible number of variable columns.
     pub(super) max_variable: u16,
-    /// The highest null bit of a checked column: rows that have it have all columns.
+    /// The highest null bit of a checked column. A row that has this column has all columns.
     pub(super) last_null_bit: u16,
-    /// Number of columns that a row of the newest form stores.
+    /// Number of columns that a row stores if it was written after all columns had been added.
     pub(super) stored_columns: u64,
     /// Whether the table may have sparse columns.
     pub(super) has_sparse: bool,
     /// Sparse columns, by id.
     pub(super) sparse: Vec<SparseCheck>,
-    /// Ids of the other columns of a table with sparse ones.
+    /// IDs of the columns that are not sparse, if the table has sparse columns.
     pub(super) ordinary: Vec<u16>,
-    /// Whether only tempdb has older row versions: before accelerated database recovery (2019).
+    /// Whether older row versions are stored only in tempdb, as before accelerated database recovery (2019).
     pub(super) version_tags_are_known: bool,
-    /// Whether XML documents may be compressed: since SQL Server 2022.
+    /// Whether XML documents may be compressed, as since SQL Server 2022.
     pub(super) may_compress_xml: bool,
-    /// The column that is 0 in every row, unless the index is being built.
+    /// The anti-matter column, which is 0 in every row unless the index is being built.
     pub(super) anti_matter: Option<RowsetColumn>,
 }
 
@@ -96,18 +99,18 @@ pub(super) struct Column {
     /// The offset in the catalog; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
-    /// The valid values as bytes, if they are known.
+    /// The byte patterns that are valid values, if they are known.
     pub(super) domain: Option<Domain>,
     pub(super) is_not_null: bool,
-    /// Counter of its values that were not verified.
+    /// Index of the counter for the column's values that were not verified.
     pub(super) counter: usize,
-    /// Why no value of the column is checked against its type; `None` if the values are checked.
+    /// The limit that says why no value of the column is checked against its type; `None` if the values are checked.
     pub(super) not_verified: Option<&'static Limit>,
-    /// Whether this entry stands for sparse values of columns that the catalog lacks.
+    /// Whether this entry represents sparse values whose columns are not in the catalog.
     pub(super) is_nobodys: bool,
 }
 
-/// A fixed column's domain.
+/// The rule for a fixed column: the domain of its values.
 #[derive(Clone, Copy)]
 pub(super) struct FixedCheck {
     pub(super) offset: u16,
@@ -116,14 +119,14 @@ pub(super) struct FixedCheck {
     pub(super) column: u16,
 }
 
-/// The checks of a variable column.
+/// The rules for a variable column.
 #[derive(Clone, Copy)]
 pub(super) struct VariableCheck {
     pub(super) null_bit: u16,
-    /// Longest value.
+    /// Length of the longest value.
     pub(super) max_length: u16,
     pub(super) domain: Option<Domain>,
-    /// Whether the type is text, ntext or image: then a NULL may keep its pointer.
+    /// Whether the type is text, ntext or image. A NULL of these types may keep its pointer.
     pub(super) is_text_pointer: bool,
     pub(super) column: u16,
 }
@@ -142,8 +145,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
-    // Columns that SQL Server 2000 dropped are still in the rows, but may be missing in the catalog. Since 2008 the
-    // catalog stores how many there were: any of them may have variable length.
+    // Columns that were dropped in SQL Server 2000 are still in the rows, but may be missing in the catalog. Since 2008
+    // the catalog stores how many columns were dropped; any of them may be of variable length.
     let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
     let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
     let is_counted = !made_by_2000 || rowset.max_null_bit > 0;
@@ -158,7 +161,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         // Rows of tables with sparse columns may be padded.
         max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && is_counted && !has_sparse),
         null_bits,
-        // Indexes created by SQL Server 2000 have bitmaps that the catalog does not mention.
+        // The catalog does not mention the null bitmaps of indexes that were created by SQL Server 2000.
         max_null_bit: limit(
             null_bits.max(rowset.max_null_bit),
             (is_base || null_bits > 0) && is_counted && !has_sparse,
@@ -173,8 +176,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         anti_matter: anti_matter::of_index(database, rowset),
     };
-    // A column may have been lengthened since the index was created; it is unknown whether the catalog then has the new
-    // length for both.
+    // A column may have been lengthened after the index was created. It is unknown whether the catalog then has the new
+    // length for the index too, so the greater of both lengths counts.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
@@ -211,7 +214,7 @@ impl Program {
     ) {
         let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
             || rowset.index_id > 1 && table.is_none() && is_variable_int(column);
-        // A column that the table does not have is internal to the engine.
+        // A column of the rowset that the table does not have is internal to the engine.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let user_type = table.map_or(0, |table| table.user_type);
         let domain = match Domain::of_column(column.info, user_type).filter(|_| is_known) {
@@ -279,8 +282,8 @@ impl Program {
         self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
     }
 
-    /// Runs after all columns were added: lists the columns that a vector must not contain, and adds a counter for
-    /// values of unknown columns.
+    /// Completes a program with sparse columns after all columns were added. Lists the columns that a vector must not
+    /// contain, and adds an entry that counts values of unknown columns.
     fn close_sparse(&mut self, table: &[TableColumn], counter: usize) {
         self.sparse.sort_by_key(|check| check.id);
         let ids = table.iter().filter(|column| !column.is_sparse()).filter_map(|column| u16::try_from(column.id).ok());
@@ -315,7 +318,8 @@ impl Column {
     }
 }
 
-/// The word of the null bitmap that contains a null bit, and the bit in it; no bit for a column without one.
+/// The index of the null bitmap's word that contains a null bit, and a mask of the bit. The mask is 0 for a column
+/// without a null bit.
 pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
     match null_bit.checked_sub(1) {
         Some(bit) => (bit / 64, 1 << (bit % 64)),
@@ -323,7 +327,7 @@ pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
     }
 }
 
-/// Length of the longest value that may be in the row; `u16::MAX` if none is declared.
+/// Length of the longest value that may be in the row; `u16::MAX` if the type declares no limit.
 pub(super) fn max_length(info: TypeInfo) -> u16 {
     use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR};
     match info.xtype {

@@ -1,4 +1,5 @@
-//! The sparse values of a row: their vector, and each value against its column (docs/format/sparse.md).
+//! Checks the sparse values of a row: first the vector that contains them, then each value against its column
+//! (docs/format/sparse.md).
 
 use format::domain::Domain;
 use format::lob::Pointer;
@@ -9,7 +10,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use super::RowLook;
 use super::program::{Program, max_length};
 
-/// The checks of a sparse column's values.
+/// The rules for the values of a sparse column.
 #[derive(Clone, Copy)]
 pub(super) struct SparseCheck {
     /// Column id.
@@ -17,10 +18,10 @@ pub(super) struct SparseCheck {
     /// Index of the column in the program.
     pub(super) column: u16,
     domain: Option<Domain>,
-    /// Length of every value, if its type fixes it.
+    /// The exact length of every value, if the type is of fixed length.
     length: Option<u16>,
     max_length: u16,
-    /// Whether values may be off row. It is undocumented how the vector marks them.
+    /// Whether the type allows off-row values. It is undocumented how the vector marks these values.
     may_be_off_row: bool,
 }
 
@@ -50,7 +51,7 @@ impl SparseCheck {
             && !self.is_off_row(value)
     }
 
-    /// Whether the length alone decides if a plain value is valid.
+    /// Whether a plain value of the right length is certainly valid.
     fn is_decided_by_length(&self, checks_purity: bool) -> bool {
         !self.may_be_off_row && (!checks_purity || matches!(self.domain, Some(Domain::Any)))
     }
@@ -62,8 +63,8 @@ impl SparseCheck {
 }
 
 impl Program {
-    /// The number of values in the vectors of rows. `None` unless all are certainly valid and the vectors are the only
-    /// complex columns of the page's live rows.
+    /// The number of values in the sparse vectors of the rows. `None` if a value may be invalid, or if a live row may
+    /// have a complex column that is not the vector.
     pub(super) fn values_in_vectors(&self, rows: Rows<'_>, checks_purity: bool) -> Option<u64> {
         if !rows.has_complex() {
             return Some(0);
@@ -131,8 +132,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Handles a value that belongs to no sparse column. A column that the catalog lists as ordinary cannot be in the
-    /// vector; a column that the catalog lacks may have been dropped.
+    /// Handles a value whose column ID is not that of a sparse column. A column that is not sparse must not be in the
+    /// vector; a column that is not in the catalog may have been dropped.
     #[cold]
     fn not_sparse(&mut self, id: u16) {
         if self.program.ordinary.binary_search(&id).is_ok() {
@@ -142,8 +143,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Whether the last variable column, which is complex but not a vector, belongs to no column at all: neither to one
-    /// that the row has nor to a dropped one.
+    /// Whether the last variable column, which is complex but not a valid vector, belongs to no known column: neither
+    /// to a column of the row nor to a dropped one.
     #[cold]
     pub(super) fn is_nothing_known(&self, number: usize, bytes: &[u8]) -> bool {
         match self.program.variable.get(number) {
@@ -153,7 +154,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Handles bytes of an unknown form in the place of the vector.
+    /// Counts bytes of an unknown form, at the place where the vector is expected, as a value that was not verified.
     #[cold]
     pub(super) fn unknown_sparse(&mut self) {
         self.sums.value(self.unit);

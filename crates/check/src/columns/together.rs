@@ -1,5 +1,5 @@
-//! Checks the columns of all rows of a same-shape page at once. This only proves that rows are right; if it fails, the
-//! rows are checked one by one to name what is wrong.
+//! Checks the columns of all rows of a same-shape page together. This can only prove that all rows are valid. If the
+//! proof fails, the rows are checked one by one to find what is wrong.
 
 use format::domain::{Domain, ShortDecimals};
 use format::same_shape::Rows;
@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::row_check::{Done, Handled};
 use crate::units::UnitIndex;
 
-/// Checks the columns of the page's live rows, and counts the rows if there is nothing to report. May leave the
-/// variable columns of rows with a complex column unchecked.
+/// Checks the columns of the page's live rows, and counts the rows if there is nothing to report. In rows with a
+/// complex column, the variable columns may remain unchecked.
 pub(super) fn page(
     plans: &Plans,
     context: &Context<'_>,
@@ -39,7 +39,7 @@ pub(super) fn page(
 
 impl Program {
     fn fits(&self, rows: Rows<'_>, checks_purity: bool) -> bool {
-        // Rows of a running build are rare.
+        // Indexes with an anti-matter column are rare, so their rows are checked one by one.
         self.anti_matter.is_none()
             && (!rows.has_versions() || !self.version_tags_are_known || rows.version_tags().all(is_possible))
             && self.has_shape(rows)
@@ -52,7 +52,7 @@ impl Program {
             && (!checks_purity || self.fixed.iter().all(|check| check.holds(rows, self)))
     }
 
-    /// Like `RowLook::shape`, for all rows at once.
+    /// The same check as `RowLook::shape`, for all rows together.
     fn has_shape(&self, rows: Rows<'_>) -> bool {
         let count = rows.column_count();
         (!rows.is_index() || count == 0 || count >= self.null_bits)
@@ -62,7 +62,8 @@ impl Program {
             && (self.fixed_reach <= rows.fixed_end() || self.has_no_column_after(rows))
     }
 
-    /// Whether rows that are older than some columns lack all columns that would be beyond their fixed part.
+    /// Whether the rows lack every column that would extend beyond their fixed part, because they were written before
+    /// the column was added.
     #[cold]
     fn has_no_column_after(&self, rows: Rows<'_>) -> bool {
         self.columns.iter().filter(|column| column.offset > 0).all(|column| {
@@ -73,8 +74,8 @@ impl Program {
 }
 
 impl VariableCheck {
-    /// Whether the column's values are valid in all live rows; in plain rows only, if some row has a complex value
-    /// there.
+    /// Whether the column's values are valid in all live rows. If some row may have a complex value in this column,
+    /// only plain rows count.
     fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
         let domain = self.domain.filter(|_| checks_purity);
         let values = rows.variable(number);
@@ -94,7 +95,7 @@ impl VariableCheck {
                 _ => true,
             });
         }
-        // Most domains only limit the length of values.
+        // For most domains, only the length of a value matters.
         let lengths = rows.variable_lengths(number);
         let lengths = lengths.fold((0, 0), |(longest, odd), length| (length.max(longest), length & 1 | odd));
         match domain {
@@ -111,7 +112,7 @@ impl VariableCheck {
 }
 
 impl FixedCheck {
-    /// Whether the values of all rows are in the column's domain. The bytes in the place of a NULL mean nothing.
+    /// Whether the values of all rows are in the column's domain. The bytes of a NULL have no meaning.
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
         // These rows do not have the column.
@@ -119,7 +120,7 @@ impl FixedCheck {
             return true;
         }
         let nulls = rows.nulls_of(column.null_bit);
-        // The most common domains have loops of their own.
+        // Specialized loops make the most common domains faster.
         match (self.domain, self.length) {
             (Domain::DateTime, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::DateTime.contains(&v)),
             (Domain::SmallDateTime, 4) => {

@@ -1,4 +1,4 @@
-//! The computed columns of all rows of a same-shape page at once, if they are integers.
+//! Checks integer computed columns for all rows of a same-shape page together.
 
 use format::same_shape::Rows;
 
@@ -7,7 +7,7 @@ use crate::integers::{IntegerColumn, IntegerFormula, IntegerScratch};
 use crate::units::UnitIndex;
 use crate::values::{Column, Formula};
 
-/// How a column is computed for many rows at a time.
+/// How to compute a column for many rows together.
 pub(super) struct BatchPlan {
     formula: IntegerFormula,
     stored: IntegerColumn,
@@ -21,17 +21,17 @@ pub(super) struct BatchScratch {
 }
 
 impl BatchPlan {
-    /// `None` unless everything is an integer in the fixed part of rows.
+    /// The plan for a column; `None` unless the column and all operands are integers in the fixed part of the rows.
     pub(super) fn of(column: &Column, formula: &Formula) -> Option<Self> {
         Some(Self { formula: IntegerFormula::of(formula)?, stored: IntegerColumn::of(column)? })
     }
 
-    /// Whether each row stores the value that the definition gives.
+    /// Whether in each row the stored value equals the result of the definition.
     fn holds(&self, rows: Rows<'_>, room: &mut BatchScratch) -> bool {
         if let Some(computed) = self.formula.values_of_two_ints(rows)
             && let Some(stored) = self.stored.ints(rows)
         {
-            // A result outside the range of int equals no stored value.
+            // A result outside the range of int differs from every stored value.
             return computed.zip(stored).fold(true, |all, (computed, stored)| all & (computed == stored.into()));
         }
         let BatchScratch { integers, stored } = room;
@@ -41,7 +41,8 @@ impl BatchPlan {
     }
 }
 
-/// Whether all computed columns of the page's rows are certainly right; if so, counts those of the live rows.
+/// Whether all computed columns of the page's rows are certainly right. If they are, counts the values of the live
+/// rows.
 pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums, scratch: &mut Scratch) -> bool {
     let columns = plans.of(unit);
     let mut holds =

@@ -1,8 +1,9 @@
-//! Foreign keys: every key without NULL must be a key of the referenced table.
+//! Foreign keys: every key without NULL must exist in the referenced table.
 //!
-//! The check needs no order and bounded memory. Each pass stores the hashes of one part of the referenced keys, the keys
-//! whose hash has the pass's number, and looks up the keys of the other table in the same part. A table with more keys
-//! needs more passes. Hashes are keyed and 128 bits long, so that no file can be crafted in which two keys collide.
+//! The check needs no sorted input, and its memory is bounded. The keys are divided into parts by their hash. Each pass
+//! handles one part: it stores the hashes of the referenced keys in that part, and looks up the referencing keys of the
+//! same part. The more keys the referenced table has, the more passes are needed. Hashes are keyed and 128 bits long,
+//! so that no file can be crafted in which two different keys have the same hash.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,17 +21,18 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes per stored key in half-full hash tables: one of whole keys, one of their letters.
+/// Bytes per stored key. A half-full hash table stores two hashes per key: one of the whole key, one of its letters.
 const BYTES_PER_KEY: u64 = 80;
-/// Bounds of the number of keys stored per pass: at most some 40 MB, half of the unused memory grant.
+/// Bounds of the number of keys that a pass stores. The maximum takes about 40 MB. Within the bounds, a pass uses half
+/// of the unused memory grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 
-/// The page ranges of tables with foreign keys. One pass finds them for all keys, because each of a hundred thousand
-/// tables may have a key.
+/// The page ranges of tables with foreign keys. One pass finds the ranges for all keys, because a database may have a
+/// hundred thousand tables with a foreign key each.
 pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
-    /// The ranges for the foreign keys among these plans whose tables have rows.
+    /// The page ranges for those foreign keys among `plans` whose tables have rows.
     pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {
@@ -47,7 +49,7 @@ fn rows_of(swept: &Tallies, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
 }
 
-/// The verdict on the rows of a foreign key.
+/// Checks the rows of a foreign key.
 pub(super) fn verdict(
     context: &Context<'_>,
     swept: &Tallies,
@@ -60,7 +62,7 @@ pub(super) fn verdict(
     if verdict.rows == 0 {
         return verdict;
     }
-    // Some of the keys may refer to rows that could not be read.
+    // If a page cannot be read, any key may refer to a row on it.
     let unread = || Verdict {
         rows,
         undecided: [((&limits::PAGES_UNREADABLE, Cow::default()), rows)].into(),
@@ -71,9 +73,9 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // Equal keys have the same letters.
+        // Equal keys have the same letters, so they are in the same part even if their whole hashes differ.
         let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
-        // It is unknown which other keys equal a key that is not certain.
+        // If a key is not certain, it is unknown which other keys are equal to it.
         let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,
@@ -94,12 +96,12 @@ pub(super) fn verdict(
         let referring = each_key(context, places, &key.from, &mut |at, columns, record| {
             let undecided = match key_value(&context.hash, columns, record) {
                 KeyValue::Null => return,
-                // Report it only once.
+                // An unknown key belongs to no part, so it is reported in the first pass only.
                 KeyValue::Unknown if pass > 0 => return,
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, letters, .. } if !in_pass(hash, letters) || keys.contains(&hash) => return,
                 KeyValue::Value { .. } if has_unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
-                // No key of the referenced table has these letters.
+                // No referenced key has these letters, so no referenced key is equal to this key.
                 KeyValue::Value { letters: Some(letters), .. } if all_have_letters && !keys.contains(&letters) => None,
                 KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
                     Some(&limits::CONSTRAINT_KEYS_COLLATION)
@@ -118,7 +120,7 @@ pub(super) fn verdict(
     verdict
 }
 
-/// Calls `visit` with each live row on one side of the key, and its columns.
+/// Calls `visit` for each live row of one side of the foreign key, with the key columns of that side.
 fn each_key(
     context: &Context<'_>,
     places: &Places,

@@ -1,4 +1,4 @@
-//! Keys by equality, and rows in the notation of CHECKCONSTRAINTS.
+//! Hashes of foreign keys for comparison by equality, and rows in the notation of CHECKCONSTRAINTS.
 
 use catalog::Stored;
 use format::collation::{Encoding, equality_unit, letters_of};
@@ -10,21 +10,22 @@ use super::plan::Named;
 use crate::hash::{FactHash, Hasher};
 use crate::values::Column;
 
-/// The value of a key in a row.
+/// The key of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum KeyValue {
-    /// One column is NULL: the constraint requires nothing.
+    /// A key column is NULL, so the constraint requires nothing.
     Null,
-    /// Keys with equal hashes are equal. If both are certain, keys with different hashes are different.
+    /// Two keys with equal hashes are equal. Two keys with different hashes are different if both keys are certain.
     Value {
-        /// Keyed hash.
+        /// Keyed hash of the whole key.
         hash: (u64, u64),
-        /// Whether no character of the key depends on collation tables.
+        /// Whether equality of the key is fully known: no character depends on collation tables.
         is_certain: bool,
-        /// Keyed hash of the first level: keys with different hashes are different. `None` if it is not fully known.
+        /// Keyed hash of the letters, the first level of comparison. Keys with different letters are different. `None`
+        /// if the letters are not fully known.
         letters: Option<(u64, u64)>,
     },
-    /// The record does not contain the key.
+    /// A key column is not stored in the record.
     Unknown,
 }
 
@@ -50,7 +51,8 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
     KeyValue::Value { hash: hasher.finish(), is_certain, letters: has_letters.then(|| of_letters.finish()) }
 }
 
-/// Adds a value in a form that differs only between different values. Returns whether the value has such a form.
+/// Adds a value in a form that is the same for all equal values, but may be the same for different values too. Returns
+/// whether the value has this form.
 fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let encoding = match column.column.info.xtype {
         xtype::CHAR | xtype::VARCHAR => Encoding::Ansi,
@@ -64,7 +66,8 @@ fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     is_known
 }
 
-/// Adds a value in a form that equal values share. Returns whether all other values have a different form.
+/// Adds a value in a form that only equal values have. Returns whether values with different forms are certain to be
+/// different.
 fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let trimmed = |trailing: u8| bytes.len() - bytes.iter().rev().take_while(|byte| **byte == trailing).count();
     match column.column.info.xtype {
@@ -78,17 +81,17 @@ fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
             let units = pairs.iter().take(pairs.len() - blanks).map(|pair| u16::from_le_bytes(*pair));
             add_text(hasher, column, units) && rest.is_empty()
         }
-        // Shorter values are padded with zeros.
+        // In comparisons, the shorter value is padded with zeros.
         xtype::BINARY | xtype::VARBINARY => {
             hasher.add_bytes(bytes.get(..trimmed(0)).unwrap_or_default());
             true
         }
-        // The offset does not matter: the time is stored in UTC.
+        // The time is stored in UTC, so the time zone offset does not affect equality.
         xtype::DATETIMEOFFSET => {
             hasher.add_bytes(bytes.get(..bytes.len().saturating_sub(2)).unwrap_or_default());
             true
         }
-        // Zero may have either sign.
+        // Zero may be stored with either sign; both forms are equal.
         xtype::REAL if matches!(bytes, [0, 0, 0, 0 | 0x80]) => add_zero(hasher),
         xtype::FLOAT if matches!(bytes, [0, 0, 0, 0, 0, 0, 0, 0 | 0x80]) => add_zero(hasher),
         xtype::DECIMAL | xtype::NUMERIC if bytes.iter().skip(1).all(|byte| *byte == 0) => add_zero(hasher),
@@ -104,7 +107,7 @@ fn add_zero(hasher: &mut Hasher<'_>) -> bool {
     true
 }
 
-/// Adds a string without trailing blanks.
+/// Adds a string, given without its trailing blanks. Returns whether equality is known for all its characters.
 fn add_text(hasher: &mut Hasher<'_>, column: &Column, units: impl Iterator<Item = u16> + Clone) -> bool {
     let collation = column.column.collation;
     let is_certain = units.clone().all(|unit| equality_unit(unit, collation).is_some());
@@ -117,7 +120,7 @@ fn add_text(hasher: &mut Hasher<'_>, column: &Column, units: impl Iterator<Item 
     is_certain
 }
 
-/// The row in the notation of CHECKCONSTRAINTS, usable in a WHERE clause: `[a] = '1' AND [b] IS NULL`.
+/// The row in the notation of CHECKCONSTRAINTS, which can be used in a WHERE clause: `[a] = '1' AND [b] IS NULL`.
 pub(super) fn place(columns: &[Named], record: &Record<'_>) -> String {
     let terms = columns.iter().map(|(name, column)| {
         let name = name.replace(']', "]]");

@@ -1,4 +1,4 @@
-//! Which constraints can be checked, and how: derived from the catalog once, before the sweep.
+//! Determines from the catalog, once before the sweep, which constraints can be checked and how.
 
 use catalog::{Constraint, ConstraintKind, Database, Rowset};
 use format::types::{TypeInfo, fixed_length, xtype};
@@ -12,14 +12,14 @@ use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
-/// A column and its name.
+/// The name of a column, and the column.
 pub(crate) type Named = (String, Column);
 
 /// What a constraint requires of rows.
 pub(crate) enum RowRule {
-    /// A condition on each row, evaluated during the sweep.
+    /// A condition that the sweep evaluates for each row.
     Condition,
-    /// A matching row in another table.
+    /// A matching row in another table, as a foreign key requires.
     KeyReference(KeyReference),
 }
 
@@ -29,15 +29,15 @@ pub(crate) struct KeyReference {
     pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
     /// The referenced columns, by unit of the referenced table.
     pub(crate) to: Vec<(UnitIndex, Vec<Named>)>,
-    /// The name of the table referred to.
+    /// The name of the referenced table.
     pub(crate) referenced: String,
 }
 
 /// A constraint that can be checked.
 pub(crate) struct Plan {
-    /// The result so far: the constraint's table and name.
+    /// The result without counts: the constraint's table, name and status.
     pub(crate) result: ConstraintResult,
-    /// Whether rows are checked: the engine trusts the constraint, or the caller asked for all.
+    /// Whether rows are checked: either the engine trusts the constraint, or the caller requested all constraints.
     pub(crate) is_wanted: bool,
     /// Units of the table that has the constraint.
     pub(crate) units: Vec<UnitIndex>,
@@ -58,11 +58,11 @@ impl Plan {
 
 /// A condition to evaluate for the rows of a unit.
 pub(crate) struct UnitPlan {
-    /// Index of the plan.
+    /// Index of the constraint's plan.
     pub(crate) plan: usize,
     /// The condition.
     pub(crate) formula: Formula,
-    /// The columns that the condition names.
+    /// The columns that the condition names, which are printed for a violating row.
     pub(crate) shown: Vec<Named>,
     /// Steps that the evaluation may use per page.
     pub(crate) share: u64,
@@ -70,13 +70,13 @@ pub(crate) struct UnitPlan {
 
 /// A constraint that cannot be checked.
 pub(crate) struct LeftOut {
-    /// The constraint's table and name.
+    /// The result without counts: the constraint's table, name and status.
     pub(crate) result: ConstraintResult,
-    /// Units of its table.
+    /// Units of the constraint's table.
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// All plans.
+/// The plans for all constraints of a database.
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
@@ -85,7 +85,8 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans for all constraints; `all` includes those that the engine does not trust.
+    /// Makes the plans for all constraints. With `all`, the rows are also checked against constraints that the engine
+    /// does not trust.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey, all: bool) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for constraint in &database.constraints {
@@ -102,7 +103,8 @@ impl Plans {
             let is_wanted = all || constraint.is_trusted();
             match demand(database, constraint, &table, (plans.plans.len(), is_wanted)) {
                 Ok((demand, work)) => {
-                    // Most of a hundred thousand tables are empty.
+                    // Units without pages are left out: a database may have a hundred thousand tables, most of them
+                    // empty.
                     for (unit, work) in work.into_iter().filter(|(unit, _)| survey.has_pages(*unit)) {
                         if let Some(of_unit) = plans.work.get_mut(unit as usize) {
                             of_unit.push(work);
@@ -136,7 +138,7 @@ impl Plans {
     }
 }
 
-/// The partitions of a heap or clustered index.
+/// The partitions of a table's heap or clustered index.
 fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
     database.table_rowsets(object_id).collect()
 }
@@ -184,7 +186,7 @@ fn demand(
     }
 }
 
-/// Checks that the rows of a table are in the data files, in a form that can be decoded.
+/// Checks that the rows of a table are in the data files and in a form that can be decoded.
 fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), Reason> {
     are_readable(table.iter().copied())?;
     if table.is_empty() || units_of(database, table).len() != table.len() {
@@ -219,7 +221,7 @@ fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, Re
     Ok((name, Column::of_table(column)))
 }
 
-/// Whether equality is known for the type, and its values are in the row.
+/// Whether values of the type are stored in the row and can be compared for equality.
 fn is_comparable(info: TypeInfo) -> bool {
     match info.xtype {
         xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => !matches!(info.length, 0 | 0xFFFF),
@@ -228,7 +230,8 @@ fn is_comparable(info: TypeInfo) -> bool {
     }
 }
 
-/// SQL Server requires equal types on both sides; a catalog that contradicts this is not understood.
+/// Checks that the columns on both sides have equal types, as SQL Server requires. If they differ, the constraint is
+/// not checked.
 fn have_equal_types(key: &KeyReference) -> Result<(), Reason> {
     let kind = |column: &Column| {
         let info = column.column.info;

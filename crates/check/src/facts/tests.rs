@@ -4,7 +4,7 @@ use source::MemoryFiles;
 use super::*;
 use crate::run::run;
 
-/// A database of the lab in which this many pages are damaged and have no protection.
+/// A lab database in which `damaged` pages are damaged and have no checksum.
 pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
     let folder = tempfile::tempdir().unwrap();
     let description = lab::orders::orders(Version::V852, 3, bytes);
@@ -17,14 +17,14 @@ pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
             break;
         }
         left -= 1;
-        // No checksum; then a next or previous page, a level, or a byte of a row.
+        // Removes the checksum, then changes the next page, the previous page, the level, or a byte of a row.
         page[5] &= !3;
         page[[16, 8, 3, 110][at % 4]] ^= 5;
     }
     MemoryFiles::open(files).unwrap()
 }
 
-/// The content of a report, without the cost of the run.
+/// The content of a report, without the time and memory that the run took.
 pub(crate) fn said(report: &Report) -> String {
     let findings: Vec<String> = report.findings.into_iter().map(|finding| format!("{finding:?}")).collect();
     let Report { rowsets, beyond, not_verified, notes, read_errors, file_totals, statistics, .. } = report;

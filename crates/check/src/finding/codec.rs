@@ -1,4 +1,4 @@
-//! Findings as bytes: for temporary files of this process, and for other processes.
+//! Encodes findings as bytes: for temporary files of this process, and for exchange with other processes.
 
 use std::cmp::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,8 @@ use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// The names of evidence, by number: as many as the program's source has.
+/// The names of evidence seen so far; their index is their number in temporary files. The list is short, because all
+/// names are literals in the program.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn number_of(name: &'static str) -> u16 {
@@ -101,12 +102,12 @@ impl Item for Finding {
     }
 }
 
-/// More names than the program's source has.
+/// Limit on the number of names; the program has fewer.
 const MOST_NAMES: usize = 1024;
-/// Longer than any of these names.
+/// Limit on the length of a name in bytes; all names are shorter.
 const MOST_NAME_BYTES: usize = 64;
 
-/// The name with this text, which another process of this program wrote.
+/// The static name for a text that another process of the same program wrote.
 fn name(text: String) -> Option<&'static str> {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.iter().find(|known| **known == text) {
@@ -115,13 +116,13 @@ fn name(text: String) -> Option<&'static str> {
     if names.len() >= MOST_NAMES || text.len() > MOST_NAME_BYTES {
         return None;
     }
-    // Leaked, so that it lives as long as the names in the program: there are few.
+    // The text is leaked so that it lives as long as the names in the program. There are few such texts.
     let name: &'static str = Box::leak(text.into_boxed_str());
     names.push(name);
     Some(name)
 }
 
-/// For other processes of the same build: names as texts.
+/// The form for other processes of the same build: names are written as texts, not as numbers.
 impl Wire for Finding {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence } = self;
@@ -206,7 +207,7 @@ fn owner_to(out: &mut Vec<u8>, owner: &Owner) {
     });
 }
 
-/// The bytes that are still to be read.
+/// The bytes that remain to be read.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -291,7 +292,8 @@ mod tests {
             let back = <Finding as Item>::read(&bytes).map(|back| format!("{back:?}"));
             assert_eq!(back, Some(format!("{finding:?}")));
             assert!((0..bytes.len()).all(|length| <Finding as Item>::read(&bytes[..length]).is_none_or(|cut| {
-                // A record cut between two pieces of evidence reads as another finding, never as a panic.
+                // A record that is cut off between two pieces of evidence reads as a finding with less evidence;
+                // reading it never panics.
                 cut.evidence.len() < finding.evidence.len()
             })));
         }

@@ -1,8 +1,8 @@
-//! A key of 256 bits, for runs whose sums are passed from one process to another.
+//! A key of 256 bits, for runs that pass sums from one process to another.
 
 use std::fmt;
 
-/// The key with which several processes hash facts. It never appears in any text.
+/// The key with which several processes hash facts. No message, report or debug output contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HashKey([u8; Self::BYTES]);
 
@@ -15,13 +15,13 @@ impl HashKey {
         Self(bytes)
     }
 
-    /// The bytes of the key. Store them only where no one but the processes of the run can read them.
+    /// The bytes of the key. Store them only where only the processes of the run can read them.
     pub fn bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
-    /// The numbers derived from the key: the key stream of ChaCha20, from which neither the key nor other numbers can
-    /// be derived.
+    /// The numbers derived from the key: the key stream of ChaCha20. Even with some of the numbers, no one can derive
+    /// the key or the other numbers.
     pub(super) fn stream(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).flat_map(|number| {
             let block = block(&self.0, number);

@@ -25,7 +25,7 @@ fn seeds_repeat_and_differ() {
     assert_eq!(FactHash::new(Some(5)).page(page), FactHash::new(Some(5)).page(page));
     assert_ne!(FactHash::new(Some(5)).page(page), FactHash::new(Some(6)).page(page));
     assert_ne!(FactHash::new(None).page(page), FactHash::new(None).page(page), "a key of its own every run");
-    // The generator's published first outputs from seed 1234567.
+    // The published first outputs of SplitMix64 from seed 1234567.
     assert_eq!([spread(1_234_567, 1), spread(1_234_567, 2)], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
 }
 
@@ -95,7 +95,7 @@ fn values_exchanged_between_rows_do_not_cancel() {
 
 #[test]
 fn halves_of_hashes_collide_no_more_than_chance_has_it() {
-    // Among 65,536 rows, 32 bits of a hash give half a colliding pair on average; 64 bits give none.
+    // In 65,536 rows, 32-bit hashes would give half a colliding pair on average; 64-bit hashes give none.
     let hash = FactHash::new(Some(4));
     let rows: Vec<(u64, u64)> = (0..1u32 << 16)
         .map(|number| row(&hash, &[Some(&number.to_le_bytes()), Some(&(number / 7).to_le_bytes()), Some(b"name")]))

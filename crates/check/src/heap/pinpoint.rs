@@ -1,6 +1,7 @@
 //! Compares the forwarding stubs of one heap with its forwarded rows: 8971, 8972, 8993, 8994.
 //!
-//! The facts from stubs and rows are sorted by the row that they are about, so that each row is checked on its own.
+//! The facts from stubs and rows are sorted by the forwarded row that they are about, so that each row can be checked
+//! independently.
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use crate::registry;
 use crate::spill::{Item, Sorter, record_to};
 use crate::units::UnitIndex;
 
-/// One fact about the place of a forwarded row.
+/// One fact about a forwarded row, or about an address to which a stub points.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ForwardFact {
     row: RecordId,
@@ -28,7 +29,8 @@ struct ForwardFact {
 enum ForwardFactKind {
     /// The row exists and points back to this stub.
     Is,
-    /// This stub leads to the row. Each stub is added twice: `Named` collects all of them, `Judged` then checks each.
+    /// This stub points to the row. Each stub is added twice: `Named` collects all stubs of a row, then `Judged` checks
+    /// each stub.
     Named,
     Judged,
 }
@@ -66,14 +68,15 @@ impl Item for ForwardFact {
 struct Row {
     at: RecordId,
     back: Option<RecordId>,
-    /// Whether the stub to which the row points back leads to the row.
+    /// Whether the stub to which the row points back also points to the row.
     back_agrees: bool,
     is_named: bool,
 }
 
-/// Reports the pairs that do not match.
+/// Reports the stubs and forwarded rows that do not match.
 ///
-/// # Errors [`Unread`]: then nothing is reported.
+/// # Errors
+/// [`Unread`]: then nothing is reported.
 pub(crate) fn forwarding(
     context: &Context<'_>,
     unit: UnitIndex,

@@ -1,5 +1,6 @@
-//! Finds unmatched rows with the help of tasks: first the sums of all rows by cells, then the rows of the cells that
-//! differ. Rows of the other cells cancel, so the result is that of a single look at all rows.
+//! Finds unmatched rows with the help of tasks. The tasks first sum all rows by cells, then list the rows of the cells
+//! that differ. In all other cells the rows of table and index cancel, so the result equals that of a single look at
+//! all rows.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, Unmatched, unmatched};
 use crate::wire::{Output, SumsError, Wire};
 
-/// The number of cells for all rows, independent of memory: all tasks must agree on it.
+/// The number of cells. It does not depend on the memory grant, because all tasks must use the same number.
 const CELLS: usize = 1 << 16;
 
 fn cell_of(hash: RowHash) -> usize {

@@ -1,5 +1,4 @@
-//! The form in which values are hashed when table and index store them differently: one is compressed, the other is
-//! not.
+//! The form in which values are hashed when table and index store them differently: only one of the two is compressed.
 
 use catalog::RowsetColumn;
 use format::compressed::vardecimal;
@@ -12,21 +11,22 @@ use crate::hash::Hasher;
 pub(crate) enum Normalization {
     /// All bytes.
     AsStored,
-    /// The bytes without these at the end: compressed rows and tables created with ANSI_PADDING OFF drop them.
+    /// The bytes of the value without this padding at its end. Compressed rows, and tables created with ANSI_PADDING
+    /// OFF, do not store the padding.
     Trimmed(&'static [u8]),
-    /// Sign and magnitude, zero being positive.
+    /// Sign and magnitude of a decimal; zero always counts as positive.
     Decimal,
-    /// Like `Decimal`, from a decimal stored as a variable column (SQL Server 2005 SP2).
+    /// Like `Decimal`, for a decimal stored as a variable-length column (vardecimal, SQL Server 2005 SP2).
     Vardecimal(TypeInfo),
 }
 
 impl Normalization {
-    /// The form for a column's values if some rowset of the table or index stores them differently.
+    /// The form for a column's values, for a table or index with a rowset that stores values differently.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
     }
 
-    /// The form for values of a type that are available uncompressed.
+    /// The form for values of a type, given in their uncompressed form.
     pub(crate) fn of_type(info: TypeInfo) -> Self {
         match info.xtype {
             xtype::CHAR => Self::Trimmed(b" "),
@@ -48,7 +48,7 @@ impl Normalization {
         }
     }
 
-    /// Adds a value to the hash; `None` if it is unknown.
+    /// Adds a value to the hash; `None` if the value cannot be decoded.
     pub(crate) fn add(self, hasher: &mut Hasher<'_>, bytes: &[u8]) -> Option<()> {
         match self {
             Self::AsStored => hasher.add_bytes(bytes),
@@ -70,13 +70,13 @@ impl Normalization {
     }
 }
 
-/// A value without its padding, whose unit is one byte or two.
+/// A value without its padding, which is a repeated unit of one or two bytes.
 #[inline]
 fn trimmed<'a>(value: &'a [u8], padding: &[u8]) -> &'a [u8] {
     let end = match *padding {
         [byte] => value.iter().rposition(|last| *last != byte).map_or(0, |last| last + 1),
         [first, second] => {
-            // Pairs are counted from the end of the value, even if the first byte is then left over.
+            // Pairs of bytes are counted from the end of the value; an odd first byte is kept.
             let (rest, pairs) = value.as_rchunks();
             match pairs.iter().rposition(|last| *last != [first, second]) {
                 Some(last) => rest.len() + 2 * (last + 1),

@@ -1,4 +1,4 @@
-//! The hash of a row's indexed columns, read in place, from the row of the table or of the index.
+//! The hash of the indexed columns of a row, read in place from a row of the table or of the index.
 
 use catalog::Stored;
 use expr::Undecided;
@@ -16,7 +16,7 @@ use crate::integers::IntegerScratch;
 use crate::off_row::Reader;
 use crate::values::{Column, ValueScratch, is_zero_decimal};
 
-/// How an index must treat a row.
+/// What the index must do with a row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexedAs {
     /// The index has an entry for the row, with this hash.
@@ -25,7 +25,7 @@ pub(crate) enum IndexedAs {
     LeftOut,
     /// A value cannot be read, or the result of an expression is uncertain.
     Unknown,
-    /// An expression takes more steps than allowed.
+    /// An expression needs more steps than allowed.
     TooExpensive,
 }
 
@@ -35,22 +35,23 @@ impl From<Undecided> for IndexedAs {
     }
 }
 
-/// Scratch space for looking at rows; reused from row to row.
+/// Buffers for hashing rows, reused from row to row.
 #[derive(Default)]
 pub(crate) struct HashScratch {
     pub(crate) room: ValueScratch,
     pub(super) purse: Purse,
-    /// For the rows of a page.
+    /// Hashes of all rows of a page.
     pub(super) hashes: RowHashes,
     pub(super) integers: IntegerScratch,
     pub(super) present: Vec<bool>,
-    /// For off-row values.
+    /// Reads off-row values.
     pub(crate) reader: Reader,
     /// Whether the current row has an off-row value.
     pub(crate) has_off_row: bool,
 }
 
-/// How the index of `work` must treat the row at `locator`; `indexes` is the number of compared indexes.
+/// What the index of `work` must do with the row at `locator`; `indexes` is the number of indexes that the run
+/// compares.
 pub(crate) fn standing(
     context: &Context<'_>,
     work: &UnitPlan,
@@ -77,14 +78,14 @@ pub(crate) fn standing(
     IndexedAs::Indexed(hasher.finish())
 }
 
-/// The kind of value that a row has in a cell.
+/// Whether a hashed cell was NULL or had a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hashed {
     Null,
     Value,
 }
 
-/// Adds a value to the hash of its row; if the value is unknown, returns the outcome for the row.
+/// Adds a value to the hash of its row. If the value is unknown, the error is the result for the row.
 #[inline]
 fn add(
     hasher: &mut Hasher<'_>,
@@ -129,8 +130,8 @@ pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
     page.to_le_bytes()
 }
 
-/// Adds an off-row value: it gives the same hash as in the row. One side may store it in the row, the other in its own
-/// LOB pages.
+/// Adds an off-row value. Its hash equals that of the same value stored in the row: one side may store the value in the
+/// row, and the other side in its own LOB pages.
 #[cold]
 fn add_off_row(
     hasher: &mut Hasher<'_>,
@@ -140,7 +141,7 @@ fn add_off_row(
     (desk, indexes): (&mut HashScratch, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
-    // The off-row form of a value of a fixed-length type is undocumented.
+    // It is undocumented how a fixed-length value is stored off-row.
     if fixed_length(column.column.info).is_some() {
         return None;
     }
@@ -153,8 +154,8 @@ fn add_off_row(
     Some(())
 }
 
-/// An upper limit on the bytes of all off-row values when each is read once per index: rows that share a value, or
-/// values that share a fragment, must not make a run endless.
+/// An upper limit on the bytes read from off-row values, enough to read each value once per index. Without a limit,
+/// rows that share a value, or values that share a fragment, could make a run endless.
 pub(crate) fn most_bytes_off_row(context: &Context<'_>, indexes: usize) -> u64 {
     let pages: u64 = context.survey.files.iter().map(|file| u64::from(file.pages)).sum();
     pages * PAGE_BYTES as u64 * (indexes as u64 + 1)

@@ -1,6 +1,6 @@
-//! The rows of an index and of its table that have no counterpart: 8951 with 8955, 8952 with 8956.
+//! Finds the rows of an index and of its table that have no counterpart: 8951 with 8955, 8952 with 8956.
 //!
-//! Reads the table and the index in passes, then reads the rows found again for their values.
+//! Reads the table and the index in passes, then reads the unmatched rows again for their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,14 +26,17 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 use crate::wire::{Output, SumsError};
 
-/// Limit on the unmatched rows listed per side of an index. With that many, the index has to be rebuilt anyway.
+/// Limit on the unmatched rows that are listed for each side of an index. An index with more of them has to be rebuilt
+/// anyway.
 const MAX_LISTED: usize = 20_000;
-/// Limit on the bytes shown of an off-row value.
+/// Limit on the bytes of an off-row value that a message shows.
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
-/// Reports the unmatched rows of the plan at `plan_index`. Returns whether there are more than are listed.
+/// Reports the unmatched rows of `plan`, whose index is `plan_index`. Returns whether there are more unmatched rows
+/// than are listed.
 ///
-/// # Errors [`Unread`]: then nothing is reported about rows whose pages could not be read.
+/// # Errors
+/// [`Unread`]: then nothing is reported about rows whose pages could not be read.
 pub(crate) fn index_rows(
     (context, plans): (&Context<'_>, &Plans),
     plan: &Plan,
@@ -43,13 +46,13 @@ pub(crate) fn index_rows(
 ) -> Result<bool, Unread> {
     let look = Look::of((context, plans), plan, plan_index);
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
-    // The comparison takes two passes.
+    // The comparison reads the pages twice.
     let bytes = rounds::bytes_of(swept, plan.table_units.iter().chain(&plan.index_units));
     let unmatched = match context.rounds.filter(|rounds| rounds.are_for(2 * bytes)) {
         None => unmatched(bounds, |visit| look.each(PageRange::ALL, visit))?,
         Some(rounds) => match far::find((rounds, context), plan_index, (&look.units(), bytes), bounds)? {
             Some(unmatched) => unmatched,
-            // The report is not printed until tasks have answered.
+            // Tasks must answer first; until then the report is not printed.
             None => return Ok(false),
         },
     };
@@ -69,7 +72,7 @@ pub(crate) fn answer(
     far::answer(&Look::of((context, plans), plan, *at), of, PageRange::of_range(range), to).map(|()| true)
 }
 
-/// Both sides of an index.
+/// The table and the index of one plan, with all that is needed to hash their rows again.
 pub(super) struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a Plan,
@@ -92,7 +95,7 @@ impl Look<'_> {
         self.work.keys().copied().collect()
     }
 
-    /// Calls `visit` with the hash of each row of both sides in a range, in page order.
+    /// Calls `visit` with the hash of each row of the table and of the index in a range, in page order.
     pub(super) fn each(&self, range: PageRange, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
         let units = self.units();
         let mut desk = HashScratch::default();
@@ -101,7 +104,7 @@ impl Look<'_> {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 IndexedAs::Indexed(hash) => visit(work.side, at, hash),
-                // The sweep could hash all rows, so an off-row value must have been unreadable this time.
+                // The sweep could hash all rows, so this time an off-row value must be unreadable.
                 IndexedAs::Unknown => read = Err(Unread),
                 IndexedAs::LeftOut | IndexedAs::TooExpensive => {}
             }
@@ -109,7 +112,7 @@ impl Look<'_> {
         read
     }
 
-    /// The findings about rows, with their values.
+    /// Creates the findings about the unmatched rows, with the values of these rows.
     fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut FindingCollector) -> Result<(), Unread> {
         let mut read = Ok(());
         let (mut target, mut desk) = (Target::default(), HashScratch::default());
@@ -142,7 +145,7 @@ impl Look<'_> {
         read
     }
 
-    /// The row's identity and its values, as messages print them: `a = 1 and b = 'x'`.
+    /// The identifying columns of a row and all its values, as messages print them: `a = 1 and b = 'x'`.
     fn texts(
         &self,
         work: &UnitPlan,

@@ -1,4 +1,4 @@
-//! The columns and rows that are compared: derived from the catalog once, before the sweep.
+//! The columns and rows to compare. They are derived from the catalog once, before the sweep.
 
 mod builder;
 
@@ -17,7 +17,7 @@ use crate::unmatched::Side;
 use crate::values::{Column, Formula};
 use builder::Builder;
 
-/// A value that both sides store or compute.
+/// A value that the index stores and that the table stores or computes.
 #[derive(Clone, Debug)]
 pub(crate) enum ComparedColumn {
     /// A column.
@@ -28,24 +28,24 @@ pub(crate) enum ComparedColumn {
     Locator,
 }
 
-/// The work for the rows of a unit that belongs to one plan.
+/// How to hash the rows of a unit for one plan.
 #[derive(Clone, Debug)]
 pub(crate) struct UnitPlan {
     /// Index of the plan.
     pub(crate) plan: usize,
-    /// Which side the rows are on.
+    /// Whether the rows are rows of the table or of the index.
     pub(crate) side: Side,
-    /// The values, in the order of the index.
+    /// The values to hash, in the order of the index columns.
     pub(crate) cells: Vec<ComparedColumn>,
-    /// The part of each value that is hashed.
+    /// For each value, which part of it is hashed, and in which form.
     pub(crate) forms: Vec<Normalization>,
-    /// Which rows of the table are in the index; `None` for all.
+    /// The filter of the index, for rows of the table; `None` if the index has all rows.
     pub(crate) filter: Option<Formula>,
-    /// Whether the filter only requires that the first cell is not NULL, as filters of indexes on sparse columns do.
+    /// Whether the filter only requires that the first cell is not NULL. Filters of indexes on sparse columns often do.
     pub(super) wants_first: bool,
-    /// How the rows of a same-shape page are hashed together, if possible.
+    /// How to hash all rows of a page together if they have the same form; `None` if that is impossible.
     pub(super) together: Option<BatchPlan>,
-    /// Steps that the plan's expressions may take per page; 0 if they take none.
+    /// The limit on the steps that the plan's expressions may use per page; 0 if they use none.
     pub(super) share: u64,
 }
 
@@ -60,7 +60,7 @@ impl UnitPlan {
         Self { plan, side, cells, forms, filter, wants_first, together: None, share: 0 }
     }
 
-    /// Whether the plan has an expression that takes steps.
+    /// Whether the plan has an expression whose evaluation counts steps.
     fn takes_steps(&self) -> bool {
         let filter = self.filter.as_ref().filter(|_| !self.wants_first);
         let computed = self.cells.iter().filter_map(|cell| match cell {
@@ -70,7 +70,7 @@ impl UnitPlan {
         filter.into_iter().chain(computed).any(Formula::takes_steps)
     }
 
-    /// Whether the plan reads the column with this null bit.
+    /// Whether the plan reads the column that has this null bit.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.reads(null_bit))
             || self.cells.iter().any(|cell| match cell {
@@ -80,8 +80,8 @@ impl UnitPlan {
             })
     }
 
-    /// Makes the hash of each value independent of how a rowset stores it. The address of a heap row, for which `types`
-    /// has no type, is stored the same way in all rowsets.
+    /// Makes the hash of each value independent of how a rowset stores the value. The address of a heap row has no
+    /// entry in `types`; all rowsets store it in the same way.
     fn unify_forms(&mut self, types: &[Option<TypeInfo>]) {
         for ((form, cell), info) in self.forms.iter_mut().zip(&self.cells).zip(types) {
             *form = match cell {
@@ -96,9 +96,9 @@ impl UnitPlan {
 /// An index to be compared with its table.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Object.
+    /// Object ID of the table.
     pub(crate) object_id: i32,
-    /// Display name: `schema.table.index`.
+    /// Full name for messages: `schema.table.index`.
     pub(crate) name: String,
     /// The index's own name.
     pub(crate) index_name: String,
@@ -110,25 +110,25 @@ pub(crate) struct Plan {
     pub(crate) names: Vec<String>,
     /// Types of the cells; `None` for the locator of a heap.
     pub(crate) types: Vec<Option<TypeInfo>>,
-    /// Which cells identify the row: positions in `names`; empty for a heap.
+    /// The cells that identify the row, as positions in `names`; empty for a heap.
     pub(crate) identity: Vec<usize>,
-    /// Units with off-row values of the table and the index.
+    /// Units of the table and of the index that store off-row values.
     pub(crate) text_units: Vec<UnitIndex>,
 }
 
-/// A name and its units.
+/// The name of an index, and the units of the index.
 pub(crate) struct Named {
     /// The name shown to users.
     pub(crate) text: String,
-    /// Units.
+    /// The units of the index.
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// An index that could be compared but has no pages because its table has none: nothing needs to be compared.
+/// An index that could be compared, but without any pages in the index or its table: there is nothing to compare.
 pub(crate) struct Empty {
-    /// Object.
+    /// Object ID of the table.
     pub(crate) object_id: i32,
-    /// Index.
+    /// Index ID.
     pub(crate) index_id: i32,
 }
 
@@ -193,7 +193,7 @@ impl Plans {
         &self.empty
     }
 
-    /// The work for the rows of a unit, one entry per plan.
+    /// How to hash the rows of a unit, with one entry per plan.
     pub(crate) fn work(&self, unit: UnitIndex) -> &[UnitPlan] {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }
@@ -205,7 +205,7 @@ impl Plans {
 }
 
 impl Empty {
-    /// `schema.table.index`.
+    /// The display name: `schema.table.index`.
     pub(crate) fn name(&self, database: &Database) -> String {
         index_full_name(database, self.object_id, self.index_id)
     }

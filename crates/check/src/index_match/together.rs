@@ -1,4 +1,4 @@
-//! Hashes all rows of a same-shape page at once, column by column and in place.
+//! Hashes all rows of a page together, column by column and in place, if all rows have the same form.
 
 mod words;
 
@@ -16,20 +16,20 @@ use crate::integers::{IntegerFilter, IntegerFormula, IntegerScratch};
 use crate::values::Column;
 use crate::vectors::{InVector, VectorColumn};
 
-/// The position of a value in all rows.
+/// Where all rows store a value, or how it is computed.
 #[derive(Clone, Debug)]
 enum Place {
-    /// Bytes of the fixed part.
+    /// Bytes in the fixed part of the row.
     Fixed { offset: u16, length: u16, null_bit: u16 },
-    /// One bit of a byte of the fixed part.
+    /// One bit of a byte in the fixed part of the row.
     Bit { offset: u16, bit: u8, null_bit: u16 },
-    /// A variable column, counted from 1.
+    /// A variable-length column; numbers begin at 1.
     Variable { number: u16, null_bit: u16 },
-    /// A value at one of the other places, hashed in its own form.
+    /// A value in the fixed part or in a variable-length column that is not hashed as stored.
     Formed(Box<Place>, Normalization),
-    /// Four bytes; 0 if they are not stored.
+    /// The uniquifier: four bytes in a variable-length column, or 0 if the row does not store it.
     Uniquifier { number: u16, null_bit: u16 },
-    /// A value in a sparse vector, hashed in this form; NULL in plain rows, which have no vector.
+    /// A value in the sparse vector, hashed in this form. Plain rows have no vector, so the value is NULL.
     InVector(VectorColumn, Normalization),
     /// The address of the row.
     Locator,
@@ -37,29 +37,30 @@ enum Place {
     Computed(IntegerFormula),
 }
 
-/// The places of the values of a unit plan's cells.
+/// Where the values of a unit plan's cells are stored.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
-    /// Whether the first place is in a vector and the index lacks rows where it is NULL; then this is the whole filter.
+    /// Whether the first value is in the sparse vector and the index lacks rows where it is NULL. Then the filter has
+    /// no other condition.
     wants_first: bool,
     places: Vec<Place>,
-    /// The words that are hashed of each row, if all rows have the same number of words.
+    /// The words to hash for each row, if all rows have the same number of words.
     words: Option<Words>,
 }
 
 /// The sum over the rows of a page.
 pub(super) struct Together {
     pub(super) sum: Sum,
-    /// Number of rows that the index has.
+    /// Number of rows that the index must have.
     pub(super) rows: u64,
-    /// Whether rows with a complex column are included; otherwise only plain rows are.
+    /// Whether the sum includes rows with a complex column; if not, it includes only plain rows.
     pub(super) has_complex: bool,
 }
 
 impl BatchPlan {
-    /// `None` for rows that must be checked one by one: with a filter over anything but integers and NULLs, with computed
-    /// values other than integers, or with decimals of variable length.
+    /// `None` if rows must be hashed one by one, because the plan has a filter over anything but integers and NULLs,
+    /// computed values other than integers, or decimals of variable length.
     pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),
@@ -72,13 +73,13 @@ impl BatchPlan {
         };
         let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<Vec<_>>>()?;
         let wants_first = work.wants_first && matches!(places.first(), Some(Place::InVector(..)));
-        // A value in a vector counts as a word only if the index lacks the rows without the value.
+        // A value in the vector counts as a word only if the index lacks the rows in which the value is NULL.
         let has_words = wants_first || !matches!(places.first(), Some(Place::InVector(..)));
         let words = Words::of(&places).filter(|_| has_words);
         Some(Self { filter, wants_first, places, words })
     }
 
-    /// The sum of the hashes of those live rows that the index has, or of the plain rows among them; `None` if some
+    /// The sum of the hashes of the live rows that belong in the index, or only of the plain rows of these. `None` if a
     /// value is not in its expected place.
     pub(super) fn sum(
         &self,
@@ -87,7 +88,7 @@ impl BatchPlan {
         rows: Rows<'_>,
         desk: &mut HashScratch,
     ) -> Option<Together> {
-        // Most indexes have only a few words, which are hashed in one pass.
+        // Most indexes have only a few words per row, which can be hashed in one pass.
         if let Some(words) = &self.words
             && self.places.iter().all(|place| place.is_words(rows))
             && let Some(together) = words.sum(self, hash, page, rows, &mut desk.integers)
@@ -128,7 +129,7 @@ impl Place {
         if column.is_in_vector() {
             return Some(Self::InVector(VectorColumn::of(column)?, Normalization::AsStored));
         }
-        // The sign of a computed zero is not hashed.
+        // A computed zero may have either sign in the index, so such decimals are hashed row by row.
         if column.is_computed && format::types::is_decimal(stored.info) {
             return None;
         }
@@ -142,7 +143,7 @@ impl Place {
         }
     }
 
-    /// The place of values that are hashed in this form.
+    /// The place for values that are hashed in this form; `None` if the two cannot be combined.
     fn formed(self, form: Normalization) -> Option<Self> {
         match (form, &self) {
             (Normalization::AsStored, _) => Some(self),
@@ -154,7 +155,7 @@ impl Place {
         }
     }
 
-    /// Whether the [`Words`] of this place are exactly the hashed bytes in each row.
+    /// Whether, in each row, the words of this place ([`Words`]) are exactly the bytes to hash.
     fn is_words(&self, rows: Rows<'_>) -> bool {
         match *self {
             Self::Fixed { offset, length, null_bit } => {
@@ -166,7 +167,7 @@ impl Place {
                 place.is_words(rows) && rows.slices(offset, length).all(|value| form.is_as_stored(value))
             }
             Self::Locator => rows.slots().is_none(),
-            // The pass itself finds out whether all rows have them.
+            // `Words::sum` itself detects rows without such a value.
             Self::Computed(_) | Self::InVector(..) => true,
             Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } => false,
         }
@@ -184,8 +185,8 @@ impl Place {
         }
     }
 
-    /// Adds the value of each row. Returns whether the results are also right for rows with a complex column. For
-    /// values in vectors, `present` receives whether each value is not NULL.
+    /// Adds the value of each row. Returns whether the results are also correct for rows with a complex column. For
+    /// values in vectors, sets `present` to true in each row whose value is not NULL.
     fn add(
         &self,
         page: PageId,
@@ -193,7 +194,7 @@ impl Place {
         (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),
         integers: &mut IntegerScratch,
     ) -> Option<bool> {
-        // If the rows do not have the column yet, the bytes in its place may belong to another.
+        // If the rows were written before the column was added, the bytes at its place may belong to another column.
         if !rows.has_column(self.null_bit()) {
             return None;
         }
@@ -265,7 +266,8 @@ impl Place {
     }
 }
 
-/// Adds values of vectors; false if the value of some live row is unknown. `None` for a form that vectors do not have.
+/// Adds the values from sparse vectors. Returns false if the value of some live row is unknown, and `None` if vectors
+/// do not have values of this form.
 fn in_vector(
     rows: Rows<'_>,
     (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),
@@ -298,7 +300,7 @@ fn in_vector(
         }
         (Normalization::Vardecimal(_), _) => return None,
         _ => hashes.add(values, |hasher, value| match value {
-            // These forms accept all values.
+            // Hashing in one of the other forms never fails.
             Some(bytes) => _ = form.add(hasher, bytes),
             None => hasher.add_null(),
         }),
@@ -306,8 +308,8 @@ fn in_vector(
     Some(are_known)
 }
 
-/// Whether the value of a variable column is certain in all rows. If it is not stored, only the null bitmap
-/// distinguishes an empty value from NULL.
+/// Whether the value of a variable-length column is certain in all rows. If a row does not store the column, only the
+/// null bitmap distinguishes an empty value from NULL.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
     rows.has_null_bit(null_bit) || number <= rows.fewest_variables()
 }
@@ -347,7 +349,7 @@ fn formed<'a>(
     null_bit: u16,
     form: Normalization,
 ) {
-    // These forms accept all values.
+    // Hashing in one of these forms never fails.
     values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| _ = form.add(hasher, bytes));
 }
 

@@ -1,4 +1,4 @@
-//! Facts about fragments, from rows and text pages.
+//! Facts about fragments of off-row values, read from rows and text pages.
 
 use format::RecordId;
 use format::lob::{Fragment, Node, Pointer};
@@ -9,12 +9,12 @@ use format::sparse::{SparseValue, SparseVector};
 use super::plan::{ColumnRole, RowPlan};
 use crate::units::UnitIndex;
 
-/// The requirements of a pointer or link on the fragment that it leads to.
+/// A pointer or link to a fragment, with its requirements on the fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
     /// The unit in which the fragment must be.
     pub(crate) unit: UnitIndex,
-    /// The place of the fragment.
+    /// The address of the fragment.
     pub(crate) target: RecordId,
     /// The id of the value that the fragment must be part of.
     pub(crate) id: u64,
@@ -27,32 +27,32 @@ pub(crate) struct Reference {
 pub(crate) enum Expects {
     /// The root of a value, of any size.
     Root {
-        /// The column, if it is an ntext column, whose values have an even number of bytes.
+        /// The column ID if the column is ntext: its values must have an even number of bytes.
         ntext: Option<u32>,
     },
-    /// A part of a value: level 0 is data.
+    /// A part of a value; a part at level 0 contains data.
     Part {
-        /// Bytes below it.
+        /// Bytes of the value in the subtree of the part.
         size: u64,
-        /// Levels above the data.
+        /// Number of levels above the data.
         level: u16,
     },
-    /// A value pushed off the row: data, or a root.
+    /// A row-overflow value: the fragment is data or a root.
     Overflow {
-        /// Bytes of the value.
+        /// Size of the value in bytes.
         size: u64,
-        /// Levels above the data.
+        /// Number of levels above the data.
         level: u16,
     },
 }
 
-/// States of message 8961.
+/// States of message 8961 for wrong sizes and wrong types.
 const SIZE_DIFFERS: u8 = 2;
 const TYPE_DIFFERS: u8 = 4;
 const SMALLEST_PIECE: u64 = 8;
 
 impl Expects {
-    /// Size and level, where they are known.
+    /// Required size and level, where they are known.
     pub(crate) fn part(self) -> Option<(u64, u16)> {
         match self {
             Self::Root { .. } => None,
@@ -60,7 +60,7 @@ impl Expects {
         }
     }
 
-    /// Whether a fragment is what was expected; if not, returns the state of message 8961.
+    /// `None` if the fragment meets the requirements; otherwise the state of message 8961.
     pub(crate) fn mismatch(self, kind: Kind) -> Option<u8> {
         let (size, level, expected, expected_level) = match (self, kind) {
             (Self::Root { .. }, Kind::Root { .. }) => return None,
@@ -68,7 +68,8 @@ impl Expects {
                 Self::Part { size, level } | Self::Overflow { size, level },
                 Kind::Part { size: actual, level: found },
             ) => (actual, found, size, level),
-            // No such value with several fragments was ever seen, so it is unknown how they are linked.
+            // No row-overflow value with several fragments has been seen, so it is unknown how its fragments are
+            // linked.
             (Self::Overflow { size, level }, Kind::Root { size: actual }) => (actual, level, size, level),
             _ => return Some(TYPE_DIFFERS),
         };
@@ -95,21 +96,21 @@ pub(crate) struct Held {
 pub(crate) enum Kind {
     /// The root of a value, or a whole value.
     Root {
-        /// Bytes below it.
+        /// Bytes of the value in the subtree of the root.
         size: u64,
     },
-    /// A part of a value: level 0 is data.
+    /// A part of a value; a part at level 0 contains data.
     Part {
-        /// Bytes below it.
+        /// Bytes of the value in the subtree of the part.
         size: u64,
-        /// Levels above the data.
+        /// Number of levels above the data.
         level: u16,
     },
     /// The fields of the fragment contradict each other.
     Malformed,
     /// A node type that does not exist: 8962.
     Unknown,
-    /// An undocumented form, or a ghost.
+    /// The fragment has an undocumented form, or is a ghost.
     Undescribed,
 }
 
@@ -151,7 +152,7 @@ pub(crate) enum InRow {
     Reference(Reference),
     /// The column has an undocumented form.
     Undescribed,
-    /// The column cannot be complex, or its length is impossible.
+    /// The column cannot be complex, or its length is impossible for a pointer.
     Invalid {
         /// The column's id.
         column: u32,
@@ -165,12 +166,12 @@ impl RowPlan {
         if let Some((vector, ids)) = vector {
             sparse(vector, ids, &mut visit);
         }
-        // The vector comes after all columns.
+        // The sparse vector is also stored as a complex column, after all other columns.
         let is_vector = |bytes: &[u8]| vector.is_some_and(|(vector, _)| std::ptr::eq(vector.bytes(), bytes));
         for number in 1..=record.variable_count() {
             let Some((bytes, true)) = record.variable(number) else { continue };
             if record.kind() == RecordKind::Forwarded && bytes.len() == 10 && bytes.starts_with(&[0, 4]) {
-                // The back pointer of a forwarded row.
+                // This is the back pointer of a forwarded row.
                 continue;
             }
             if is_vector(bytes) {
@@ -180,8 +181,8 @@ impl RowPlan {
         }
     }
 
-    /// Whether the complex columns of the live rows of a page are all sound vectors whose values are certainly in the
-    /// row, so that there is nothing to visit.
+    /// Whether all complex columns of the live rows of a page are sound sparse vectors without off-row values, so that
+    /// there is nothing to visit.
     pub(crate) fn has_vectors_alone(&self, rows: Rows<'_>) -> bool {
         let (Some(ids), Some(vectors)) = (&self.sparse, rows.vectors()) else { return false };
         let Some(common) = vectors.common_form() else {
@@ -216,7 +217,7 @@ impl RowPlan {
                     visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
                 }
             }
-            // A column that was changed to a (max) type may have such a pointer too: old rows keep their pointers.
+            // A column that was changed to a (max) type may still have such a pointer, as old rows are not rewritten.
             (Pointer::Overflow { id, level, links }, _, Some(unit)) => {
                 for link in links.iter() {
                     let expects = Expects::Overflow { size: link.size, level };
@@ -228,7 +229,7 @@ impl RowPlan {
     }
 }
 
-/// It is undocumented how a vector marks off-row values: any value that may be one counts as undescribed.
+/// It is undocumented how a sparse vector marks off-row values, so any value that may be off-row counts as undescribed.
 fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
     if vector.fault().is_some() || vector.values().any(|value| is_off_row(value, may_be_off_row)) {
         visit(InRow::Undescribed);

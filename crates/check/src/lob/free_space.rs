@@ -1,4 +1,4 @@
-//! The free space of a page against its PFS byte (8914). PFS records free space only for heaps and off-row data
+//! Compares the free space of a page with its PFS byte (8914). PFS records free space only for heaps and off-row data
 //! (docs/format/allocation.md#pfs).
 
 use format::allocation::{PfsByte, pfs_page_of};
@@ -14,14 +14,15 @@ use crate::survey::Allocation;
 use crate::tallies::Tallies;
 use crate::units::{Shape, Unit, UnitIndex};
 
-/// Bytes after the page header.
+/// Number of bytes after the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 
-/// The most bytes that a page of each class was seen to use, and the most before the next class was seen. The limits
-/// are 50, 80 and 95 percent; it is unknown which class a page gets when it uses a few bytes more or less than a limit.
+/// For each PFS class above "empty": the most bytes used on any page that was seen in the class, and the most bytes
+/// that a page can use before a page of the next class was seen. The limits are 50, 80 and 95 percent; the class of a
+/// page within a few bytes of a limit is unknown.
 const CLASSES: [(u32, u32); 4] = [(4040, 4053), (6472, 6477), (7681, 7699), (CAPACITY, CAPACITY)];
 
-/// The check of sound pages against their PFS bytes.
+/// The check that compares sound pages with their PFS bytes.
 #[derive(Default)]
 pub(crate) struct FreeSpace;
 
@@ -49,8 +50,8 @@ fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<F
     let (lowest, highest) = match (unit.shape, header.kind()) {
         (Shape::Heap, Some(PageType::Data)) | (Shape::Text, Some(PageType::TextMix)) => {
             let (free, slots) = (header.free_count.get(), header.slot_count.get());
-            // Bytes that a transaction has reserved are free only to this transaction, and the header counts them even
-            // after it has ended.
+            // Bytes that a transaction has reserved are free only for this transaction. The header counts them as
+            // reserved even after the transaction has ended.
             let (lowest, highest) = classes(free, slots);
             (lowest, highest.max(classes(free.saturating_sub(header.reserved_count.get()), slots).1))
         }
@@ -68,8 +69,8 @@ fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<F
     findings.push(finding.text_value("expected", text(lowest)).text_value("actual", text(actual)));
 }
 
-/// The classes that a page with this much free space may have. A page whose slots are all empty uses only its slot
-/// array; such pages were seen in the class "empty".
+/// The lowest and highest class that a page with this much free space may have. A page whose slots are all empty uses
+/// only its slot array; pages like this were seen in the class "empty".
 fn classes(free: u16, slots: u16) -> (u8, u8) {
     let used = CAPACITY.saturating_sub(free.into());
     if used == 0 {
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn classes_of_pages_as_met() {
-        // Smallest and largest use of each class in real files.
+        // The smallest and largest number of bytes in use seen for each class in real files.
         for (class, low, high) in [(1, 17, 4040), (2, 4054, 6472), (3, 6478, 7681), (4, 7700, 8096)] {
             for used in [low, high] {
                 assert_eq!(classes(8096 - used, 1), (class, class), "{used}");

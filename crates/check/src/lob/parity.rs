@@ -1,5 +1,6 @@
 //! Values of ntext columns must have an even number of bytes (2570). For an off-row value, only the row shows the
-//! column, and only the root shows the length: roots that ntext columns lead to are matched with roots of odd length.
+//! column, and only the root fragment shows the length. So the roots that ntext columns point to are matched with the
+//! roots of odd length.
 
 use std::collections::BTreeSet;
 
@@ -18,24 +19,25 @@ use crate::purity::impure;
 use crate::registry::limits;
 use crate::wire::wire;
 
-/// Limit on the addresses kept per side of a run. Beyond it, rows are read a second time.
+/// Limit on the addresses that a run keeps in each of the two lists. Above this limit, the rows are read a second time.
 const MOST: usize = 1 << 17;
-/// The most bytes that both sides need per thread.
+/// The most bytes that both lists need per thread.
 pub(super) const BYTES_PER_THREAD: u64 = (2 * MOST * size_of::<RecordId>()) as u64;
 
-/// The type of the columns.
+/// The type of the columns that are checked.
 const NTEXT: TypeInfo = TypeInfo { xtype: xtype::NTEXT, length: 16, precision: 0, scale: 0 };
 
-/// Both sides, for units of tables with ntext columns.
+/// The two lists of roots, for units of tables with ntext columns.
 #[derive(Default)]
 pub(super) struct Parity {
-    /// Roots that ntext columns lead to.
+    /// Roots that ntext columns point to.
     ntext: Addresses,
     /// Roots of values with an odd number of bytes.
     odd: Addresses,
 }
 
-/// Addresses, kept while there are few enough of them; that does not depend on how they are spread over threads.
+/// A list of addresses, kept only if the threads together have few enough. The way the addresses are spread over
+/// threads does not matter.
 #[derive(Default)]
 struct Addresses {
     kept: Vec<RecordId>,
@@ -74,12 +76,12 @@ wire!(Parity { ntext, odd });
 wire!(Addresses { kept, seen });
 
 impl Parity {
-    /// Notes that an ntext column leads to this root.
+    /// Adds a root that an ntext column points to.
     pub(super) fn ntext(&mut self, root: RecordId) {
         self.ntext.add(root);
     }
 
-    /// Notes a root of a value with an odd number of bytes.
+    /// Adds the root of a value with an odd number of bytes.
     pub(super) fn odd(&mut self, root: RecordId) {
         self.odd.add(root);
     }
@@ -96,7 +98,7 @@ impl Parity {
         self.odd.put_in_order();
     }
 
-    /// The odd roots to which an ntext column may lead, in order; `None` if there are too many.
+    /// The roots of odd length that an ntext column may point to, in ascending order; `None` if there are too many.
     pub(super) fn suspects(&self) -> Option<Vec<RecordId>> {
         let mut odd = self.odd.all()?.to_vec();
         odd.sort_unstable();
@@ -107,7 +109,7 @@ impl Parity {
     }
 }
 
-/// After the sweep: reports ntext values of odd length in a rowset whose off-row values are complete.
+/// Reports ntext values of odd length after the sweep, in a rowset whose off-row values are complete.
 pub(super) fn reckon(
     context: &Context<'_>,
     (plans, plan): (&Plans, &RowsetPlan),
@@ -143,7 +145,7 @@ pub(super) fn reckon(
     })
 }
 
-/// Notes that nothing is reported about a rowset whose off-row values are damaged.
+/// Notes that ntext lengths are not checked in a rowset whose off-row values are damaged.
 pub(super) fn note_damaged(context: &Context<'_>, plans: &Plans, plan: &RowsetPlan, coverage: &mut Coverage) {
     let has_ntext = plans.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {

@@ -1,10 +1,10 @@
-//! The fragments of one rowset's off-row values that are missing, surplus or wrong: 8961, 8964, 8965, 8974, 8925, and
-//! 8929 for the rows that own them.
+//! Finds the missing, surplus and wrong fragments of one rowset's off-row values (8961, 8964, 8965, 8974, 8925), and
+//! the rows that own them (8929).
 //!
-//! Reads only the pages of the rowset, in passes. The first pass distributes fragments and references over cells; only
-//! cells whose two sides differ are kept. The second pass collects the facts in these cells, a small share however many
-//! values there are, and sorts them by place, so that each place is checked on its own. The resulting facts about whole
-//! values are sorted by their ids, together with the rows that own values: a third pass.
+//! Reads only the pages of the rowset, in up to three passes. The first pass distributes fragments and references over
+//! cells; only cells whose two sums differ are examined further. The second pass collects the facts in these cells.
+//! They are a small share of all facts, and are sorted by address, so that each address can be checked independently.
+//! This yields facts about whole values, which are sorted by value ID. A third pass adds the rows that own values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,11 +25,11 @@ use crate::spill::Sorter;
 use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
-/// Fragments per cell on average, at most, while the number of cells is within its bounds.
+/// The maximum average number of fragments per cell, as long as `CELLS` allows enough cells.
 const FRAGMENTS_PER_CELL: u64 = 64;
-/// Bounds of the number of cells, as far as memory allows.
+/// The minimum and maximum number of cells. The memory for facts may lower the maximum.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// State of message 8961 for ids that differ.
+/// State of message 8961 if the value IDs differ.
 const ID_DIFFERS: u8 = 1;
 
 /// A fact from a page.
@@ -39,7 +39,7 @@ enum Fact {
     Reference { from: From, live: bool, to: Reference },
 }
 
-/// The two sides of a cell: fragments found, and fragments named.
+/// The two sums of a cell: fragments found, and fragments that references name.
 type Bucket = (Sum, Sum);
 
 struct Look<'a> {
@@ -51,30 +51,30 @@ struct Look<'a> {
     sound: PageSet,
     /// Facts about values.
     values: Sorter<OfValue>,
-    /// Whether a fault was found at a place that another node, not a row, refers to.
+    /// Whether there is a fault at an address that is referenced by a node rather than a row.
     has_wrong: bool,
     findings: &'a mut FindingCollector,
 }
 
-/// A place whose two sides differ, or that shares a cell with one: the facts about it, in the order of
-/// [`FragmentFactKind`].
+/// The facts about one address in a cell whose sums differ. The facts arrive in the order of [`FragmentFactKind`].
 #[derive(Default)]
 struct Place {
     at: RecordId,
     fragment: Option<(UnitIndex, Held)>,
     is_referenced: bool,
-    /// Whether a deleted row leads to the place.
+    /// Whether a deleted row points to this address.
     has_ghost: bool,
     /// The first reference that fits the fragment.
     fitting: Option<(From, Reference)>,
-    /// Whether a second reference fits too.
+    /// Whether a second reference fits the fragment too.
     is_shared: bool,
 }
 
-/// Reports the faults of a rowset's off-row values. `is_whole` says that all its rows were seen, so that a fragment to
-/// which no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
+/// Reports the faults in the off-row values of a rowset. `is_whole` says that all rows of the rowset were seen, so that
+/// a fragment to which no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
 ///
-/// # Errors [`Unread`]: then nothing is reported, or nothing about the rows that own values.
+/// # Errors
+/// [`Unread`]: then nothing is reported, or nothing about the rows that own values.
 pub(crate) fn lob(
     (context, plans): (&Context<'_>, &Plans),
     plan: &RowsetPlan,
@@ -200,7 +200,7 @@ impl Look<'_> {
         Ok(cells)
     }
 
-    /// The facts about all places in cells whose sides differ.
+    /// All facts about addresses in cells whose sums differ.
     fn suspects(&self, cells: &[Bucket]) -> Result<Sorter<FragmentFact>, Unread> {
         let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
         let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
@@ -223,7 +223,7 @@ impl Look<'_> {
         self.values.push(OfValue { id, what });
     }
 
-    /// Notes a fault in the value to which this reference belongs.
+    /// Notes a fault in the value that this reference belongs to.
     fn blame(&mut self, from: From, id: u64) {
         if from.unit == self.plan.in_row {
             self.own(from.at, id);
@@ -233,7 +233,7 @@ impl Look<'_> {
         }
     }
 
-    /// Reports 8929 for a row that owns a faulty value: once, even if the row is named more than once.
+    /// Reports 8929 for a row that owns a faulty value. Duplicates are dropped later.
     fn own(&mut self, row: RecordId, id: u64) {
         let owner = self.owner(self.plan.in_row);
         let kind = if owner.index_id > 1 { "index" } else { "data" };
@@ -242,7 +242,7 @@ impl Look<'_> {
         self.findings.push(finding.text_value("record", format!("RID = {row}")));
     }
 
-    /// Checks one fact about a place against the facts that arrived before.
+    /// Checks one fact about an address against the facts that arrived before.
     fn hear(&mut self, place: &mut Place, what: FragmentFactKind) {
         match (what, place.fragment) {
             (FragmentFactKind::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
@@ -276,7 +276,7 @@ impl Look<'_> {
         }
     }
 
-    /// Checks a place after its last fact. Returns 1 if only deleted rows refer to it.
+    /// Checks an address after its last fact. Returns 1 if only deleted rows refer to it.
     fn close(&mut self, place: &Place, is_whole: bool) -> u64 {
         let Some((unit, held)) = place.fragment else { return 0 };
         if !place.is_referenced {
@@ -289,7 +289,7 @@ impl Look<'_> {
             return 0;
         }
         if held.kind == Kind::Unknown {
-            // Message 8962 covers it.
+            // Message 8962 already reports this fragment.
             self.know(held.id, Known::Lost);
         } else if let Some((from, to)) = place.fitting.filter(|_| !place.is_shared)
             && let Some(state) = to.expects.mismatch(held.kind)
@@ -297,7 +297,7 @@ impl Look<'_> {
             let finding = self.finding(&registry::LOB_MISMATCH, unit, place.at, held.id).state(state);
             self.findings.push(finding.ref_at(from.at.page, from.at.slot));
             self.blame(from, to.id);
-            // It is unknown what the fragment was and what was below it.
+            // The correct content of this fragment is unknown, and so are the fragments below it.
             if !matches!(held.kind, Kind::Part { level: 1.., .. } | Kind::Root { .. }) {
                 self.know(held.id, Known::Lost);
             }
@@ -305,7 +305,7 @@ impl Look<'_> {
         0
     }
 
-    /// Reports a reference that leads to a fragment of another value or unit.
+    /// Reports a reference that points to a fragment of another value or unit.
     fn misfit(&mut self, at: RecordId, (unit, held): (UnitIndex, Held), from: From, to: &Reference) {
         self.blame(from, to.id);
         let finding = if to.unit == unit {
@@ -317,7 +317,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// Reports a reference to a place without a fragment.
+    /// Reports a reference to an address without a fragment.
     fn unseen(&mut self, at: RecordId, from: From, to: &Reference) {
         self.blame(from, to.id);
         let owner = self.context.unit_of(at.page);
@@ -326,7 +326,7 @@ impl Look<'_> {
             self.findings.push(finding.ref_at(from.at.page, from.at.slot).other_owner(self.owner(other)));
             return;
         }
-        // An IAM page never had a node.
+        // An IAM page has never contained a node, so no node is lost.
         let is_iam = self.context.survey.file(at.page.file).is_some_and(|file| file.is_iam(at.page.page));
         if owner.is_some() && !is_iam && !self.sound.contains(at.page) {
             self.know(to.id, Known::Lost);
@@ -335,7 +335,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// Reports orphans of values that have lost nothing, and rows that own a faulty value.
+    /// Reports orphans of values without lost nodes, and rows that own a faulty value.
     fn judge_values(mut self) -> Result<(), Unread> {
         let mut read = Ok(());
         let empty = Sorter::new(0, self.context.space);

@@ -1,4 +1,4 @@
-//! Facts from rows and text pages about the places of fragments, in a form that can be sorted.
+//! Facts from rows and text pages about the addresses of fragments, in a form that can be sorted.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,14 @@ use super::facts::{Expects, Held, Kind, Reference};
 use crate::spill::{Item, record_to};
 use crate::units::UnitIndex;
 
-/// The place of a reference.
+/// The row or node that contains a reference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct From {
     pub(super) at: RecordId,
     pub(super) unit: UnitIndex,
 }
 
-/// One fact about a place.
+/// One fact about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FragmentFact {
     pub(super) about: RecordId,
@@ -25,16 +25,16 @@ pub(super) struct FragmentFact {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FragmentFactKind {
-    /// This fragment is at the place.
+    /// This fragment is at the address.
     Fragment { unit: UnitIndex, held: Held },
-    /// A deleted row names the place, with this value id.
+    /// A deleted row refers to the address, with this value ID.
     Ghost { id: u64 },
-    /// A reference leads to the place.
+    /// A live row or a node refers to the address.
     Reference { from: From, to: Reference },
 }
 
 impl FragmentFactKind {
-    /// The order in which the facts are needed; facts of equal kind are ordered too.
+    /// The sort key: the kinds in the order in which they are needed, then a fixed order within each kind.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
             Self::Fragment { .. } => (0, None, 0),
@@ -44,7 +44,7 @@ impl FragmentFactKind {
     }
 }
 
-/// One fact about a value, by its id.
+/// One fact about the value with this ID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct OfValue {
     pub(super) id: u64,
@@ -54,9 +54,9 @@ pub(super) struct OfValue {
 /// A fact about a value. Facts are sorted in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
-    /// A node of the value was lost: anything below it cannot be distinguished from an orphan.
+    /// A node of the value was lost: a fragment below it looks like an orphan.
     Lost,
-    /// A fault at a place in the value that another node, not a row, refers to.
+    /// A fault at an address of the value that is referenced by a node rather than a row.
     Wrong,
     /// A fragment of the value to which nothing refers.
     Orphan { unit: UnitIndex, at: RecordId },

@@ -1,4 +1,5 @@
-//! The content of each unit of a rowset, and the columns that may have off-row values: derived before the sweep.
+//! The content of each unit of a rowset, and the columns that may have off-row values. Both are derived before the
+//! sweep.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -9,41 +10,41 @@ use crate::registry::limits::{self, Limit};
 use crate::survey::Survey;
 use crate::units::{Shape, UnitIndex, Units};
 
-/// Facts about each unit from before the sweep.
+/// The facts about each unit that are known before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// By ordinal of an in-row unit.
+    /// Indexed by the ordinal of an in-row unit.
     rows: PerUnit<Option<Box<RowPlan>>>,
     rowsets: Vec<RowsetPlan>,
-    /// By ordinal of a LOB unit: whether some of its values belong to ntext columns.
+    /// Indexed by the ordinal of a LOB unit: whether some of its values belong to ntext columns.
     has_ntext: Vec<bool>,
 }
 
 /// A rowset with units for off-row values.
 pub(crate) struct RowsetPlan {
-    /// The unit with its rows.
+    /// The unit with the rows of the rowset.
     pub(crate) in_row: UnitIndex,
-    /// Its LOB and row-overflow units.
+    /// The LOB and row-overflow units of the rowset.
     pub(crate) text_units: Vec<UnitIndex>,
     /// Why the rows cannot be read; `None` if they can.
     pub(super) why_not: Option<&'static Limit>,
-    /// Whether references may come from other places than the rows.
+    /// Whether places other than the rows may refer to the off-row values.
     pub(super) is_unknown: bool,
 }
 
-/// How to read the complex columns of a rowset's rows.
+/// How to read the complex columns in the rows of a rowset.
 pub(crate) struct RowPlan {
     pub(super) lob: Option<UnitIndex>,
     pub(super) overflow: Option<UnitIndex>,
-    /// By number of the variable column, from 0.
+    /// Indexed by the number of the variable-length column, from 0.
     pub(super) columns: Vec<Column>,
-    /// Ids of sparse columns whose values may be off row; `None` if the table has no sparse columns.
+    /// IDs of sparse columns whose values may be off-row; `None` if the table has no sparse columns.
     pub(super) sparse: Option<Vec<u32>>,
-    /// Some columns are of type ntext.
+    /// Whether some columns are of type ntext.
     pub(super) has_ntext: bool,
 }
 
-/// A variable column.
+/// A variable-length column.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Column {
     pub(super) id: u32,
@@ -51,22 +52,22 @@ pub(super) struct Column {
     pub(super) is_ntext: bool,
 }
 
-/// The values that a column may have.
+/// Where the values of a column may be stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum ColumnRole {
-    /// Undetermined by the column's status and type.
+    /// The status and type of the column do not determine this.
     #[default]
     Unknown,
-    /// A (max) or LOB type.
+    /// A (max) or LOB type: values may be in the LOB unit.
     Large,
-    /// A type of limited length: may be moved off the row.
+    /// A type of limited length: values may be moved to the row-overflow unit.
     Limited,
-    /// Always stored in the row.
+    /// Values are always stored in the row.
     Never,
 }
 
 impl Plans {
-    /// Plans for the units of a database; row plans only for units that have pages.
+    /// Plans for the units of a database. Only units that have pages get a row plan.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let has_ntext = vec![false; units.list().len()];
         let mut plans = Self { rows: PerUnit::new(units.list().len()), rowsets: Vec::new(), has_ntext };
@@ -148,7 +149,8 @@ fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
     columns
 }
 
-/// Dropped columns keep their type and their values.
+/// Where the values of a column may be stored. Dropped columns need no exception, as they keep their type and their
+/// values.
 fn role(column: &RowsetColumn) -> ColumnRole {
     if column.status & column_status::UNIQUIFIER != 0 {
         return ColumnRole::Never;

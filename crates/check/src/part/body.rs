@@ -12,14 +12,14 @@ use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// Longer than any path.
+/// The maximum length of a path in a part; no system allows paths of this length.
 const MOST_PATH_BYTES: usize = 1 << 16;
 
-/// The result of sweeping a range, without its findings, which may be many.
+/// The result of sweeping a range, without the findings: these are written first, as there may be many.
 pub(super) struct Body {
-    /// Reads that failed.
+    /// Failed reads of the sweep.
     pub(super) faults: ReadFaults,
-    /// The facts that were read of a backup's container.
+    /// The facts about the container of a backup that were read with the pages.
     pub(super) container: ContainerSeen,
     pub(super) swept: Swept<Sums>,
 }
@@ -47,7 +47,7 @@ impl Body {
     }
 }
 
-/// Reads the findings, which come first.
+/// Reads the findings, which are at the start of a part.
 pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Finding)) -> Result<(), SumsError> {
     while bool::read(from)? {
         findings(Wire::read(from)?);
@@ -55,8 +55,8 @@ pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Findi
     Ok(())
 }
 
-/// The failed reads that are new since `known`: the process may have met the others before this part. Reads that
-/// succeeded on a retry are not included.
+/// The failed reads in `now` that are not in `known`: the process may have met the other failures before this part.
+/// Reads that succeeded on a retry are not included.
 pub(super) fn met_since(known: &ReadFaults, now: ReadFaults) -> ReadFaults {
     let of = |path: &Path| known.failed.iter().find(|failed| failed.path == path);
     let new = |mut failed: FailedReads| {
@@ -123,7 +123,7 @@ fn take_runs(from: &mut Input<'_>) -> Result<Runs, SumsError> {
     let mut runs = Runs::new();
     let mut before = 0;
     for _ in 0..u64::read(from)? {
-        // Neither number is above 2^56.
+        // Reading rejects numbers above 2^56.
         let (skipped, length): (u64, u64) = Wire::read(from)?;
         let start: u64 = skipped.saturating_add(before);
         before = start.saturating_add(length);

@@ -1,4 +1,4 @@
-//! Splits a database into ranges, and verifies that ranges cover all of it.
+//! Splits a database into ranges, and verifies that ranges contain all pages.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::memory::CHUNK_PAGES;
 use crate::ranges::FileRange;
 use crate::sweep::any_in_scope;
 
-/// An error: these ranges do not contain each page to be read exactly once.
+/// The error that ranges do not contain each page to be read exactly once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Untiled {
-    /// The first such page.
+    /// The first page that is not in exactly one range.
     pub page: PageId,
-    /// The fault at this page.
+    /// What is wrong at this page.
     pub what: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Untiled {
     }
 }
 
-/// The chunks in which a file is read, and whether each is read.
+/// The chunks of a file, each with its first page, its number of pages, and whether it is read at all.
 fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterator<Item = (u32, u32, bool)> + 'c {
     (0..pages).step_by(CHUNK_PAGES as usize).map(move |first| {
         let count = CHUNK_PAGES.min(pages - first);
@@ -32,8 +32,8 @@ fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterat
     })
 }
 
-/// Ranges that contain all pages to be read, each with about `most` of them at most. Each range begins at a chunk of a
-/// sweep of the whole database.
+/// Ranges that contain all pages to be read, each range with about `most` of these pages or fewer. Each range begins
+/// where a chunk begins when the whole database is swept.
 pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
     let mut ranges = Vec::new();
     for file in &context.survey.files {

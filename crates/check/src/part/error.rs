@@ -1,20 +1,20 @@
-//! Why a range gives no part.
+//! Why sweeping a range produced no part.
 
 use std::fmt;
 
 use crate::ranges::FileRange;
 use crate::wire::SumsError;
 
-/// Why a range gives no part.
+/// Why sweeping a range produced no part.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// The part cannot be written or read.
+    /// The part or the answer cannot be written, or the question belongs to another run.
     #[error(transparent)]
     Sums(#[from] SumsError),
     /// Facts were lost, because temporary files could not be written or read.
     #[error("{0}")]
     Lost(String),
-    /// The maps of a page outside the range were needed: a defect of the program.
+    /// The sweep needed the maps of a page outside the range, which is a defect of this program.
     #[error(
         "pages {}: the maps of other pages were needed to sweep them; this is a defect of mdfsck: please report it, and check \
          without a plan", Stretch(.0)
@@ -22,7 +22,7 @@ pub enum PartError {
     Beyond(FileRange),
 }
 
-/// The pages of a range in the format of messages.
+/// Formats the pages of a range as messages do.
 struct Stretch<'r>(&'r FileRange);
 
 impl fmt::Display for Stretch<'_> {

@@ -1,10 +1,10 @@
-//! The content of a part's frames, for tests that change it without invalid hashes.
+//! The content of the frames of a part, for tests that change the content but keep the hashes valid.
 
 use crate::hash::{FactHash, HashKey};
 use crate::spill::TempStore;
 use crate::wire::{HASH_BYTES, LENGTH_BYTES, Output};
 
-/// The bytes in the frames of a part, without verifying their hashes; `None` if the part ends too early.
+/// The bytes in the frames of a part. Does not verify the hashes. `None` if the part ends too early.
 pub fn unwrap(part: &[u8]) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::new(), part);
     loop {

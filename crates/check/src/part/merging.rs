@@ -22,7 +22,7 @@ use crate::witness::{Faulty, Fingerprint};
 
 /// A part to be merged.
 pub struct Part<'p> {
-    /// The head that the part was written with.
+    /// The head with which the part was written.
     pub head: Vec<u8>,
     /// The bytes of the part.
     pub from: Box<dyn Read + 'p>,
@@ -36,7 +36,7 @@ pub struct Surveyed<'s> {
 }
 
 impl Surveyed<'_> {
-    /// Whether these ranges hold each page to be read exactly once.
+    /// Checks that these ranges contain each page to be read exactly once.
     ///
     /// # Errors
     /// The first place that no range or more than one range contains.
@@ -46,7 +46,8 @@ impl Surveyed<'_> {
 }
 
 /// Like [`crate::run`], but other processes have made the sweep; `ranges` are the ranges of their parts. Calls `begin`
-/// when the maps are read, which may stop the run with an error; then `next` supplies the parts, in any order.
+/// after the maps are read; `begin` may stop the run by returning an error. Then `next` supplies the parts, in any
+/// order.
 ///
 /// # Errors
 /// The errors of `begin` and `next`; [`SumsError`] for a part that cannot be read.
@@ -62,11 +63,11 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but tasks take large second looks. The report is complete only if [`Rounds::end`] returns no further
-/// questions.
+/// Like [`merge`], but leaves large second looks to tasks. The report is complete only if [`Rounds::end`] returns no
+/// further questions.
 ///
 /// # Errors
-/// As for [`merge`].
+/// The errors of [`merge`].
 pub fn merge_in_rounds<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -78,11 +79,11 @@ pub fn merge_in_rounds<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, Some(rounds)), begin, next)
 }
 
-/// An interim report while `left` of the `ranges` have no part: maps and catalog are compared in full, and of the parts
-/// it contains only findings that a single page proves. Sums are not compared, and the report says so.
+/// An interim report while `left` of the `ranges` have no part yet. Maps and catalog are compared in full. From the
+/// parts, the report includes only findings that a single page proves. Sums are not compared, and the report says so.
 ///
 /// # Errors
-/// As for [`merge`].
+/// The errors of [`merge`].
 pub fn so_far<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -92,7 +93,7 @@ pub fn so_far<'p, E: From<SumsError>>(
     next: impl FnMut() -> Option<Result<Part<'p>, E>>,
 ) -> Result<Report, E> {
     let report = merge_with((source, database), options, progress, (ranges, left, None), begin, next)?;
-    // Counts over only some of the rows are useless.
+    // Counts would include only some of the rows and pages, so they are set to 0.
     let named = |rowset: RowsetCounts| RowsetCounts {
         rows: 0,
         ghost_rows: 0,
@@ -107,7 +108,7 @@ pub fn so_far<'p, E: From<SumsError>>(
     Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
 }
 
-/// Whether a finding of a part is proven without the other parts.
+/// Whether a finding of one part is proven without the other parts.
 pub(super) fn is_of_one_page(finding: &Finding) -> bool {
     let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)

@@ -13,8 +13,8 @@ fn all() -> Options {
     Options { constraints: true, identities: true, hash_key, ..Options::default() }
 }
 
-/// The parts of a database, each with its range; asserts that they are the same with the maps of all pages and with
-/// those of the range alone.
+/// The parts of a database, each with its range. Asserts that a process with the maps of all pages and a process with
+/// only the maps of the range write the same parts.
 fn parts(source: &dyn PageSource, database: &Database, options: &Options, pages: u64) -> Vec<(FileRange, Vec<u8>)> {
     let (parts, common, maps) = sweeper(source, database, options, &Silent, |sweeper| {
         let sweeper = sweeper.unwrap();
@@ -81,7 +81,7 @@ fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_ra
             assert!(!read(ranges[1], HEAD, &changed) && !read(ranges[1], HEAD, &maps[..at]), "at {at}");
         }
         assert!(read(ranges[1], HEAD, &maps));
-        // Facts outside the maps of this range are not guessed.
+        // The sweep must fail instead of guessing facts that are outside the maps of this range.
         let swept = sweeper.sweep(ranges[2], HEAD, &Silent, &mut Vec::new());
         assert!(matches!(swept, Err(PartError::Beyond(range)) if range == ranges[2]));
     })
@@ -92,7 +92,7 @@ fn maps_of_another_range_or_run_or_that_were_changed_are_refused_and_no_other_ra
     {
         assert!(open(common, head, options, &mut |_| panic!("no maps are known")).is_err());
     }
-    // A page beyond the end of the maps does not count as free.
+    // A page beyond the end of the maps must not count as free.
     let larger = database_of_lab(0, 24 << 20);
     assert!(larger.files()[0].pages > files.files()[0].pages);
     let opened =
@@ -178,7 +178,7 @@ fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         "compressed" => of(&files, 1, BackupOptions { container: Some(Container::Version2), ..plain }, "one"),
         _ => {
             let full = of(&files, 1, plain, "full");
-            // A page that changed since the base backup.
+            // A page that was changed after the base backup.
             let changed = folder.join("changed");
             std::fs::create_dir(&changed).unwrap();
             let copy = |file: &std::path::PathBuf| {
@@ -233,7 +233,7 @@ fn a_part_names_the_pages_of_its_findings() {
     let report = crate::run(&files, &database, &all(), &Silent);
     let local = |finding: &Finding| is_of_one_page(finding).then_some(finding.page).flatten();
     assert!(report.findings.iter().filter_map(|finding| local(&finding)).all(|page| pages.contains(&page)));
-    // A changed page changes the fingerprint.
+    // Changing a page changes the fingerprint.
     let before = fingerprint_of(&files, &key, pages.iter().copied());
     assert_eq!(before, fingerprint_of(&files, &key, pages.iter().copied()));
     let fewer = pages.iter().copied().skip(1);
@@ -271,7 +271,7 @@ fn parts_of_backups_know_what_was_read_of_the_container() {
         let folder = tempfile::tempdir().unwrap();
         let paths = backed_up(form, folder.path());
         for damage in [None, Some(3), Some(2)] {
-            // In the middle of the file, in its pages, and near its end.
+            // Damage in the middle of the file, in its pages, and near its end.
             if let Some(part) = damage {
                 let path = paths.last().unwrap();
                 let mut bytes = std::fs::read(path).unwrap();
@@ -316,7 +316,7 @@ fn a_part_that_was_cut_or_changed_or_has_another_head_or_key_is_refused() {
             assert!(merged(&files, &database, &all(), &parts).is_err(), "at {at}");
         }
     }
-    // Frames of two parts with the same key cannot be combined.
+    // Frames of two parts cannot be combined, even if the parts have the same key.
     let after_first = |bytes: &[u8]| 4 + u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize + 16;
     let of_other = &parts[1].1;
     let spliced = [&whole[..after_first(whole)], &of_other[after_first(of_other)..]].concat();

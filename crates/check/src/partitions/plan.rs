@@ -1,4 +1,4 @@
-//! The rows that can be checked against their partition function, and how: derived from the catalog once.
+//! Which rows can be checked against their partition function, and how. Derived from the catalog once.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::values::{Column, is_sparse_and_padded};
 pub(crate) struct Plan {
     /// Display name: `schema.table.index`.
     pub(crate) name: String,
-    /// Its units, one per partition.
+    /// The units of the heap or index, one per partition.
     pub(crate) units: Vec<UnitIndex>,
 }
 
@@ -31,20 +31,20 @@ pub(crate) struct Plan {
 pub(crate) struct UnitPlan {
     /// Index of the plan.
     pub(crate) plan: usize,
-    /// The partition, from 1.
+    /// The number of the partition, from 1.
     pub(crate) partition: usize,
-    /// The boundaries of the function, ascending.
+    /// The boundaries of the partition function, in ascending order.
     pub(crate) boundaries: Arc<[Boundary]>,
     /// The partitioning column.
     pub(crate) column: Column,
-    /// Its order.
+    /// The sort order of the partitioning column.
     pub(crate) order: KeyOrder,
-    /// The columns that identify a row; empty in a heap.
+    /// The columns that identify a row; empty for a heap.
     pub(crate) key: Arc<[(String, Column)]>,
 }
 
 impl UnitPlan {
-    /// How 8988 identifies a row.
+    /// The text by which 8988 identifies a row.
     pub(super) fn identity(&self, record: &Record<'_>, locator: RecordId) -> String {
         if self.key.is_empty() {
             return format!("HEAP RID = {locator}");
@@ -69,7 +69,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans for all heaps and indexes of several partitions.
+    /// Plans for all heaps and indexes with several partitions.
     pub(crate) fn new(database: &Database, units: &Units, options: &Options) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         let several = database.rowsets.iter().filter(|rowset| rowset.partition > 1);
@@ -106,7 +106,7 @@ impl Plans {
         &self.plans
     }
 
-    /// The work for the rows of a unit.
+    /// How to check the rows of a unit.
     pub(crate) fn work(&self, unit: UnitIndex) -> Option<&UnitPlan> {
         self.work.get(unit as usize)?.as_ref()
     }
@@ -144,8 +144,8 @@ fn work(
     Ok(work)
 }
 
-/// The only list of values that can be the boundaries between these partitions; if no list can, why the last one
-/// cannot.
+/// The list of boundaries that fits these partitions, if only one of the candidates does. If none does, the error says
+/// why the last candidate does not fit.
 fn the_boundaries<'a>(
     candidates: &'a [Vec<Boundary>],
     rowsets: &[&Rowset],
@@ -176,7 +176,7 @@ fn the_boundaries<'a>(
     found.ok_or(reason)
 }
 
-/// The partitioning column in the rows of a partition.
+/// The partitioning column, as the rows of a partition store it.
 fn partitioning_column<'a>(database: &Database, rowset: &'a Rowset, id: u32) -> Result<&'a RowsetColumn, Reason> {
     let names = table_columns(database, rowset);
     let is_it = |(column, known): &(&RowsetColumn, Option<&TableColumn>)| {
@@ -205,7 +205,7 @@ fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), Reason> {
         .ok_or_else(|| limits::PARTITION_BOUNDARIES_TYPE.with(&[&info.declaration()]))
 }
 
-/// Checks that each boundary is certainly above the previous one.
+/// Checks that each boundary is certainly greater than the previous boundary.
 fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), Reason> {
     let is_above = |pair: &[Boundary]| match pair {
         [a, b] => match (a.value.as_deref(), b.value.as_deref()) {
@@ -219,7 +219,7 @@ fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), Reason> {
     ok.then_some(()).ok_or_else(|| (&limits::PARTITION_BOUNDARIES_ORDER).into())
 }
 
-/// The key columns of an index, by name.
+/// The key columns of an index, with their names.
 fn identifying_columns(database: &Database, rowset: &Rowset) -> Arc<[(String, Column)]> {
     if rowset.index_id == 0 {
         return Arc::new([]);

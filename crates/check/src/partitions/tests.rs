@@ -1,4 +1,4 @@
-//! Partitions over synthetic catalogs: no real partitioned database was available.
+//! Tests of partitions with synthetic catalogs, because no real partitioned database was available.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn work(partition: usize, boundaries: &[Boundary]) -> UnitPlan {
     }
 }
 
-/// A heap of `partitions` partitions over an int column, and a function with these boundaries.
+/// A heap with `partitions` partitions by an int column, and a partition function with these boundaries.
 fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
     let mut database = Database::default();
     database.columns.insert(TABLE, vec![TableColumn { id: 1, name: "Year".to_owned(), status: 0, user_type: 0 }]);

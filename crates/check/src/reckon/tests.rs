@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_tree::{Found, TestTree, id};
 
-/// A tree whose page 20 does not name its left neighbor: a finding, if the tree is checked.
+/// A tree whose page 20 does not point back to its left neighbor. This gives a finding, if the tree is checked.
 fn broken() -> TestTree {
     TestTree::clustered().with(20, |leaf| leaf.prev = id(21))
 }
@@ -41,7 +41,7 @@ fn a_broken_iam_chain_or_a_file_not_given_leaves_the_tree_unjudged() {
     only_doubt(&found, &limits::TREE_IAM_CHAIN);
     let found = broken().checked(|context| _ = context.survey.partial_units.insert(0));
     only_doubt(&found, &limits::PAGES_FILE_NOT_GIVEN);
-    // The chain of another unit does not concern this one.
+    // A broken IAM chain of another unit does not affect this unit.
     let found = broken().checked(|context| _ = context.survey.broken_chains.insert(1));
     assert_eq!((found.findings.len(), found.limits), (2, vec![limits::TREE_IAM_CHAIN.id]));
 }
@@ -77,7 +77,7 @@ fn each_reason_why_a_unit_is_not_judged_is_noted_with_its_pages() {
 fn a_unit_out_of_scope_is_neither_judged_nor_doubted() {
     let mut tree = broken();
     tree.unread.insert(22);
-    // Objects are assigned to batches by their id: 100 is in batch 0 of 2.
+    // The ID of an object determines its batch: object 100 is in batch 0 of 2.
     let found = tree.checked(|context| context.batch = Some((1, 2)));
     assert_eq!(found, Found { findings: vec![], limits: vec![] });
 }

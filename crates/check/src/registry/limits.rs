@@ -1,5 +1,5 @@
-//! The limits: every reason why something is not verified. A limit is not a finding: the affected data may be sound or
-//! not.
+//! The limits: every reason why something is not verified. A limit is not a finding: the affected data may or may not
+//! be sound.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Write};
@@ -12,15 +12,15 @@ mod table;
 /// The kind of reason that a limit gives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LimitKind {
-    /// Something else is damaged, or contradicts itself; a finding may name it.
+    /// Some other data is damaged or contradicts itself; a finding may describe this.
     Damaged,
-    /// The system could not read the data.
+    /// The operating system could not read the data.
     Unreadable,
-    /// The data are not in the given input: a file, a stripe, the log, a key, space for temporary files.
+    /// Something is missing in the input: a file, a stripe, the log, a key, or space for temporary files.
     NotGiven,
     /// A change was under way when the files or the backup were written.
     InFlight,
-    /// SQL Server does not document what the bytes must be.
+    /// It is undocumented what SQL Server stores here.
     Undocumented,
     /// This program does not make the check.
     Unsupported,
@@ -40,16 +40,16 @@ impl LimitKind {
     }
 }
 
-/// Distinguishes a limit from others of its kind; given next to the kind in the limit's row.
+/// Distinguishes a limit from others of its kind. In a row of the table, the mark follows the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
     /// No distinction.
     None,
-    /// A note.
+    /// The limit is only a note.
     Note,
-    /// A part of the input that is missing as a whole.
+    /// A whole part of the input is missing.
     Root,
-    /// Missing in the given input, and in all its other files and stripes as well.
+    /// The data is missing, but not because a file or stripe was not given.
     Apart,
 }
 
@@ -63,7 +63,7 @@ pub struct Limit {
     pub(crate) mark: Mark,
     /// The subject that is not verified: "key order", "pages".
     pub what: &'static str,
-    /// Why; `{}` is replaced by a value of the place.
+    /// Why the subject is not verified; `{}` is replaced with a value.
     pub reason: &'static str,
     /// The recommended action.
     pub action: &'static str,
@@ -75,12 +75,12 @@ impl Limit {
         ALL.iter().copied().find(|limit| limit.id == id)
     }
 
-    /// Whether the limit is a note: worth knowing, but every requested check was made.
+    /// Whether the limit is only a note: it is worth knowing, but every requested check was made.
     pub fn is_note(&self) -> bool {
         self.mark == Mark::Note
     }
 
-    /// Whether a part of the input is missing as a whole: everything else that is not verified may follow from it.
+    /// Whether a whole part of the input is missing. Then all other limits may follow from this one.
     pub fn is_root(&self) -> bool {
         self.mark == Mark::Root
     }
@@ -91,7 +91,7 @@ impl Limit {
         may && !matches!(self.mark, Mark::Root | Mark::Apart)
     }
 
-    /// The reason with these values in its places, in order.
+    /// The reason, with these values in place of `{}`, in order.
     pub(crate) fn with(&'static self, values: &[&dyn Display]) -> Reason {
         let mut parts = self.reason.split("{}");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -132,16 +132,16 @@ impl fmt::Debug for Limit {
     }
 }
 
-/// A limit with the values of a place.
+/// A limit, with the text that results from the values.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Reason {
-    /// The text for users; the first field, as reports are sorted by it.
+    /// The text for users. It is the first field because reports sort by it.
     pub(crate) text: String,
     pub(crate) limit: &'static Limit,
 }
 
 impl Reason {
-    /// The same reason, about a part of the place: `column C`.
+    /// This reason, restricted to one part of the place, such as `column C`.
     pub(crate) fn about(self, part: impl Display) -> Self {
         Self { text: format!("{part}: {}", self.text), ..self }
     }
@@ -172,7 +172,8 @@ mod tests {
         }
     }
 
-    /// A row's name is its id in capitals, and some code must note it: an unreachable limit must not be listed.
+    /// The name of a row is its ID in capital letters. Some code must use each name: a limit that no code notes must
+    /// not be listed.
     #[test]
     fn every_limit_is_noted_somewhere() {
         let mut sources = String::new();

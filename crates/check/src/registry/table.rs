@@ -1,4 +1,5 @@
-//! The rows, by subject. Texts are those of sys.messages (SQL Server 2022); states where transcripts show them.
+//! The table of checks, by subject. Message texts come from sys.messages (SQL Server 2022); states come from
+//! transcripts, where these show them.
 
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 
@@ -25,7 +26,7 @@ macro_rules! checks {
                 action: $action,
             };
         )*
-        /// The checks of this subject, in order.
+        /// The checks of one subject, in order.
         pub(super) const CHECKS: &[&Check] = &[$(&$name),*];
     };
     (@listed) => { ReportOrder::ByPage };

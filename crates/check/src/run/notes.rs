@@ -13,7 +13,8 @@ use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
 use crate::warnings;
 
-/// Files that are shorter than their header says: one line each for stderr, and pages that cannot be verified.
+/// Notes files that are shorter than their header says: their missing pages cannot be verified. Returns one line per
+/// file for stderr.
 pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
     let mut errors = Vec::new();
     for file in source.files() {
@@ -26,7 +27,7 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
     errors
 }
 
-/// Notes what recovery from the log could not do.
+/// Notes the changes that could not be recovered from the log.
 pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
         let reason = match &doubt.kind {
@@ -39,7 +40,7 @@ pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     }
 }
 
-/// One line per file for pages that the system could not read.
+/// Returns one line for each file with pages that the system could not read.
 pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
     for &page in &context.survey.unread {
         let mut bytes = [0; PAGE_BYTES];
@@ -50,8 +51,8 @@ pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Ve
     lines(context.source, unread)
 }
 
-/// A line per file with failed reads: the first unreadable page, the cause, and the number of pages. Every failed read
-/// is an error of the run, whatever its consequence and whichever phase made it.
+/// Returns one line for each file with failed reads: the first unreadable page, the cause, and the number of pages.
+/// Every failed read is an error of the run, whatever it affects and in whichever phase it occurred.
 pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
     let (mut lines, mut files) = (Vec::new(), Vec::new());
     for (page, error, pages) in unread.into_files() {
@@ -66,7 +67,7 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     lines
 }
 
-/// Notes data files that the catalog names and the scope needs but that were not given.
+/// Notes data files that the catalog lists and that the scope needs, but that were not given.
 pub(super) fn note_missing(source: &dyn PageSource, database: &Database, scope: &Scope, coverage: &mut Coverage) {
     for row in survey::missing_files(source, database).filter(|row| scope.needs(row.filegroup)) {
         let scope = format!("file {} ({})", row.file_id, row.logical_name);
@@ -79,7 +80,7 @@ pub(super) fn note_missing(source: &dyn PageSource, database: &Database, scope: 
     }
 }
 
-/// Notes requested checks that this program does not or cannot make.
+/// Notes requested checks that this program does not make or could not make.
 pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
     if !context.options.scope.reads_pages() {
         return;
@@ -116,7 +117,7 @@ pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &
     note_features(context, coverage);
 }
 
-/// Notes whole kinds of checks that are still to be built.
+/// Notes kinds of checks that this program does not implement yet.
 fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     let database = context.database;
     let in_scope = |rowset: &&catalog::Rowset| {

@@ -1,4 +1,5 @@
-//! Sorts any number of items in bounded memory: items that do not fit go to sorted runs, which are merged when read.
+//! Sorts any number of items in bounded memory. Items that do not fit into memory are written to files as sorted runs,
+//! which are merged when the items are read.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -12,7 +13,7 @@ use super::TempStore;
 
 /// A type that can be sorted.
 pub(crate) trait Item: Sized {
-    /// The order.
+    /// The sort order.
     fn order(&self, other: &Self) -> Ordering;
 
     /// Approximate size in memory, in bytes.
@@ -25,19 +26,21 @@ pub(crate) trait Item: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// The number of runs that are merged in one step. Each run has its own file, so that merging frees its space.
+/// The number of runs that are merged in one step. Each run has its own file, so that merging runs frees their disk
+/// space.
 const FAN: usize = 16;
-/// Bytes per write.
+/// Number of bytes per write.
 const WRITE_BYTES: usize = 1 << 16;
 const LEAST_READ_BYTES: usize = 1 << 12;
 
-/// Collects items in any order.
+/// Collects items, in any order, and sorts them.
 pub(crate) struct Sorter<T> {
     space: TempStore,
     limit_bytes: usize,
     kept: Vec<T>,
     kept_bytes: usize,
-    /// Sorted runs by level; the runs of a level have about the same size, [`FAN`] times that of the level below.
+    /// Sorted runs, grouped into levels. The runs of one level have about the same size, which is [`FAN`] times the
+    /// size of runs on the level below.
     levels: Vec<Vec<RunFile>>,
 }
 
@@ -48,7 +51,7 @@ struct RunFile {
 }
 
 impl<T: Item> Sorter<T> {
-    /// Keeps up to about `limit_bytes` in memory.
+    /// A sorter that keeps items of up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         Self { space: space.clone(), limit_bytes, kept: Vec::new(), kept_bytes: 0, levels: Vec::new() }
     }
@@ -62,7 +65,8 @@ impl<T: Item> Sorter<T> {
         }
     }
 
-    /// If files cannot be written, all items stay in memory: nothing is lost.
+    /// Writes the items in memory to a sorted run. If files cannot be written, all items stay in memory, so that
+    /// nothing is lost.
     fn spill(&mut self) {
         if self.space.has_failed() {
             return;
@@ -97,7 +101,7 @@ impl<T: Item> Sorter<T> {
         Ok(())
     }
 
-    /// All items in their order.
+    /// All items in sort order.
     pub(crate) fn into_sorted(mut self) -> Sorted<T> {
         if !self.levels.is_empty() && !self.kept.is_empty() {
             self.spill();
@@ -148,7 +152,8 @@ pub(crate) fn write_item<T: Item>(item: &T, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a length and an item, and returns the bytes that both take; `None` if `bytes` is too short.
+/// Reads a length and an item, and returns the item and the number of bytes that were read; `None` if `bytes` is too
+/// short.
 pub(crate) fn read_item<T: Item>(bytes: &[u8]) -> Option<io::Result<(T, usize)>> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -165,25 +170,25 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
-    /// The space to which waits for the disk are charged.
+    /// The storage whose waiting time includes the reads of this reader.
     space: Option<TempStore>,
     item: PhantomData<T>,
 }
 
 impl<F: Borrow<File>, T: Item> Reader<F, T> {
-    /// Reads the bytes from `start` to `end`, about `at_once` per read.
+    /// Reads the bytes from `start` to `end`, about `at_once` bytes per read.
     pub(crate) fn new(file: F, start: u64, end: u64, at_once: usize) -> Self {
         let at_once = at_once.clamp(LEAST_READ_BYTES, WRITE_BYTES);
         Self { file, next: start, end, buffer: Vec::new(), used: 0, at_once, space: None, item: PhantomData }
     }
 
-    /// Charges the time that reading takes to `space`.
+    /// Adds the time of each read to the waiting time of `space`.
     fn of(mut self, space: &TempStore) -> Self {
         self.space = Some(space.clone());
         self
     }
 
-    /// The next item; `None` after the last.
+    /// The next item; `None` after the last item.
     pub(crate) fn next(&mut self) -> io::Result<Option<T>> {
         loop {
             if let Some(item) = read_item(self.buffer.get(self.used..).unwrap_or_default()) {
@@ -216,20 +221,20 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
     }
 }
 
-/// Merges several runs into one.
+/// Merges several runs into one sorted sequence.
 struct Merge<F, T> {
     sources: Vec<Reader<F, T>>,
     heads: BinaryHeap<Head<T>>,
 }
 
-/// The next item of a source.
+/// The next item of one run, with the index of the run.
 struct Head<T> {
     item: T,
     source: usize,
 }
 
 impl<T: Item> Ord for Head<T> {
-    /// The smallest item must be the greatest head, as a heap returns the greatest first.
+    /// Reversed, so that the heap, which returns its greatest element first, returns the smallest item.
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.order(&self.item).then(other.source.cmp(&self.source))
     }
@@ -277,7 +282,7 @@ impl<F: Borrow<File>, T: Item> Iterator for Merge<F, T> {
     }
 }
 
-/// Returns items in order. Items that cannot be read back are lost, and the space has the error.
+/// Returns the items in sort order. Items that cannot be read back are lost, and the storage records the error.
 pub(crate) struct Sorted<T> {
     space: TempStore,
     merge: Merge<File, T>,
@@ -331,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Unsorted words; some are longer than one read, some occur twice.
+    /// Unsorted words. Some are longer than a single read, and some occur twice.
     fn words(count: u32) -> Vec<Word> {
         let word = |number: u32| {
             let number = (number / 2).wrapping_mul(2_654_435_761);
@@ -351,7 +356,7 @@ mod tests {
         let words = words(30_000);
         let mut expected = words.clone();
         expected.sort_by(Word::order);
-        // The smallest limit spills thousands of runs, which are merged several times.
+        // The smallest limit creates thousands of runs, which are merged in several steps.
         for limit in [usize::MAX, 1 << 20, 1 << 14, 1 << 9] {
             let space = TempStore::default();
             assert!(sorted(limit, &space, &words) == expected, "limit {limit}");

@@ -1,9 +1,10 @@
-//! Announces scattered pages before they are read: storage with a high latency per page can fetch many at once.
+//! Announces scattered pages before they are read, because storage with a high latency per page can fetch many pages in
+//! parallel.
 
 use format::PageId;
 use source::PageSource;
 
-/// The number of pages that are announced ahead.
+/// The number of pages that are announced before the page that is being read.
 const PAGES: usize = 256;
 
 /// Announces pages before they are read.
@@ -13,13 +14,13 @@ pub(super) struct Ahead<'s, I> {
 }
 
 impl<'s, I: Iterator<Item = PageId>> Ahead<'s, I> {
-    /// Announces the first of these pages.
+    /// Announces the first pages of the sequence.
     pub(super) fn new(source: &'s dyn PageSource, mut pages: I) -> Self {
         pages.by_ref().take(PAGES).for_each(|page| source.prefetch(page, 1));
         Self { source, pages }
     }
 
-    /// Announces one more page, as one of the announced pages is read now.
+    /// Announces one more page, because one of the announced pages is about to be read.
     pub(super) fn advance(&mut self) {
         if let Some(page) = self.pages.next() {
             self.source.prefetch(page, 1);

@@ -1,4 +1,5 @@
-//! The units that claim an extent. Their IAM pages decide, and are read again where it matters.
+//! The units that claim an extent. Their IAM pages contain the claims; where several units claim an extent, their IAM
+//! pages are read again.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -16,7 +17,7 @@ use crate::units::UnitIndex;
 /// A unit's claim to an extent that another unit had already claimed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Claim {
-    /// Its first page.
+    /// The first page of the extent.
     pub(super) extent: PageId,
     pub(super) unit: UnitIndex,
 }
@@ -40,21 +41,21 @@ impl Item for Claim {
     }
 }
 
-/// The units that claim `extent` besides its owner. Call it with extents in ascending order.
+/// The units that claim `extent`, other than its owner. Must be called with extents in ascending order.
 pub(super) fn claimants(claims: &mut Peekable<Sorted<Claim>>, extent: PageId) -> Vec<UnitIndex> {
     while claims.next_if(|claim| claim.extent < extent).is_some() {}
     std::iter::from_fn(|| claims.next_if(|claim| claim.extent == extent)).map(|claim| claim.unit).collect()
 }
 
-/// The IAM pages of all units, by unit and interval.
+/// The IAM pages of all units, sorted by unit and interval.
 #[derive(Default)]
 pub(crate) struct Intervals(Vec<Interval>);
 
-/// An IAM page.
+/// An IAM page and the interval that it maps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Interval {
     pub(super) unit: UnitIndex,
-    /// First page of the interval that it describes.
+    /// First page of the interval.
     pub(super) start: PageId,
     /// Address of the IAM page.
     pub(super) page: PageId,
@@ -72,7 +73,7 @@ impl Intervals {
         self.0.iter().filter(|interval| range.contains(interval.start)).copied().collect()
     }
 
-    /// Adjacent entries that describe the same interval for the same unit.
+    /// Pairs of IAM pages that map the same interval for the same unit.
     pub(super) fn doubles(&self) -> impl Iterator<Item = (Interval, Interval)> + '_ {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         pairs.filter(|(a, b)| (a.unit, a.start) == (b.unit, b.start)).map(|(a, b)| (*a, *b))
@@ -85,12 +86,12 @@ impl Intervals {
         self.0.get(first..end).unwrap_or_default()
     }
 
-    /// The IAM page by which a unit claims an extent.
+    /// The IAM page that contains a unit's claim to an extent.
     pub(super) fn page_of(&self, unit: UnitIndex, extent: PageId) -> Option<PageId> {
         self.of(unit, extent).last().map(|interval| interval.page)
     }
 
-    /// Whether a unit claims the extent of `page`; `None` if the deciding IAM page could not be read.
+    /// Whether a unit claims the extent of `page`; `None` if the IAM page with the claim could not be read.
     pub(crate) fn claims(&self, source: &dyn PageSource, unit: UnitIndex, page: PageId) -> Option<bool> {
         let index = page.page % INTERVAL_PAGES / EXTENT_PAGES;
         for interval in self.of(unit, page) {

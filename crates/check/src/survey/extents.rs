@@ -1,4 +1,4 @@
-//! Extents and pages: GAM, SGAM, PFS and IAM must agree (docs/format/checkdb.md#allocation-checks).
+//! Checks that GAM, SGAM, PFS and IAM pages agree about extents and pages (docs/format/checkdb.md#allocation-checks).
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -35,7 +35,7 @@ pub(super) fn check(
         let claims = &mut claims;
         let mut checker =
             Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
-        // An extent without maps cannot be checked; damaged maps have been reported.
+        // An extent without any sound map cannot be checked. The damaged maps have already been reported.
         let has_maps = |extent: &u32| file.extent_bits(*extent).is_some() || file.pfs_is_known(extent * EXTENT_PAGES);
         for extent in (0..file.extent_count()).filter(has_maps) {
             checker.extent(extent);
@@ -56,7 +56,7 @@ struct Checker<'a> {
     database: &'a Database,
     file: &'a FileMap,
     chains: &'a Chains,
-    /// Sorted by extent.
+    /// The claims, sorted by extent.
     claims: &'a mut Peekable<Sorted<Claim>>,
     units: &'a Units,
     findings: &'a mut FindingCollector,
@@ -64,7 +64,7 @@ struct Checker<'a> {
     totals: FileTotals,
 }
 
-/// A claimant of an extent, besides the IAM bitmaps.
+/// A unit or structure that claims an extent.
 #[derive(Clone, Copy)]
 enum Claimant {
     Gam,
@@ -79,7 +79,7 @@ impl Checker<'_> {
         PageId::new(self.file.file_id, page)
     }
 
-    /// Pages of the extent that are in the file.
+    /// The pages of the extent that exist in the file.
     fn pages(&self, extent: u32) -> std::ops::Range<u32> {
         let first = extent * EXTENT_PAGES;
         first..first.saturating_add(EXTENT_PAGES).min(self.file.pages)
@@ -110,14 +110,14 @@ impl Checker<'_> {
         }
         let mut claimants: Vec<Claimant> = owners.iter().map(|&unit| Claimant::Unit(unit)).collect();
         if free {
-            // Units whose IAM chain lists single pages in an extent that the GAM has as free.
+            // Also the units whose IAM chain lists single pages in this extent, which is free according to the GAM.
             let singles: BTreeSet<UnitIndex> =
                 self.file.singles().range(self.pages(extent)).map(|(_, single)| single.unit).collect();
             claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
         }
         if !claimants.is_empty() {
             if extent == 0 {
-                // This extent contains the pages through which all others are found.
+                // This extent contains the file header and the first allocation maps.
                 claimants.insert(0, Claimant::System);
             } else if fixed {
                 self.coverage.note(&limits::ALLOCATION_MAP_EXTENT_CLAIMED, format!("extent {first}"), 1);
@@ -138,7 +138,7 @@ impl Checker<'_> {
         if free && fixed {
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
-            // No sample shows how PFS describes the pages next to the maps of a later interval.
+            // No real file was available to show what PFS contains for the pages next to the maps of a later interval.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -154,8 +154,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Fixed pages are in use. Those at the start of a GAM interval have their own extent; the boot page is in a mixed
-    /// extent; later PFS pages may be in any kind of extent (docs/format/allocation.md#legal-combinations).
+    /// Checks that PFS marks fixed pages as in use. Fixed pages at the start of a GAM interval have their own extent;
+    /// the boot page is in a mixed extent; later PFS pages may be in any kind of extent
+    /// (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {
             let Some(kind) = FixedPage::at(self.page_id(page)) else { continue };
@@ -171,8 +172,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether this is the last extent of a file whose size is no multiple of 8 pages, with none of its pages in use:
-    /// nothing is known about its bits.
+    /// Whether this is an incomplete last extent of a file, whose size is not a multiple of 8 pages, and none of its
+    /// pages is in use. Nothing is known about the bits of this extent.
     fn is_unused_tail(&self, extent: u32) -> bool {
         let pages = self.pages(extent);
         pages.len() < EXTENT_PAGES as usize
@@ -201,7 +202,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The allocation page that records a claimant's claim to an extent.
+    /// The allocation page that contains a claimant's claim to an extent.
     fn map_of(&self, claimant: Claimant, extent: PageId) -> Option<PageId> {
         Some(match claimant {
             Claimant::Gam => self.page_id(gam_page_of(extent.page)),
@@ -211,8 +212,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may remain on pages that
-    /// are not allocated (docs/format/README.md#sgam-and-mixed-bits).
+    /// Checks that allocated pages in a unit's own extent are marked neither as mixed nor as IAM pages. The mixed bit
+    /// may remain set for pages that are not allocated (docs/format/README.md#sgam-and-mixed-bits).
     fn dedicated_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -224,7 +225,7 @@ impl Checker<'_> {
         }
     }
 
-    /// No page is allocated in an extent that is free, or that has only fixed pages.
+    /// Checks that no page is allocated in an extent that is free or has only fixed pages.
     fn unowned_pages(&mut self, extent: u32, expected: u8) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -236,7 +237,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Each allocated page of a mixed extent is in the list of some chain: 8906.
+    /// Checks that each allocated page of a mixed extent is listed by some IAM chain: 8906.
     fn mixed_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             let Allocation::Used(byte) = self.file.allocation(page) else { continue };
@@ -258,9 +259,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether pages that are in no chain may be in the unknown part of a chain: one of the pages names a unit with
-    /// such a chain, or cannot be trusted to name any unit. If IAM pages were left out, any page may be. A page that a
-    /// damaged IAM page listed is in no chain any more: as on a server, it has no owner.
+    /// Whether pages that no chain lists may be listed in an unknown part of a chain. This is so if one of the pages
+    /// names a unit with an incomplete chain, or is too damaged to name any unit; and for all pages if IAM pages were
+    /// left out. A page that was listed by a damaged IAM page no longer has an owner; a server treats it in the same
+    /// way.
     fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
         let Chains { may_have_more, broken, partial, has_surplus, .. } = self.chains;
         if *has_surplus {
@@ -280,7 +282,8 @@ impl Checker<'_> {
         self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
-    /// Whether this is a mixed extent without free pages: each of its pages is in a chain's list or at a fixed place.
+    /// Whether this is a mixed extent without free pages, in which each page is listed by a chain or is at a fixed
+    /// place.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =
@@ -288,7 +291,7 @@ impl Checker<'_> {
         if listed == pages.len() {
             return true;
         }
-        // Some pages are listed, so the extent is mixed, and pages that are in use but not listed have no owner.
+        // Some pages are listed, so the extent is mixed. Pages that are in use but not listed have no owner.
         let unlisted_in_use = pages.clone().filter(|page| {
             matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
                 && !self.file.singles().contains_key(page)
@@ -298,11 +301,11 @@ impl Checker<'_> {
             self.mixed_pages(extent);
             return true;
         }
-        // If PFS is unknown, it is unknown which pages are in use.
+        // Without a sound PFS page, it is unknown which pages are in use.
         pages.clone().any(|page| !self.file.pfs_is_known(page))
     }
 
-    /// PFS type bits of the pages that chains list one by one: 8948.
+    /// Checks the PFS type bits of the pages that chains list one by one: 8948.
     fn single_pages(&mut self) {
         let wrong: Vec<(u32, PfsByte, u8)> = self
             .file
@@ -317,8 +320,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Pages in use after the end of a file that was truncated inside an extent: 8966. Whole extents after the end are
-    /// 2579.
+    /// Reports pages in use beyond the end of a file that was truncated within an extent: 8966. Whole extents beyond
+    /// the end are reported as 2579.
     fn lost_pages(&mut self) {
         for page in self.file.lost_pages() {
             if !self.file.pfs(page).is_allocated() {

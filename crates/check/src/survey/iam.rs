@@ -1,4 +1,5 @@
-//! IAM pages: found through PFS and through the chains, checked as chains; their claims are entered into the file maps.
+//! IAM pages: finds them through PFS and through their chains, checks the chains, and enters the claims of the pages
+//! into the file maps.
 
 mod claim;
 mod links;
@@ -27,9 +28,9 @@ use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
 
 /// A sound IAM page.
 pub(super) struct IamPage {
-    /// Its address.
+    /// The address of the page.
     pub(super) id: PageId,
-    /// The unit for which it counts.
+    /// The unit to which the page is assigned.
     pub(super) unit: UnitIndex,
     named: AllocUnitId,
     prev: PageId,
@@ -37,12 +38,12 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
-/// Limit on the extents beyond the end of the file that are listed per IAM page; more would add nothing.
+/// Limit on the extents beyond the end of the file that are reported per IAM page. More reports would not be useful.
 const MAX_BEYOND_PER_PAGE: u64 = 200;
 
-/// The result of following the chains.
+/// The result of following the IAM chains.
 pub(super) struct Chains {
-    /// Sound IAM pages, by place.
+    /// Sound IAM pages, by ascending address.
     pub(super) pages: Vec<IamPage>,
     /// Units whose chain cannot be followed to its end.
     pub(super) broken: Vec<UnitIndex>,
@@ -52,13 +53,13 @@ pub(super) struct Chains {
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// There may be IAM pages of which nothing is known: pages that the system could not read, that are beyond the end of a
-    /// file or in a file that was not given, that a damaged PFS page does not name, or that were left out as more than any
-    /// database has. A damaged page is none of them: it is known to be no IAM page any more.
+    /// Whether there may be IAM pages whose content is unknown: pages that the system could not read, that are beyond
+    /// the end of a file or in a file that was not given, that only a damaged PFS page marks, or that were left out
+    /// because there were more than any database has. Damaged pages do not count here: they are no longer IAM pages.
     pub(super) may_have_more: bool,
-    /// IAM pages were left out, as more than any database has: their units may be unknown too.
+    /// Whether IAM pages were left out because there were more than any database has. Their units may be unknown too.
     pub(super) has_surplus: bool,
-    /// The interval of each IAM page.
+    /// The interval that each IAM page maps.
     pub(super) intervals: Intervals,
 }
 
@@ -70,12 +71,12 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     /// Sound IAM pages, by address.
     sound: BTreeMap<PageId, IamPage>,
-    /// How many more pages are accepted for units in the catalog, and for other units.
+    /// The number of IAM pages that are still accepted: for units in the catalog, and for all other units.
     room: [u64; 2],
-    /// Sound pages that exceeded this room, and their number.
+    /// Sound IAM pages that exceeded this number; `surplus` counts them.
     left_out: PageSet,
     surplus: u64,
-    /// A pointer leads to where no page is.
+    /// Whether a pointer refers to a page that does not exist.
     leads_out: bool,
     broken: BTreeSet<UnitIndex>,
     /// Units whose chain continues at a page that was left out.
@@ -85,8 +86,8 @@ struct Follower<'a> {
     unread: Vec<PageId>,
 }
 
-/// Follows all IAM chains and enters their claims into `files`. Also returns the claims to extents that another unit
-/// had already claimed.
+/// Follows all IAM chains and enters their claims into `files`. Returns the chains, and the claims to extents that
+/// another unit had already claimed.
 pub(super) fn follow(
     source: &dyn PageSource,
     database: &Database,
@@ -95,7 +96,7 @@ pub(super) fn follow(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
-    // A unit has one IAM page per interval; some pages may belong to units that are not in the catalog.
+    // A unit has one IAM page per interval. A limited number of IAM pages may belong to units outside the catalog.
     let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
@@ -135,7 +136,7 @@ pub(super) fn follow(
             || !follower.unread.is_empty()
             || follower.leads_out
             || !knows_pfs
-            // The pointer of a damaged IAM page may have led there.
+            // The next pointer of a damaged IAM page may point into a missing file or beyond the end of a file.
             || missing_files(source, database).next().is_some()
             || source.files().iter().any(|file| file.header_pages.is_some_and(|pages| file.pages < pages)),
         has_surplus: follower.surplus > 0,
@@ -154,13 +155,13 @@ impl Follower<'_> {
         self.sound.get(&page)
     }
 
-    /// The units in the catalog, each with the IAM page that it names as the first.
+    /// The units in the catalog, each with its first IAM page according to the catalog.
     fn heads(&self) -> Vec<(UnitIndex, PageId)> {
         let head = |(at, unit): (usize, &catalog::AllocUnit)| (at as UnitIndex, unit.first_iam);
         self.database.units.iter().enumerate().map(head).filter(|(_, head)| !head.is_none()).collect()
     }
 
-    /// Reads every page that PFS, the catalog or another IAM page marks as an IAM page.
+    /// Reads every page that is an IAM page according to PFS, the catalog or another IAM page.
     fn collect(&mut self, files: &[FileMap]) {
         let mut visited = PageSet::new(files);
         for file in files {
@@ -176,9 +177,9 @@ impl Follower<'_> {
         }
     }
 
-    /// Reads a page, and those to which its next pointer leads.
+    /// Reads a page, and the pages that follow it along the next pointers.
     fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
-        // Pages beyond the end of the file, as its header has it, are in no page set.
+        // `visited` cannot contain pages beyond the end of the file according to its header, so `sound` is tested too.
         while !visited.contains(id) && !self.sound.contains_key(&id) {
             visited.insert(id);
             let file = files.iter().find(|file| file.file_id == id.file);
@@ -193,8 +194,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Reads one candidate. A damaged page is reported if PFS marks it as an IAM page. Otherwise it is another page of
-    /// some unit, to which a pointer leads by mistake, and the sweep reports it.
+    /// Reads a page that may be an IAM page. If it is damaged, it is reported only if PFS marks it as an IAM page.
+    /// Otherwise a wrong pointer refers to another page of some unit, and the sweep reports the damage.
     fn read(&mut self, id: PageId, by_pfs: bool) -> Option<IamPage> {
         if !self.source.contains(id) {
             return None;
@@ -228,7 +229,7 @@ impl Follower<'_> {
                 }
                 Some(IamPage { id, unit: unit?, named, prev: header.prev(), next: header.next(), header: iam })
             }
-            // The header of an encrypted page still shows what it is.
+            // The header of an encrypted page is not encrypted, and shows that this is an IAM page.
             None if header.is_encrypted() && header.kind() == Some(PageType::Iam) => {
                 self.coverage.note(&limits::ALLOCATION_ENCRYPTED, format!("file {}", id.file), 1);
                 self.unread.push(id);
@@ -249,7 +250,7 @@ impl Follower<'_> {
         self.unread.push(id);
     }
 
-    /// The unit of one more IAM page, if there is room for the page.
+    /// The unit of an IAM page, if the limit on IAM pages allows this page.
     fn take_room(&mut self, named: AllocUnitId) -> Option<UnitIndex> {
         let [of_known, of_strays] = &mut self.room;
         let unit = self.units.index_of_iam(named)?;
@@ -287,12 +288,12 @@ fn is_iam_by_pfs(file: &FileMap, page: u32) -> bool {
 /// sysprufiles.filetype of a data file.
 const DATA: u8 = 0;
 
-/// Whether `file_id` is a data file that the catalog knows and that was not given.
+/// Whether `file_id` is a data file that is in the catalog but was not given.
 fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
     missing_files(source, database).any(|file| file.file_id == file_id)
 }
 
-/// The data files that the catalog knows and that were not given.
+/// The data files that are in the catalog but were not given.
 pub(crate) fn missing_files<'d>(
     source: &'d dyn PageSource,
     database: &'d Database,
@@ -300,7 +301,7 @@ pub(crate) fn missing_files<'d>(
     database.files.iter().filter(|file| file.file_type == DATA && source.file(file.file_id).is_none())
 }
 
-/// The unit and header record of an IAM page; `None` when the page is not one.
+/// The unit and the header record of an IAM page; `None` if the page is not an IAM page.
 fn iam_page(bytes: &PageBytes, id: PageId) -> Option<(AllocUnitId, IamHeader)> {
     let page = Page::new(bytes);
     let header = page.header();

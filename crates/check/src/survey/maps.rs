@@ -1,5 +1,5 @@
-//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that fixed pages have the kind that
-//! their place requires.
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that the pages at fixed places have
+//! the required type.
 
 mod stretch;
 
@@ -30,74 +30,75 @@ use crate::units::{UnitIndex, Units};
 pub(crate) enum Allocation {
     /// In use.
     Used(PfsByte),
-    /// Not in use: its content means nothing.
+    /// Not in use, so the content of the page is meaningless.
     Free,
-    /// The PFS page is damaged.
+    /// Unknown, because the PFS page is damaged.
     Unknown,
 }
 
 const ONE_CLAIM: u8 = 1 << 2;
-/// Limit on the claimants listed per extent besides its owner; more would add nothing.
+/// Limit on the units that are recorded for an extent in addition to its owner. More would not be useful.
 const MAX_CLAIMS: u8 = 7;
 
-/// The owners of the extents and pages of a file, or of a range of it. Needs about two bytes per page.
+/// The owners of the extents and pages of a file, or of a range of the file. Needs about two bytes per page.
 #[derive(Default)]
 pub(crate) struct FileMap {
     /// File id.
     pub(crate) file_id: u16,
-    /// Whole pages in the file.
+    /// Number of whole pages in the file.
     pub(crate) pages: u32,
-    /// The first page of the maps: 0, or the start of the range, which begins with an extent.
+    /// The first page that the maps describe: 0, or the start of the range, which is the first page of an extent.
     first: u32,
-    /// Whether anyone asked for a page of the file outside the range: the maps could not give the answer.
+    /// Whether the maps were asked for a page of the file outside the range, so that they could not answer.
     missed: AtomicBool,
-    /// Pages that the file header claims beyond the end of the file: the file was truncated.
+    /// Number of pages that the file should have after its end according to its header: the file was truncated.
     pub(crate) lost_from_header: u32,
-    /// One byte per page, up to the end of the last extent.
+    /// The PFS byte of each page, up to the end of the last extent.
     pfs: Vec<u8>,
-    /// By PFS interval, starting with that of the first page: whether the PFS page can be trusted.
+    /// For each PFS interval, starting with that of the first page: whether the PFS page is sound.
     pfs_is_sound: Vec<bool>,
-    /// By extent: bit 0 is "free" in GAM, bit 1 is "mixed with free pages" in SGAM; the higher bits count the units
-    /// that claim the extent besides its owner, [`MAX_CLAIMS`] at most.
+    /// For each extent: bit 0 means "free" in GAM, bit 1 means "mixed with free pages" in SGAM. The higher bits count
+    /// the units, other than the owner, that claim the extent, up to [`MAX_CLAIMS`].
     extents: Vec<u8>,
-    /// By GAM interval, starting with that of the first page: whether both pages can be trusted.
+    /// For each GAM interval, starting with that of the first page: whether the GAM page and the SGAM page are sound.
     gam_is_sound: Vec<bool>,
-    /// By extent: 1 plus the ordinal of the unit whose IAM page claims it; 0 for none.
+    /// For each extent: the ordinal of the unit whose IAM page claims the extent, plus 1; 0 if no unit claims it.
     owners: Vec<u32>,
-    /// Pages in single-page slots, and IAM pages.
+    /// Pages in the single-page slots of IAM pages, and the IAM pages themselves.
     singles: BTreeMap<u32, Single>,
     /// Fixed pages that the system could not read.
     pub(crate) unread: Vec<PageId>,
-    /// The page with the server's settings, in master.
+    /// In database master, the page with the server's settings.
     config: Option<u32>,
     /// Whether the page that may contain the server's settings is unreadable.
     config_is_unread: bool,
 }
 
-/// The page where master stores the server's settings (docs/format/allocation.md#fixed-pages).
+/// The address of the page in which database master stores the server's settings
+/// (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
 
-/// A page that an IAM chain lists one by one.
+/// A page that belongs to a unit on its own, not as part of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Single {
     /// The unit.
     pub(crate) unit: UnitIndex,
-    /// Whether the page is an IAM page rather than a page in a slot of one.
+    /// Whether the page is an IAM page. If not, it is in a single-page slot of an IAM page.
     pub(crate) is_iam: bool,
 }
 
 impl FileMap {
-    /// Extents that begin inside the file.
+    /// The number of extents that begin inside the file.
     pub(crate) fn extent_count(&self) -> u32 {
         self.pages.div_ceil(EXTENT_PAGES)
     }
 
-    /// The PFS byte of a page; 0 beyond the file.
+    /// The PFS byte of a page; 0 beyond the end of the file.
     pub(crate) fn pfs(&self, page: u32) -> PfsByte {
         PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
     }
 
-    /// The entry `number` of `map`, which describes `page`; the map begins with the entry `first`.
+    /// The entry with this number in `map`, which describes `page`. The first entry of `map` has the number `first`.
     #[inline]
     fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
         let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
@@ -112,12 +113,12 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Whether anyone asked for a page of the file outside the range of these maps.
+    /// Whether these maps were asked for a page of the file outside their range.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Whether the PFS page that describes `page` can be trusted.
+    /// Whether the PFS page that describes `page` is sound.
     pub(crate) fn pfs_is_known(&self, page: u32) -> bool {
         let (number, first) = (page / PFS_PAGES, self.first / PFS_PAGES);
         self.at(page, number, first, &self.pfs_is_sound).copied().unwrap_or_default()
@@ -134,7 +135,7 @@ impl FileMap {
         }
     }
 
-    /// The pages that PFS pages mark as IAM pages in use, ascending; for maps of a whole file.
+    /// The pages in use that PFS marks as IAM pages, in ascending order. Only for the maps of a whole file.
     pub(super) fn iam_pages_by_pfs(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         let of_file = self.pfs.get(..self.pages as usize).unwrap_or(&self.pfs);
         let intervals =
@@ -145,7 +146,7 @@ impl FileMap {
         bytes.filter(move |(byte, _)| is_iam(PfsByte(**byte))).map(|(_, page)| page)
     }
 
-    /// GAM and SGAM bits of an extent; `None` if one of the two pages cannot be trusted.
+    /// The GAM and SGAM bits of an extent; `None` if the GAM page or the SGAM page is damaged.
     pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
         let (page, first) = (extent.saturating_mul(EXTENT_PAGES), self.first / INTERVAL_PAGES);
         let known = self.at(page, extent / INTERVAL_EXTENTS, first, &self.gam_is_sound).copied().unwrap_or_default();
@@ -153,11 +154,11 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` in extents in which a unit claims anything, ascending. Other pages have no owner. A search
-    /// for owners must skip them quickly, as a header can claim a terabyte of them.
+    /// The pages of `range` in those extents in which a unit claims the extent or a page, in ascending order. Pages in
+    /// other extents have no owner, and must be skipped quickly: a wrong file header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // Records it if these pages are outside the range of the maps.
+        // These lookups record that the maps were asked for pages outside their range, if that is so.
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }
@@ -182,9 +183,10 @@ impl FileMap {
         self.of_extent(extent, &self.owners)?.checked_sub(1)
     }
 
-    /// Claims an extent. Returns whether another unit already has it and this claim is among the listed ones.
+    /// Claims an extent for a unit. Returns true if another unit already owns the extent and the limit on claims allows
+    /// this claim to be recorded.
     pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
-        // Claims are made only while the maps are those of a whole file.
+        // At this stage, the maps always describe a whole file.
         let at = extent as usize;
         let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
         if *owner == 0 {
@@ -202,18 +204,18 @@ impl FileMap {
         self.of_extent(extent, &self.extents).is_some_and(|bits| *bits >= ONE_CLAIM)
     }
 
-    /// Pages of the file's last extent that are after the end of the file but that its header claims.
+    /// The pages of the file's last extent that are beyond the end of the file but that exist according to its header.
     pub(crate) fn lost_pages(&self) -> Range<u32> {
         let end = self.pages.next_multiple_of(EXTENT_PAGES).min(self.pages.saturating_add(self.lost_from_header));
         self.pages..end
     }
 
-    /// Pages listed one by one, ascending.
+    /// The pages that IAM chains list one by one, in ascending order, with the IAM pages.
     pub(crate) fn singles(&self) -> &BTreeMap<u32, Single> {
         &self.singles
     }
 
-    /// Lists a page; returns the previous claimant, if any.
+    /// Claims a single page. Returns the earlier claim, if there is one; it is kept.
     pub(crate) fn claim_single(&mut self, page: u32, single: Single) -> Option<Single> {
         match self.singles.entry(page) {
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -224,7 +226,7 @@ impl FileMap {
         }
     }
 
-    /// The unit that owns `page`, by extent or by slot.
+    /// The unit that owns `page`, either through its extent or as a single page.
     pub(crate) fn owner(&self, page: u32) -> Option<UnitIndex> {
         self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
     }
@@ -234,7 +236,7 @@ impl FileMap {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
 
-    /// The page that may contain the server's settings: it could not be read and has no owner.
+    /// The page that may contain the server's settings, if it could not be read and has no owner.
     pub(crate) fn unread_config(&self) -> Option<PageId> {
         (self.config_is_unread && self.owner(CONFIG.page).is_none()).then_some(CONFIG)
     }
@@ -246,7 +248,7 @@ impl FileMap {
 }
 
 /// The number of pages of `file` that belong to the database. If the file has grown on disk but its header has not been
-/// written yet, the database ends where the header says.
+/// updated yet, the database ends where the header says.
 pub(super) fn pages_of(file: &DataFile) -> u32 {
     file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages))
 }
@@ -297,7 +299,7 @@ pub(crate) fn load(
     }
     reader.note_unchecked(file.file_id);
     let intervals = (0..file.pages).step_by(INTERVAL_PAGES as usize);
-    // GAM and SGAM pages are adjacent.
+    // The GAM page and the SGAM page of an interval are adjacent.
     let mut ahead = Ahead::new(source, intervals.clone().map(|first| PageId::new(file.file_id, gam_page_of(first))));
     for first in intervals {
         ahead.advance();
@@ -338,20 +340,20 @@ struct FixedPages<'a> {
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
     config_is_unread: bool,
-    /// Pages of adjacent unchecked intervals that have not been reported yet.
+    /// The pages of adjacent unchecked intervals that have not been noted yet.
     unchecked: Option<Range<u32>>,
     is_one_interval: bool,
 }
 
 impl FixedPages<'_> {
-    /// File header and, in file 1, the boot page: message 5250.
+    /// Checks the file header and, in file 1, the boot page: message 5250.
     fn heads(&mut self, file: &DataFile) {
         let mut invalid: Vec<(PageId, FixedPage, Option<FixedFault>)> = Vec::new();
         let header = PageId::new(file.file_id, 0);
         if !file.header_is_sound {
             invalid.push((header, FixedPage::FileHeader, None));
         } else if let Some(mut bytes) = self.source.read_page(header) {
-            // Its record was readable, so it is not encrypted, whatever its flags say.
+            // The record of the file header could be read, so the page is not encrypted, whatever its flags say.
             undo_torn_bits(&mut bytes);
             let page = Page::new(&bytes);
             if let Some(fault) = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)) {
@@ -386,7 +388,7 @@ impl FixedPages<'_> {
         }
     }
 
-    /// The page with the server's settings, if the database has one. Its content is not checked.
+    /// The page with the server's settings, if the database has one. Only its checksum and page ID are checked.
     fn config(&mut self, file: &DataFile) -> Option<u32> {
         if file.file_id != CONFIG.file || file.pages <= CONFIG.page {
             return None;
@@ -406,11 +408,11 @@ impl FixedPages<'_> {
         Some(CONFIG.page)
     }
 
-    /// A map page, if it has the kind that its place requires; otherwise reports message 8946 and the faults that the
-    /// page's own audit found.
+    /// An allocation map page, if it is sound and of the required type. Otherwise reports message 8946, and the faults
+    /// that the audit of the page found.
     fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
         if !self.source.contains(id) {
-            // The file is too short to have the page: it was truncated.
+            // The file was truncated before this page.
             let finding = Finding::new(&registry::MAP_PAGE_INVALID).page(id).number("page_type", 0);
             self.findings.push(finding.text_value("page_name", kind.message_name()));
             return None;
@@ -433,7 +435,8 @@ impl FixedPages<'_> {
         let idle = audit::idle_field_fault(Page::new(&bytes));
         if fault.is_none() && right_header && header.is_encrypted() && idle.is_none() {
             match is_sound {
-                // Ciphertext does not have such a layout: the page is plain, whatever its flags say.
+                // Encrypted data would not have the layout of a map, so the page is not encrypted, whatever its flags
+                // say.
                 true => self.coverage.note(&limits::ALLOCATION_FLAGGED_ENCRYPTED, format!("page {id}"), 1),
                 false => {
                     self.unread.push(id);
@@ -455,7 +458,7 @@ impl FixedPages<'_> {
             None => finding,
         });
         if let Some(fault) = fault {
-            // Messages print the owner of a fixed page as unknown: it is in no catalog.
+            // Messages print the owner of a fixed page as unknown, because no catalog lists it.
             self.findings.push(audit::identity_finding(
                 &fault,
                 id,
@@ -472,7 +475,7 @@ impl FixedPages<'_> {
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
     }
 
-    /// Reports message 8998 for the interval that a damaged map page leaves unchecked.
+    /// Reports message 8998 for the interval that cannot be checked because its map page is damaged.
     fn unchecked(&mut self, bad: PageId, file_pages: u32, interval: u32, first: u32) {
         if self.unread.contains(&bad) {
             return;
@@ -492,7 +495,7 @@ impl FixedPages<'_> {
         self.is_one_interval = start == first;
     }
 
-    /// Reports adjacent unchecked intervals as one: a file that is nearly all hole has thousands.
+    /// Notes adjacent unchecked intervals together: a file that consists mostly of a hole has thousands of them.
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));

@@ -1,11 +1,11 @@
-//! Sets of pages: one bit per page of the data files, or of a range of one.
+//! Sets of pages, with one bit per page of the data files or of ranges of them.
 
 use format::PageId;
 
 use super::FileMap;
 use crate::ranges::FileRange;
 
-/// A set of pages of the data files, or of a range of one; it never contains other pages.
+/// A set of pages of the data files, or of ranges of them. Inserting any other page has no effect.
 pub(crate) struct PageSet {
     ranges: Vec<(FileRange, Vec<u64>)>,
 }
@@ -24,7 +24,7 @@ impl PageSet {
         Self { ranges: ranges.into_iter().map(|range| (range, bits(&range))).collect() }
     }
 
-    /// The word that contains the bit of a page, and the bit.
+    /// The word that contains the bit of a page, and a mask with this bit.
     fn word(&self, page: PageId) -> Option<(&u64, u64)> {
         let (range, words) = self.ranges.iter().find(|(range, _)| range.contains(page))?;
         let at = page.page - range.first;
@@ -58,7 +58,7 @@ impl PageSet {
         self.word(page).is_some_and(|(word, bit)| word & bit != 0)
     }
 
-    /// The pages in the set, in order.
+    /// The pages in the set, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PageId> + '_ {
         self.ranges.iter().flat_map(|(range, words)| {
             let words = words.iter().enumerate().filter(|(_, word)| **word != 0);

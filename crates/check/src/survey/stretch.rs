@@ -1,5 +1,5 @@
-//! The parts of the survey that a process needs to sweep ranges of files: facts common to all ranges, and the maps of
-//! each.
+//! The parts of the survey that a process needs to sweep ranges of files: the facts common to all ranges, and the maps
+//! of each range.
 
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;
@@ -28,8 +28,8 @@ impl Survey {
         self.files.write(to)
     }
 
-    /// Reads the output of [`Self::write_common`] in a process that knows the same catalog, and adds units that only
-    /// the maps name.
+    /// Reads the output of [`Self::write_common`] in a process that has read the same catalog. Adds units that only the
+    /// maps name.
     pub(crate) fn read_common(
         source: &dyn PageSource,
         units: &mut Units,
@@ -48,7 +48,7 @@ impl Survey {
         }
         let (broken_chains, partial_units, sharing) = Wire::read(from)?;
         let files = Vec::<FileMap>::read(from)?;
-        // A page beyond these sizes would count as free, and no check would notice that it was missed.
+        // If these sizes were too small, pages beyond them would count as free, and no check would notice.
         let sizes = files.iter().map(|file| (file.file_id, file.pages));
         if !sizes.eq(source.files().iter().map(|file| (file.file_id, pages_of(file)))) {
             return Err(from.damaged("the files or their sizes"));
@@ -70,7 +70,8 @@ impl Survey {
         let Some(file) = self.file(range.file_id).filter(|file| file.has_stretch(range)) else { return Ok(()) };
         file.write_stretch(range, to)?;
         self.unread.iter().filter(|page| range.contains(**page)).copied().collect::<Vec<_>>().write(to)?;
-        // In a shared extent, the IAM pages of the claiming units decide who owns a page.
+        // In an extent that several units claim, the IAM pages of these units are needed to determine the owner of a
+        // page.
         let intervals = match file.has_shared(range) {
             true => self.intervals.within(FileRange {
                 first: range.first - range.first % INTERVAL_PAGES,
@@ -82,7 +83,7 @@ impl Survey {
         intervals.write(to)
     }
 
-    /// Reads the output of [`Self::write_stretch`]; it replaces the maps of any other range.
+    /// Reads the output of [`Self::write_stretch`]. Its maps replace the maps of any other range.
     pub(crate) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
         self.files.iter_mut().for_each(FileMap::forget_maps);
         let file = self.files.iter_mut().find(|file| file.file_id == range.file_id && file.has_stretch(range));

@@ -1,4 +1,4 @@
-//! A data file of four extents, each page built by hand.
+//! Tests with a data file of four extents, whose pages are built by hand.
 
 use catalog::{AllocUnit, UnitKind};
 use format::AllocUnitId;
@@ -9,7 +9,7 @@ use crate::spill::TempStore;
 use crate::test_file::{CLAIMED, FILE, FREE, IAM, MIXED, Maps, PAGES, TestFile};
 use crate::test_pages::{UNIT, ids};
 
-/// Units of the catalog, each with the head of its IAM chain.
+/// A catalog with these units, each with its first IAM page.
 fn database(units: &[(AllocUnitId, u32)]) -> Database {
     let unit = |(id, first_iam): &(AllocUnitId, u32)| AllocUnit {
         id: *id,
@@ -27,7 +27,7 @@ fn database(units: &[(AllocUnitId, u32)]) -> Database {
     Database { units: units.iter().map(unit).collect(), ..Database::default() }
 }
 
-/// The survey, the ids of failed checks, and the ids of noted limits.
+/// The survey, the IDs of the checks with findings, and the IDs of the noted limits.
 fn surveyed(file: &TestFile, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     surveyed_as(file, database(units))
 }
@@ -99,10 +99,10 @@ fn a_single_page_belongs_to_the_unit_whose_iam_page_lists_it() {
     maps.pfs[10] = 0x60;
     let (survey, found, _) = surveyed(&maps.file(), ONE);
     assert_eq!((found, survey.owner(PageId::new(FILE, 10))), (set(&[]), Some(0)));
-    // PFS must mark it as a page of a mixed extent.
+    // It is an error if PFS does not mark the page as a page of a mixed extent.
     maps.pfs[10] = 0x40;
     assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PFS_WRONG_TYPE.id]));
-    // A page that is in use but in no list belongs to no unit.
+    // The page is in use, but no chain lists it, so it belongs to no unit.
     maps.pfs[10] = 0x60;
     maps.iam.insert(IAM, (UNIT, vec![CLAIMED], None));
     assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PAGE_UNOWNED.id]));

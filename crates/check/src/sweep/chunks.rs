@@ -1,4 +1,5 @@
-//! The chunks in which files are read: in page order, numbered without a list of them.
+//! The chunks in which files are read, numbered in page order. The chunk with a number is computed, not looked up in a
+//! list.
 
 use format::PageId;
 
@@ -14,8 +15,8 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// The first `pages` pages, and the remainder. Never leaves a single page: a failed read of one page is not
-    /// repeated.
+    /// Splits the chunk into its first `pages` pages and the remainder. The remainder is never a single page, because a
+    /// failed read of a single page is not repeated.
     pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
         let pages = match self.pages.checked_sub(pages) {
             None | Some(0) => self.pages,
@@ -30,7 +31,7 @@ impl Chunk {
 
 /// All chunks of the files, or of a range of pages.
 pub(super) struct Chunks {
-    /// Page range of a file, and the number of its first chunk.
+    /// The page range of each file, with the number of its first chunk.
     files: Vec<(FileRange, u64)>,
     count: u64,
 }
@@ -63,18 +64,18 @@ impl Chunks {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
 
-    /// The numbers of each file's chunks.
+    /// For each file, the numbers of its chunks.
     pub(super) fn by_file(&self) -> Vec<std::ops::Range<u64>> {
         let chunks = |&(range, first): &(FileRange, u64)| first..first + u64::from(range.pages.div_ceil(CHUNK_PAGES));
         self.files.iter().map(chunks).collect()
     }
 
-    /// Pages in all chunks.
+    /// The number of pages in all chunks.
     pub(super) fn pages(&self) -> u64 {
         self.files.iter().map(|(range, _)| u64::from(range.pages)).sum()
     }
 
-    /// The chunk with a number.
+    /// The chunk with this number.
     pub(super) fn get(&self, number: u64) -> Option<Chunk> {
         let at = self.files.partition_point(|(_, first)| *first <= number).checked_sub(1)?;
         let &(range, first) = self.files.get(at)?;

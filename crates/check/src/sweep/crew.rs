@@ -1,11 +1,11 @@
-//! Starts threads. The system may refuse a thread because of its limits on processes or memory; the run then continues
-//! with fewer threads.
+//! Starts threads. If the system refuses to start a thread because of its limits on processes or memory, the run
+//! continues with fewer threads.
 
 use std::io;
 use std::thread::{Builder, Scope};
 
-/// Starts one thread per job, up to the first that cannot be started. Returns the number of threads started, and why
-/// the others were not.
+/// Starts one thread per job, in order, until a thread cannot be started. Returns the number of threads started, and
+/// the reason why the next thread could not be started.
 pub(crate) fn start<'scope, F: FnOnce() + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     jobs: impl Iterator<Item = F>,

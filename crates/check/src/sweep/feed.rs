@@ -1,4 +1,5 @@
-//! Supplies chunks to the threads that check them: each thread reads its own, or dedicated threads read ahead.
+//! Supplies chunks to the threads that check them. Either each thread reads its own chunks, or dedicated threads read
+//! ahead.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,26 +17,26 @@ use crate::accounting::Meter;
 use crate::context::Context;
 use crate::memory::CHUNK_PAGES;
 
-/// The number of chunks per thread that are announced to the system before they are read.
+/// The number of chunks per thread that are announced to the operating system before they are read.
 const CHUNKS_AHEAD: u64 = 4;
 
 /// A chunk with its pages.
 pub(super) struct Loaded {
     pub(super) chunk: Chunk,
     pub(super) buffer: PageBuffer,
-    /// Whether the read of the whole chunk failed: then its pages must be read one by one.
+    /// Whether the read of the whole chunk failed, so that its pages must be read one by one.
     pub(super) failed: bool,
 }
 
 impl Loaded {
-    /// The pages.
+    /// The bytes of the pages.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         let length = self.chunk.pages as usize * PAGE_BYTES;
         self.buffer.bytes().get_mut(..length).unwrap_or_default()
     }
 }
 
-/// Numbers of chunks, handed out in order.
+/// Hands out the numbers of chunks in order.
 pub(super) struct Counter {
     next: AtomicU64,
     end: u64,
@@ -52,8 +53,8 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope, or as many of its pages as `pages` allows for its first page: `rest`
-/// then holds the remainder. Calls `passed` with the chunks that are skipped.
+/// Reads the next chunk that has pages in scope, but not more pages than `pages` allows for its first page; the
+/// remainder is stored in `rest` for the next call. Calls `passed` with the chunks that are skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -73,7 +74,7 @@ pub(super) fn read_next(
     Some(Loaded { chunk, buffer, failed })
 }
 
-/// The next chunk that has pages in scope. Announces a later one to the system.
+/// The next chunk that has pages in scope. Also announces a later chunk to the operating system.
 fn next_in_scope(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -94,7 +95,7 @@ fn next_in_scope(
     }
 }
 
-/// Connects threads that read with threads that check: chunks go one way, buffers come back.
+/// Connects reading threads with checking threads: readers add chunks, and the checking threads return the buffers.
 pub(super) struct Queue {
     state: Mutex<State>,
     ready: Condvar,
@@ -126,7 +127,7 @@ impl Queue {
         self.end_reader();
     }
 
-    /// Removes a reader: it has read everything, or another thread reads in its place.
+    /// Removes a reader, because it has read everything or because another thread has read in its place.
     pub(super) fn end_reader(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.readers = state.readers.saturating_sub(1);
@@ -147,7 +148,7 @@ impl Queue {
         }
     }
 
-    /// The next chunk; `None` when all chunks were read and taken.
+    /// The next chunk; `None` once all chunks were read and taken.
     pub(super) fn take(&self, meter: &Meter) -> Option<Loaded> {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

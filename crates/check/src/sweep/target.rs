@@ -1,4 +1,4 @@
-//! One page as the target of the sweep.
+//! Checks one page at a time: the target of the sweep.
 
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::protection::undo_torn_bits;
@@ -21,56 +21,56 @@ use crate::units::{Shape, Unit, UnitIndex};
 /// Checks pages one after another and reuses its buffers.
 #[derive(Default)]
 pub(crate) struct Target {
-    /// The records of the last page checked.
+    /// The records of the page that was checked last.
     pub(crate) records: PageRecords,
 }
 
-/// Limit on the findings about rows listed per page: more would add nothing, and a wrong type in the catalog would give
-/// one for every row of a table.
+/// Limit on the findings about rows that are listed per page. More would not be useful, and a wrong type in the catalog
+/// could cause a finding for every row of a table.
 const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
-/// The result of judging a page.
+/// The result of auditing a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// A sound page of this unit.
     Sound(UnitIndex, PageContent),
-    /// A page of this unit that is damaged or names another unit in its header: it contributes no facts.
+    /// A page of this unit that is damaged or whose header names another unit. It contributes no facts.
     Bad(UnitIndex),
-    /// Not a page of any unit in scope.
+    /// A page that is not checked here: free, not of a unit in scope, or already read by the survey.
     Passed,
-    /// A page of unknown owner: several units claim its extent.
+    /// A page whose owner is unknown: several units claim its extent, and one of their IAM pages could not be read.
     Unread,
 }
 
-/// Whether a page is, or may be, in use, and may belong to a unit in scope. If several units claim the page, its header
-/// decides.
+/// Whether a page may be in use and may belong to a unit in scope. If several units claim the page, the result is true,
+/// because only its header shows the owner.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let allocation = context.survey.allocation(id);
-    // Most pages of a large empty file are free, and their owner is irrelevant.
+    // Most pages of a large empty file are free; their owner does not matter.
     if allocation == Allocation::Free {
         return false;
     }
     let owner = context.survey.owner(id);
     if allocation == Allocation::Unknown && owner.is_none() {
-        // A page that no unit claims is not checked unless PFS says that it is in use.
+        // A page that no unit claims is checked only if PFS says that it is in use.
         return false;
     }
     context.covers(owner) || context.survey.is_shared(id)
 }
 
-/// Whether any page of a range may be in scope; a range without one need not be read.
+/// Whether any page of a range may be in scope. If not, the range need not be read.
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
     let Some(file) = context.survey.file(first.file) else { return false };
     let range = first.page..first.page.saturating_add(pages).min(file.pages);
     let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
-    // If the PFS page is damaged, only pages that a unit claims are in scope.
+    // Where the PFS page is damaged, only pages that a unit claims can be in scope.
     let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
     let has_pfs = intervals.into_iter().any(|page| file.pfs_is_known(page));
     if has_pfs { range.clone().any(is_in_scope) } else { file.claimed_pages(range).any(is_in_scope) }
 }
 
 impl Target {
-    /// Checks a page as read from disk and adds the results to `partial`.
+    /// Checks a page, given as read from disk, and adds the results to `swept`.
     pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
@@ -96,7 +96,7 @@ impl Target {
         }
     }
 
-    /// The page's verdict, without adding any results: for the second look of the pinpoint phase.
+    /// The verdict on a page, without any other results, for second looks.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
@@ -128,7 +128,7 @@ impl Target {
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
-        // If several units claim an extent, the unit that the page names owns the page.
+        // If several units claim the extent of the page, the unit that the page header names is the owner.
         let claimant = match fault {
             None => context.survey.claimant((context.source, &context.units), id, header),
             Some(_) => Some(None),
@@ -143,8 +143,8 @@ impl Target {
         }
         partial.pages_allocated += u64::from(byte.is_some());
         let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
-            // No unit claims the page, which the survey has reported. It may never have been written, so its content is
-            // meaningless.
+            // No unit claims the page, which the survey has already reported. The page may never have been written, so
+            // its content is not checked.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
@@ -154,7 +154,7 @@ impl Target {
             tally.iter_mut().for_each(|tally| tally.taken_pages += 1);
         }
         if byte.is_none() && (fault.is_some() || !context.belongs(unit, header)) {
-            // It is unknown whether the page is in use, and its content does not suggest it.
+            // PFS does not show whether the page is in use, and its content does not look as if it belongs to the unit.
             if let Some(tally) = tally {
                 tally.unknown_pages += 1;
             }
@@ -218,7 +218,7 @@ fn count(sound: &SoundPage<'_>, tallies: &mut Tallies) {
     }
 }
 
-/// Passes the rows of a leaf, or the fragments of a text page, to the checks.
+/// Passes the rows of a leaf page, or the fragments of a text page, to the checks.
 fn rows<C: CheckList>(
     context: &Context<'_>,
     checks: &C,
@@ -236,7 +236,7 @@ fn rows<C: CheckList>(
         return;
     }
     let before = findings.len();
-    // Batch processing is worth it only if it covers most rows.
+    // Checking rows together is faster only if this covers most rows of the page.
     let same_shape = records.same_shape(page).filter(|rows| 2 * rows.live_count() > spans.len());
     let batch = same_shape.map(|rows| {
         let page = RowPage { unit, id, rows };
@@ -268,19 +268,19 @@ fn rows<C: CheckList>(
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
-/// The exception recorded for a slot that has no plain row.
+/// The exception for a slot, if the slot does not contain a plain row.
 fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
     let at = rows.exceptions().binary_search_by_key(&slot, |exception| exception.slot).ok()?;
     rows.exceptions().get(at).copied()
 }
 
-/// Whether the survey has read a page: allocation maps and other pages at fixed places, and IAM pages.
+/// Whether the survey has already read a page: allocation maps and other pages at fixed places, and IAM pages.
 fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
     let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
     FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart)
 }
 
-/// The findings for a page of a unit when the page header names another unit.
+/// The findings for a page of a unit whose header names another unit.
 fn of_other_unit(context: &Context<'_>, unit: &Unit, id: PageId, header: &PageHeader) -> impl Iterator<Item = Finding> {
     let named = Some(context.units.owner_named_by(header)).filter(|named| named.object_id != 0);
     let of_other = named.map(|named| Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
@@ -294,7 +294,8 @@ fn bad(unit: UnitIndex, tally: Option<&mut UnitTally>) -> Verdict {
     Verdict::Bad(unit)
 }
 
-/// Types of pages that a repair, a reorganize, a bulk load or a sort is working on. No rules are known for them.
+/// Whether a page has one of the types that exist only while a repair, reorganize, bulk load or sort is running. No
+/// rules are known for these pages.
 fn is_in_transit(kind: PageType) -> bool {
     matches!(kind, PageType::RepairDeallocated | PageType::ReorgTemporary | PageType::BulkPreallocated | PageType::Sort)
 }

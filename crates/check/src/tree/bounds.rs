@@ -1,7 +1,8 @@
-//! Key bounds: each page's keys are between its parent's entry for it and the next entry (8933, 8934).
+//! Key bounds: all keys of a page must be between the entry that names the page in its parent and the next entry (8933,
+//! 8934).
 //!
-//! The sweep keeps images of each page's first and last key. The non-leaf pages, one in a hundred, are read again. The
-//! keys themselves are compared only if the images do not decide.
+//! The sweep keeps images of the first and last key of each page. The non-leaf pages, about one page in a hundred, are
+//! read again. The keys themselves are compared only if the images do not decide the order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -31,23 +32,23 @@ use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
 use crate::wire::limit_of;
 
-/// Which children of a page are checked.
+/// The children of a page that are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Children in the same range as the page: all children if the database is swept as a whole.
+    /// Children in the same range as the page. If the database is swept as a whole, these are all children.
     Own,
     /// Children in other ranges.
     Apart,
 }
 
-/// Checks the children of every non-leaf page, after the sweep of the whole database or of a batch of it.
+/// Checks the children of every non-leaf page, after the sweep of the whole database or of a batch.
 pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut FindingCollector) {
     let nodes = std::mem::take(&mut sums.nodes);
     each_window(context, Which::Own, (sums, &nodes), findings, |_, _| {});
     end(swept, sums);
 }
 
-/// Checks those children of a part's pages that are in the same part. Keeps the bounds of the others.
+/// Checks the children that are in the same part as their parent. Keeps the bounds of all other pages.
 pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let limit = limit_of::<PageBounds>(context.space);
     let nodes = std::mem::take(&mut sums.nodes);
@@ -61,7 +62,7 @@ pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut 
     (sums.nodes, sums.bounds) = (nodes, vec![rest]);
 }
 
-/// Checks those children that are in another part than their parent, once all parts are merged.
+/// Checks the children that are in another part than their parent. Called after all parts are merged.
 pub(super) fn check_between_parts(
     context: &Context<'_>,
     swept: &mut Tallies,
@@ -70,13 +71,13 @@ pub(super) fn check_between_parts(
 ) {
     let nodes = std::mem::take(&mut sums.nodes);
     let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
-    // If the sweep met unreadable pages in the unit, this page was one of them.
+    // If the sweep met unreadable pages in the unit, the page that cannot be read now was one of them.
     let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
     sums.unread.extend(unreadable.into_iter().filter(is_new));
     end(swept, sums);
 }
 
-/// Marks units with pages that could not be read again: from now on, part of them counts as unknown.
+/// Marks units with pages that could not be read again, so that part of each unit counts as unknown from now on.
 fn end(swept: &mut Tallies, sums: &mut Sums) {
     for unit in std::mem::take(&mut sums.unread) {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
@@ -85,8 +86,8 @@ fn end(swept: &mut Tallies, sums: &mut Sums) {
     }
 }
 
-/// Checks the children of non-leaf pages, a window of key bounds at a time. Calls `then` with each window and the pages
-/// in it that were compared. Returns the units with children that could not be read again.
+/// Checks the children of non-leaf pages, for one window of key bounds at a time. Calls `then` with each window and the
+/// pages whose bounds have been compared. Returns the units with children that could not be read again.
 fn each_window(
     context: &Context<'_>,
     which: Which,
@@ -123,7 +124,7 @@ fn each_window(
         };
         let threads = nodes.iter().filter(|run| !run.is_small()).count().min(context.options.threads());
         thread::scope(|scope| {
-            // The calling thread also does the work of threads that could not be started.
+            // The calling thread also checks the pages of threads that could not be started.
             crew::start(scope, (1..threads).map(|_| look));
             look();
         });
@@ -132,7 +133,7 @@ fn each_window(
     unreadable
 }
 
-/// The parts of the database in which a window has pages, one bit per part.
+/// The parts of the database (see `Survey::part`) to which a window extends, one bit per part.
 fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
     let (start, end) = window.ends();
     let first = start.map_or(0, |page| context.survey.part(page));
@@ -144,26 +145,26 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
-    /// Where the bounds of the last child were found: those of the next child are adjacent, unless the index is
-    /// fragmented.
+    /// The position at which the bounds of the last child were found. The bounds of the next child usually follow them,
+    /// unless the index is fragmented.
     last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,
 }
 
-/// The common results of all threads.
+/// The results, shared by all threads.
 struct Outcome<'a> {
     findings: &'a mut FindingCollector,
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
-    /// Units with an unreadable page whose bounds its part did not keep.
+    /// Units with a page that could not be read now and whose bounds its part did not keep.
     unreadable: &'a mut BTreeSet<UnitIndex>,
-    /// Pages whose bounds were compared; recorded only for a part.
+    /// Pages whose bounds were compared; recorded only when a part is checked.
     checked: &'a mut PageSet,
 }
 
-/// A parent entry, or the first entry of the next parent, that bounds a child's keys.
+/// An entry that bounds the keys of a child: an entry of the parent, or the first entry of the parent's right neighbor.
 struct Separator<'a> {
     record: Record<'a>,
     image: KeyImage,
@@ -179,7 +180,8 @@ impl<'a> Checker<'a> {
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
         let known = self.bounds.get(page, &mut self.last);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
-            // Its part has compared the page with another parent that names it too, or the page has no bounds.
+            // Either the page's part has already compared its bounds with another parent that also names the page, or
+            // the page has no bounds.
             return self.bounds_read_again(page, unit);
         }
         known.filter(|bounds| bounds.unit == unit)
@@ -189,7 +191,7 @@ impl<'a> Checker<'a> {
         let context = self.context;
         match pinpoint::look_at_content(context, &mut self.target, id) {
             Err(_) => {
-                // If the sweep could not read the page either, the page has no bounds.
+                // If the sweep could not read the page either, this is known already, and the page has no bounds.
                 if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
                     self.outcome().unreadable.insert(unit);
                 }
@@ -204,7 +206,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reads a page again that was sound in the sweep.
+    /// Reads a page that was sound in the sweep again.
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
         let found = pinpoint::sound(self.context, &mut self.target, unit, page).ok().flatten();
         if found.is_none() {
@@ -219,8 +221,9 @@ impl<'a> Checker<'a> {
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
         let spans = self.target.records.spans().to_vec();
-        // The separator after the last entry is the first entry of the next page of the level. It is not proven that
-        // this entry has a key, nor that the first entry of this page has one.
+        // The upper bound of the last child would be the first entry of the next page of the level, but it is not
+        // proven that this entry has a key. For the same reason, the first entry of this page is not used as a lower
+        // bound.
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };
@@ -281,7 +284,7 @@ impl<'a> Checker<'a> {
             let first_slot = usize::from(!leaf);
             let first = records.get(first_slot).and_then(|span| record(page, *span));
             let last = records.last().and_then(|span| record(page, *span));
-            // Addresses whose order is uncertain may be on either side.
+            // If the order of row addresses is uncertain, either order is accepted.
             let exact = |record: Option<Record<'_>>, separator: &Separator<'_>, right: Ordering| {
                 let (record, other) = (record?, &separator.record);
                 let is_doubt = || key::locators_ascend_bytewise(&record, columns, other, &keys.node).is_some();

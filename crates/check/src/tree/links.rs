@@ -1,4 +1,4 @@
-//! Checks the links of a B-tree by their sums alone.
+//! Checks the links of a B-tree by their sums, without reading pages.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,8 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
     if !tree.levels.iter().all(|(level, _)| known(level)) {
         return false;
     }
-    // From the leaf upwards: the pages of each level must be those that the level above names.
+    // From the leaf level upwards: the pages of each level must be exactly those that the entries of the level above
+    // name.
     let mut below = tree.get(leaf);
     let mut expected_number = None;
     for &number in &node_levels {
@@ -38,22 +39,22 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
             Some(expected) => number == expected,
         };
         let level = tree.get(TreeLevel::Index(number));
-        // Nothing below: the index is a single leaf whose level number is wrong.
+        // If there is no level below, the index is a single leaf with a wrong level number.
         if below.pages == 0 || !in_place || level.children != below.selves || !links_agree(&below, &level) {
             return false;
         }
         below = level;
         expected_number = number.checked_add(1);
     }
-    // The topmost level is the root alone.
+    // The topmost level must consist of the root only.
     below.pages == 1
         && below.selves == context.hash.page(root)
         && below.next == Sum::default()
         && below.prev == Sum::default()
 }
 
-/// Whether next and previous pointers agree on each level. Nothing more can be checked in a compressed tree, as it is
-/// undocumented how its entries name their children.
+/// Whether next and previous pointers agree on each level. In a compressed tree, nothing else can be checked, because
+/// it is undocumented how its entries name their children.
 pub(super) fn chains_agree(tree: &TreeSums) -> bool {
     tree.levels.iter().all(|(_, level)| level.next == level.prev)
 }
@@ -63,14 +64,15 @@ fn is_node_level(shape: Shape, tree: &TreeSums, number: u8) -> bool {
     number >= lowest && tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))
 }
 
-/// Whether next pointers, previous pointers and the order of entries in the parents name the same neighbors.
+/// Whether next pointers, previous pointers, and the order of entries in the parents all agree about the neighbors of
+/// the pages.
 fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
     children.next == parents.child_links && children.prev == parents.child_links
 }
 
-/// Adds the links that lead from the last child of each non-leaf page to the first child of the next one.
+/// Adds the links between the last child of each non-leaf page and the first child of the next page.
 pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
-    // Uses the memory reserved for the windows, none of which is open yet.
+    // Uses the memory reserved for windows, because no window is open yet.
     let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);
     for run in &sums.nodes {
         run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {
@@ -94,8 +96,8 @@ pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
     }
 }
 
-/// Where the children of two adjacent non-leaf pages meet: the last child of page `of`; or the first child of a page,
-/// of this unit and level, that names `of` as its left neighbor.
+/// One side of the boundary between the children of two adjacent non-leaf pages. Either the last child of page `of`; or
+/// the first child of a page of the same unit and level that names `of` as its left neighbor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct End {
     of: PageId,

@@ -1,4 +1,4 @@
-//! One page of a B-tree: order of its keys, its links as terms of the sums, its key bounds.
+//! Checks one page of a B-tree: the order of its keys. Adds its links to the sums, and keeps its key bounds.
 
 use std::cmp::Ordering;
 use std::num::NonZero;
@@ -17,7 +17,7 @@ use crate::page_check::SoundPage;
 use crate::registry;
 use crate::rowsets::may_be_paused;
 
-/// Limit on the pairs of keys out of order that are listed per page; more would add nothing.
+/// Limit on the pairs of keys in the wrong order that are listed per page. More would not be useful.
 const MAX_PAIRS_PER_PAGE: u32 = 10;
 
 /// The level of a page of a tree.
@@ -28,8 +28,9 @@ pub(super) fn level_of(page: Page<'_>) -> TreeLevel {
     }
 }
 
-/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part
-/// (docs/format/index-records.md#non-leaf-entries). The remains of a deleted entry, kept for its versions, name none.
+/// The child that an entry of a non-leaf page names, stored in the last six bytes of the fixed part
+/// (docs/format/index-records.md#non-leaf-entries). `None` for the remains of a deleted entry, which are kept for row
+/// versions and name no child.
 pub(super) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
     let bytes = span.of(page);
     if RecordKind::is_tag_alone(*bytes.first()?) {
@@ -106,7 +107,7 @@ pub(super) fn add(
     }
 }
 
-/// Checks the order of the keys from slot to slot (2511, 2512), and returns the page's first and last key.
+/// Checks the order of the keys from slot to slot (2511, 2512), and keeps the page's first and last key.
 fn keys(
     context: &Context<'_>,
     sound: &SoundPage<'_>,
@@ -134,7 +135,8 @@ fn keys(
     }
 }
 
-/// The key bounds of a page, from its first and last record that have a key. They are compared with entries of non-leaf pages.
+/// The key bounds of a page, taken from the first and last record that have a key. Later they are compared with entries
+/// of non-leaf pages.
 fn bounds_between(
     context: &Context<'_>,
     sound: &SoundPage<'_>,
@@ -149,7 +151,7 @@ fn bounds_between(
     Some(PageBounds { page: sound.id, unit: sound.index, low, low_hash, high })
 }
 
-/// The hash of a whole key: keys that have the same are equal. `None` if some value is not known.
+/// The hash of a whole key: keys with the same hash are equal. `None` if some value of the key is unknown.
 pub(super) fn key_hash(hash: &FactHash, record: &Record<'_>, columns: &[KeyColumn]) -> Option<NonZero<u64>> {
     let mut hasher = hash.hasher();
     let is_known = key::each_value(record, columns, |value| match value {
@@ -159,7 +161,7 @@ pub(super) fn key_hash(hash: &FactHash, record: &Record<'_>, columns: &[KeyColum
     NonZero::new(hasher.finish().0).filter(|_| is_known)
 }
 
-/// The key bounds that the sweep notes of a page, if it notes any.
+/// The key bounds that the sweep keeps for a page; `None` if it keeps none.
 pub(super) fn bounds_of(context: &Context<'_>, sound: &SoundPage<'_>) -> Option<PageBounds> {
     let role = role(context, sound.index, sound.page);
     let is_passed_over = sound.records.spans().is_empty() && role != Role::Leaf
@@ -174,16 +176,16 @@ pub(super) fn bounds_of(context: &Context<'_>, sound: &SoundPage<'_>) -> Option<
     bounds_between(context, sound, columns, ends?)
 }
 
-/// Checks the order of the keys of any page, pair by pair. Returns the number of undecided pairs, and the first and
-/// last record that have a key.
+/// Checks the order of the keys pair by pair, which is possible for any page. Returns the number of undecided pairs,
+/// and the first and last record that have a key.
 fn pairs<'p>(
     context: &Context<'_>,
     &SoundPage { unit, id, page, records, .. }: &SoundPage<'p>,
     (columns, is_leaf): (&[KeyColumn], bool),
     findings: &mut Vec<Finding>,
 ) -> (u64, Option<(Record<'p>, Record<'p>)>) {
-    // The first entry of a non-leaf level means "less than all"; its key has no meaning. On other pages of the level
-    // the first entry should have a key, but no real tree of three levels was available to prove it.
+    // The first entry of a non-leaf level means "less than all keys"; its own key is meaningless. The first entries of
+    // the other pages of the level should have a key, but no real tree of three levels was available to prove this.
     let first_slot = usize::from(!is_leaf);
     let (mut undecided, mut listed) = (0, 0);
     let (mut backwards, mut forwards) = (0, 0);
@@ -201,8 +203,8 @@ fn pairs<'p>(
             let found = match key::compare(&prior, &current, columns) {
                 Some(Ordering::Less) => None,
                 Some(Ordering::Greater) => Some(&registry::KEY_ORDER),
-                // A deleted row may have the same key as a live one; only where neither is a ghost are equal keys an
-                // error.
+                // A deleted row may have the same key as a live row. Equal keys are an error only if neither record is
+                // a ghost.
                 Some(Ordering::Equal) if is_leaf && !is_ghost(&prior) && !is_ghost(&current) => {
                     let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
                     let is_built = rowset.is_none_or(|rowset| !may_be_paused(context.database, rowset));
@@ -235,7 +237,7 @@ fn is_ghost(record: &Record<'_>) -> bool {
     matches!(record.kind(), RecordKind::GhostIndex | RecordKind::GhostData | RecordKind::GhostVersion)
 }
 
-/// 2511 and 2512 name the slots `slot - 1` and `slot`.
+/// The finding 2511 or 2512 for the records in `slot - 1` and `slot`.
 fn pair(check: &'static registry::Check, owner: crate::Owner, id: PageId, slot: u16) -> Finding {
     Finding::new(check).owner(owner).at(id, slot.saturating_sub(1)).ref_at(id, slot)
 }

@@ -2,7 +2,7 @@
 //! (docs/format/checkdb.md#logical-checks).
 //!
 //! Each page yields facts about itself, its right neighbor and its children. All facts are sorted by the page that they
-//! are about, so that each page is checked on its own, however many are damaged.
+//! are about, so that each page can be checked independently, even if many pages are damaged.
 
 use format::{Page, PageId};
 
@@ -25,10 +25,10 @@ use crate::units::{Shape, UnitIndex};
 struct Parent {
     page: PageId,
     slot: u16,
-    /// The previous child; `None` when the page that would name it was not seen.
+    /// The child before the page, according to the parents; `None` if the non-leaf page with its entry was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent. `None` if the catalog names the page as the root, unless the root is a leaf with the level
-    /// number of a non-leaf page.
+    /// Level of the parent page. `None` if the catalog names the page as the root; but if the root contains rows and
+    /// has the level number of a non-leaf page, this is the level above a leaf.
     level: Option<TreeLevel>,
 }
 
@@ -39,13 +39,14 @@ struct Tree<'a> {
     owner: Owner,
     shape: Shape,
     root: PageId,
-    /// Whether the form in which entries name their children is known; it is unknown in compressed trees.
+    /// Whether it is known how entries name their children. It is unknown for compressed trees.
     entries_are_known: bool,
 }
 
 /// Reports the faults in the links of a B-tree.
 ///
-/// # Errors [`Unread`]: then nothing is reported, or nothing about pages that others name and that could not be read.
+/// # Errors
+/// [`Unread`]: then nothing is reported, or nothing about those pages that links name but that could not be read.
 pub(crate) fn tree(
     context: &Context<'_>,
     index: UnitIndex,
@@ -77,13 +78,14 @@ pub(crate) fn tree(
 /// The facts about the current page, in the order of [`LinkKind`].
 struct PageLinks {
     page: PageId,
-    /// Level and neighbors of the page, if it exists.
+    /// The level, previous page and next page of the page, if it exists in the tree.
     seen: Option<(TreeLevel, PageId, PageId)>,
     /// The first two entries that name the page.
     parents: [Option<Parent>; 2],
     /// The first page whose next pointer names the page.
     left: Option<PageId>,
-    /// For a page that does not exist in this tree: the unit in which it does exist, once that was looked up.
+    /// For a page that does not exist in this tree: the other unit that it belongs to, if any. `None` until this was
+    /// looked up.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -98,12 +100,12 @@ impl Tree<'_> {
         Finding::new(check).owner(self.owner).page(page)
     }
 
-    /// A sorter with half of the memory for facts: two are in use at a time.
+    /// A sorter that uses half of the memory for facts, because two sorters are in use at a time.
     fn sorter<T: crate::spill::Item>(&self) -> Sorter<T> {
         Sorter::new(self.context.bytes_for_facts() / 2, self.context.space)
     }
 
-    /// Calls `visit` with each child that the entries of a page name, and its slot.
+    /// Calls `visit` with each child that the entries of a page name, and with the slot of the entry.
     fn children(&self, page: Page<'_>, records: &PageRecords, mut visit: impl FnMut(u16, PageId)) {
         if self.names_children(page) {
             let children = records.spans().iter().filter_map(|span| child(page, *span));
@@ -116,7 +118,7 @@ impl Tree<'_> {
         self.entries_are_known && is_node
     }
 
-    /// All facts from all pages.
+    /// Collects the facts from all pages of the tree.
     fn gather(&self) -> Result<Sorter<LinkFact>, Unread> {
         let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
@@ -129,7 +131,8 @@ impl Tree<'_> {
                 said.push(LinkFact { about: next, what: LinkKind::Left { by: id, level } });
             }
             if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
-                // The root holds rows: whatever level is usually above a root, here it is the one above a leaf.
+                // The root contains rows, so the level above it must be the level above a leaf, whatever its level
+                // number is.
                 above_root = Some(TreeLevel::Index(1));
             }
             if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
@@ -138,7 +141,7 @@ impl Tree<'_> {
             let mut prev_child = None;
             self.children(page, records, |slot, child| {
                 match prev_child {
-                    // Only the left neighbor knows which page precedes the first child.
+                    // Only the entries of the left neighbor show which child precedes the first child of this page.
                     None if !prev.is_none() => {
                         ends.push(End { of: prev, what: EndKind::Wanted { child, by: id, slot, level } });
                     }
@@ -179,14 +182,15 @@ impl Tree<'_> {
         Ok(said)
     }
 
-    /// Pages that are leaves by their depth below the root, and so name no children, whatever their level number. In a
-    /// clustered index, the page type distinguishes leaves.
+    /// Pages that are leaves because of their depth below the root, so that they name no children, whatever their level
+    /// number is. `None` for a clustered index, in which the page type distinguishes leaves.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
         }
         let files = &self.context.survey.files;
-        // Pages with entries that have not been reached yet, those of the current level, and those of the level below.
+        // `nodes` contains the pages with entries that have not been reached yet, `level` those on the current level,
+        // and `below` those on the level below.
         let (mut nodes, mut level) = (PageSet::new(files), PageSet::new(files));
         let mut number = None;
         for_each_sound(self.context, self.index, self.stretch, |id, page, _| {
@@ -213,7 +217,7 @@ impl Tree<'_> {
             }
             level = below;
         }
-        // A root of level 0 is a leaf by its number and is left as it is.
+        // If the level number of the root is 0, the root is a leaf, and the number is not questioned here.
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
@@ -247,7 +251,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Checks a page that exists.
+    /// Checks a page that exists in the tree.
     fn seen(&self, judged: &PageLinks, level: TreeLevel, prev: PageId, next: PageId, findings: &mut FindingCollector) {
         let page = judged.page;
         let has_left = judged.left.is_some();
@@ -258,7 +262,7 @@ impl Tree<'_> {
                 }
             }
             [None, _] => {
-                // A page without neighbors looks like a root that the catalog does not name.
+                // A page without neighbors looks like a root, except that the catalog does not name it.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)
@@ -276,7 +280,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Checks a page that exists and that the next pointer of another page names.
+    /// Checks a page that exists in the tree and that the next pointer of another page names.
     fn with_left(
         &self,
         page: PageId,
@@ -330,8 +334,8 @@ impl Tree<'_> {
         }
     }
 
-    /// Whether a page of `level` may be a child of one of `above`. The lowest index level of a clustered tree may be 0
-    /// or 1 (docs/format/README.md#level-of-the-lowest-index-pages).
+    /// Whether a page on level `level` may be a child of a page on level `above`. The lowest index level of a clustered
+    /// tree may be 0 or 1 (docs/format/README.md#level-of-the-lowest-index-pages).
     fn is_one_below(&self, level: TreeLevel, above: TreeLevel) -> bool {
         match (self.shape, level, above) {
             (Shape::Clustered, TreeLevel::Data(0), TreeLevel::Index(0 | 1)) => true,
@@ -340,8 +344,8 @@ impl Tree<'_> {
         }
     }
 
-    /// The finding for a page that others name and that does not exist in the tree, as proven by its first parent
-    /// entry.
+    /// The finding for a page that does not exist in the tree but that other pages name. Its first parent entry is the
+    /// proof.
     fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };
@@ -358,7 +362,7 @@ impl Tree<'_> {
         Ok(Some(finding.page_value("other_page", other)))
     }
 
-    /// Reports a page that a next pointer names and that does not exist in the tree.
+    /// Reports a page that does not exist in the tree but that a next pointer names.
     fn unseen_next(&self, judged: &mut PageLinks, left: PageId, findings: &mut FindingCollector) -> Result<(), Unread> {
         let page = judged.page;
         let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
@@ -381,7 +385,8 @@ impl Tree<'_> {
         if prev.is_none() { finding } else { finding.page_value("other_page", prev) }
     }
 
-    /// For a page that is not a sound page of this tree: the unit in which it is sound, and its left neighbor there.
+    /// If a page is not a sound page of this tree, but a sound page of another unit: the owner of this unit, and the
+    /// previous page of the page.
     fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
         let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
         let found = look(self.context, &mut Target::default(), page)?;

@@ -1,4 +1,4 @@
-//! Facts that pages of a B-tree yield about each other, in a form that can be sorted.
+//! Facts that the pages of a B-tree yield about each other, in a form that can be sorted.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ pub(super) enum LinkKind {
     Left { by: PageId, level: TreeLevel },
 }
 
-/// Joins the first child of a page with the last child of its left neighbor, `of`.
+/// One side of the boundary between the children of page `of` and the children of the next page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
     pub(super) of: PageId,
@@ -37,7 +37,7 @@ pub(super) struct End {
 pub(super) enum EndKind {
     /// The last child of page `of`.
     LastChild(PageId),
-    /// The first child of the page after `of`, and the slot of that child's entry.
+    /// The first child of the page `by` that follows `of`, and the slot of the child's entry.
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 

@@ -1,4 +1,4 @@
-//! The role of a page in a B-tree: leaf, non-leaf page, or contradictory.
+//! The role of a page in a B-tree: leaf page, non-leaf page, or contradictory.
 
 use format::Page;
 
@@ -8,19 +8,19 @@ use crate::units::{Shape, UnitIndex};
 /// The role of a page in its tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// Leaf: rows.
+    /// A leaf page, which contains rows.
     Leaf,
-    /// Non-leaf: entries that name children.
+    /// A non-leaf page, which contains entries that name children.
     Node,
-    /// Its level number and the length of its records contradict each other.
+    /// A page whose level number contradicts the length of its records.
     Misplaced {
-        /// Whether the length of the records is that of entries.
+        /// Whether the records have the length of entries.
         is_node: bool,
     },
 }
 
-/// The role of a page in its tree. In a nonclustered index, only the level number distinguishes leaves from other
-/// pages, and a wrong one must not make leaf rows pass for entries: the length of their fixed part decides.
+/// The role of a page in its tree. In a nonclustered index, only the level number distinguishes leaf pages from other
+/// pages. If the number is wrong, rows must not be taken for entries, so the length of the fixed part is compared too.
 pub(super) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
     let Some(unit) = context.units.get(index) else { return Role::Leaf };
     let plain = if unit.shape.is_leaf(page) { Role::Leaf } else { Role::Node };

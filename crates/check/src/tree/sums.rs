@@ -1,4 +1,4 @@
-//! Sums over the pages of B-trees, and the facts kept about single pages.
+//! Sums over the pages of B-trees, and the facts that are kept about single pages.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,30 +16,30 @@ use crate::sums::CheckSums;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 
-/// A level of a tree: data pages, or index pages with a level number. Data pages with a level other than 0 are kept
-/// separate, so that their sums never match.
+/// A level of a tree, which consists either of data pages or of index pages with the same level number. Data pages with
+/// a level number other than 0 are also kept apart, so that their sums never match.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum TreeLevel {
-    /// Data pages.
+    /// Data pages with this level number.
     Data(u8),
-    /// Index pages.
+    /// Index pages with this level number.
     Index(u8),
 }
 
 /// The sums of one thread, or of all threads.
 pub(crate) struct Sums {
-    /// By unit ordinal.
+    /// The sums of each unit, indexed by ordinal.
     pub(super) units: PerUnit<TreeSums>,
     /// Non-leaf pages, one run per thread.
     pub(super) nodes: Vec<Run<NodePage>>,
-    /// Key bounds of index pages, one run per thread.
+    /// Key bounds of the pages of B-trees, one run per thread.
     pub(super) bounds: Vec<Run<PageBounds>>,
-    /// Units with pages that could not be read again for their key bounds.
+    /// Units with pages that could not be read again when key bounds were compared.
     pub(super) unread: BTreeSet<UnitIndex>,
 }
 
 impl Sums {
-    /// Empty sums for this many units.
+    /// Empty sums for this number of units.
     pub(super) fn new(units: usize) -> Self {
         Self {
             units: PerUnit::new(units),
@@ -49,9 +49,9 @@ impl Sums {
         }
     }
 
-    /// Writes out facts when the thread has reached its limit. Key bounds may use twelve sixteenths of the memory for
-    /// facts, non-leaf pages one sixteenth. The other three are for the windows that read the facts back, as the system
-    /// may not yet have reclaimed the memory that the threads released.
+    /// Writes facts to temporary files when the thread has reached its limit. Key bounds may use twelve sixteenths of
+    /// the memory for facts, and non-leaf pages one sixteenth. The remaining three sixteenths are for the windows in
+    /// which facts are read back, because the system may not yet have reclaimed the memory that the threads released.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
         if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
@@ -60,14 +60,14 @@ impl Sums {
         }
     }
 
-    /// Notes the key bounds of a page. Pages come in ascending order per thread.
+    /// Adds the key bounds of a page. Each thread adds its pages in ascending order.
     pub(super) fn note_bounds(&mut self, bounds: PageBounds) {
         if let Some(run) = self.bounds.first_mut() {
             run.push(bounds);
         }
     }
 
-    /// Notes a non-leaf page. Pages come in ascending order per thread.
+    /// Adds a non-leaf page. Each thread adds its pages in ascending order.
     pub(super) fn note_node(&mut self, node: NodePage) {
         if let Some(run) = self.nodes.first_mut() {
             run.push(node);
@@ -108,7 +108,7 @@ impl CheckSums for Sums {
     }
 }
 
-/// Joins several runs into one.
+/// Appends all runs to the first run.
 fn join<F: Fact>(runs: &mut Vec<Run<F>>, space: &TempStore) {
     if let Some((all, others)) = runs.split_first_mut() {
         others.iter().for_each(|other| all.append(other, limit_of::<F>(space), space));
@@ -116,7 +116,7 @@ fn join<F: Fact>(runs: &mut Vec<Run<F>>, space: &TempStore) {
     }
 }
 
-/// The number of key bounds that are read back at a time: three sixteenths of the memory for facts.
+/// The number of key bounds that are read back per window; they use three sixteenths of the memory for facts.
 pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
     context.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
 }
@@ -124,14 +124,14 @@ pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
 /// Sums over the links of one B-tree.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TreeSums {
-    /// By level; there are only a few.
+    /// The sums of each level. A tree has only a few levels.
     pub(crate) levels: Vec<(TreeLevel, LevelSums)>,
-    /// Pairs of adjacent keys whose order is undecided.
+    /// Number of pairs of adjacent keys whose order is undecided.
     pub(crate) undecided: u64,
 }
 
 impl TreeSums {
-    /// The sums of a level, added if missing.
+    /// The sums of a level, created if they do not exist.
     #[expect(clippy::indexing_slicing, reason = "the place of what was found, or put last")]
     pub(crate) fn level(&mut self, level: TreeLevel) -> &mut LevelSums {
         let position = match self.levels.iter().position(|(other, _)| *other == level) {
@@ -151,7 +151,7 @@ impl TreeSums {
         }
     }
 
-    /// The sums of a level.
+    /// The sums of a level; empty if they do not exist.
     pub(crate) fn get(&self, level: TreeLevel) -> LevelSums {
         self.levels.iter().find(|(other, _)| *other == level).map(|(_, sums)| *sums).unwrap_or_default()
     }
@@ -160,7 +160,7 @@ impl TreeSums {
 wire!(TreeSums { levels, undecided });
 wire!(LevelSums { pages, selves, next, prev, children, child_links });
 
-/// Encoded as the type of the pages, then the level number.
+/// Encoded as a number for the type of the pages, followed by the level number.
 impl Wire for TreeLevel {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         match *self {
@@ -183,15 +183,15 @@ impl Wire for TreeLevel {
 pub(crate) struct LevelSums {
     /// Number of pages.
     pub(crate) pages: u64,
-    /// Sum of the page ids themselves.
+    /// Sum of the page IDs.
     pub(crate) selves: Sum,
-    /// Links by next pointers.
+    /// Sum of the links given by next pointers.
     pub(crate) next: Sum,
-    /// Links by previous pointers.
+    /// Sum of the links given by previous pointers.
     pub(crate) prev: Sum,
-    /// Children that the entries name.
+    /// Sum of the IDs of the children that the entries name.
     pub(crate) children: Sum,
-    /// Links between children, as the order of entries within a page requires them.
+    /// Sum of the links between children that follow from the order of the entries.
     pub(crate) child_links: Sum,
 }
 
@@ -206,24 +206,25 @@ impl LevelSums {
     }
 }
 
-/// A non-leaf page: one page in a hundred, or one in ten where keys are long.
+/// A non-leaf page. About one page in a hundred is a non-leaf page; if keys are long, one page in ten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct NodePage {
-    /// The unit.
+    /// The unit of the page.
     pub(crate) unit: UnitIndex,
-    /// Level number in the header.
+    /// The level number in the page header.
     pub(crate) level: u8,
-    /// The page.
+    /// The address of the page.
     pub(crate) page: PageId,
-    /// The left neighbor.
+    /// The previous page of the page.
     pub(crate) prev: PageId,
     /// The child that the first entry names.
     pub(crate) first_child: PageId,
     /// The child that the last entry names.
     pub(crate) last_child: PageId,
-    /// The parts of the database ([`crate::survey::Survey::part`]) that contain children, one bit per part.
+    /// The parts of the database ([`crate::survey::Survey::part`]) that contain children of the page, one bit per part.
     pub(crate) child_parts: u64,
-    /// The parts that contain children outside the page's own range ([`crate::ranges`]), one bit per part.
+    /// The parts that contain those children that are outside the page's own range ([`crate::ranges`]), one bit per
+    /// part.
     pub(crate) apart_parts: u64,
 }
 
@@ -256,18 +257,19 @@ impl Fact for NodePage {
     }
 }
 
-/// First and last key of an index page, as images of a fixed size.
+/// The first and last key of a page of a B-tree, as images of a fixed size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageBounds {
-    /// The page.
+    /// The address of the page.
     pub(crate) page: PageId,
-    /// The unit.
+    /// The unit of the page.
     pub(crate) unit: UnitIndex,
-    /// First key.
+    /// Image of the first key.
     pub(crate) low: KeyImage,
-    /// Hash of the first key, if its image is incomplete: most entries of parents are the first keys of their children.
+    /// Hash of the first key, if its image is incomplete. It often decides the comparison, because the key of a parent
+    /// entry usually equals the first key of the child.
     pub(crate) low_hash: Option<NonZero<u64>>,
-    /// Last key.
+    /// Image of the last key.
     pub(crate) high: KeyImage,
 }
 
@@ -304,7 +306,8 @@ impl Fact for PageBounds {
         })
     }
 
-    /// The first key of a page usually resembles the last key of the page before, and the last key the first one.
+    /// The first key of a page is usually similar to the last key of the previous page, and its last key to its first
+    /// key.
     fn pack(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
         let is_next = next.is_some_and(|(page, _)| page == self.page);
@@ -350,11 +353,11 @@ impl Fact for PageBounds {
     }
 }
 
-/// Set in the first byte of an image that is as long as the image that it resembles; the other bits are the number of
-/// shared bytes.
+/// This bit of the first byte says that an image has the same length as the image to which it is similar. The other
+/// bits of the byte are the number of leading bytes that both images share.
 const SAME_LENGTH: u8 = 0x80;
 
-/// Writes an image in relation to one that it resembles.
+/// Writes an image as the difference from a similar image.
 fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
     let ([bytes @ .., length], like) = (image.to_bytes(), like.map(KeyImage::to_bytes).unwrap_or_default());
     let shared = bytes.iter().zip(like).take_while(|(byte, like)| *byte == like).count();
@@ -377,7 +380,7 @@ fn unpack_image(like: Option<KeyImage>, take: &mut dyn FnMut(&mut [u8]) -> Optio
     }
     let shared = usize::from(first[0] & !SAME_LENGTH);
     let mut image = [0; IMAGE_BYTES + 1];
-    // The number of shared bytes may exceed the length of the image.
+    // This number may exceed the length of the image, because its unused bytes are compared too.
     let kept = shared.min(usize::from(length[0] >> 1));
     image.get_mut(..kept)?.copy_from_slice(like.get(..kept)?);
     if let Some(rest) = image.get_mut(..IMAGE_BYTES)?.get_mut(kept..usize::from(length[0] >> 1)) {

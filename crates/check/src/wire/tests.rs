@@ -45,7 +45,7 @@ fn bytes_that_were_cut_or_changed_in_more_places_are_an_error() {
     cut_or_change(997);
 }
 
-/// Truncates and changes the output at every `step`th byte; the first and last 64 bytes are all changed.
+/// Truncates the output and changes a byte, at every `step`th byte; also changes each of the first and last 64 bytes.
 fn cut_or_change(step: usize) {
     let bytes = written(5);
     for cut in (0..bytes.len()).step_by(step).chain([bytes.len() - 1]) {

@@ -1,5 +1,5 @@
-//! A page changed after the checkpoint of a database that was shut down cleanly is noted but never a finding: servers
-//! leave the clean shutdown bit set in files that were copied while in use.
+//! If a database was shut down cleanly, a page changed after its last checkpoint is noted, but is never a finding: when
+//! a file is copied while the server uses it, the clean shutdown bit may be set in the copy.
 
 use format::PageBytes;
 use format::boot::status::CLEAN_SHUTDOWN;
@@ -9,14 +9,15 @@ use crate::damage::REAL;
 use crate::image::Image;
 use crate::subjects;
 
-/// Offset of the boot record, and of its fields.
+/// Offset of the boot record in its page; the two constants below are the offsets of its fields.
 const RECORD: usize = 96;
 const STATUS: usize = RECORD + 0x24;
 const CHECKPOINT: usize = RECORD + 0x15C;
-/// Offset of a page's LSN: ten bytes, as in the boot record.
+/// Offset of a page's LSN. It has ten bytes, as in the boot record.
 const PAGE_LSN: usize = 40;
 
-/// Name; a change of the LSN of a given page, or also of the boot page; whether the page is then noted.
+/// The name of the test; a change of the LSN of the given page, and in one case of the boot page; whether the page must
+/// be noted.
 type Case = (&'static str, fn(&mut Image, u32), bool);
 
 const CASES: [Case; 4] = [
@@ -51,7 +52,7 @@ pub fn trials() -> Vec<Trial> {
     older.collect()
 }
 
-/// Gives a page an LSN this many log records after the checkpoint's.
+/// Gives a page an LSN that is `records` log records after the LSN of the checkpoint.
 fn newer(image: &mut Image, page: u32, records: u8) {
     let boot = image.page(9);
     image.edit(page, |bytes: &mut PageBytes| {

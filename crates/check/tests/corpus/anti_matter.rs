@@ -1,5 +1,5 @@
-//! The column that an online index build leaves if it is not cleaned up: 5228 for rows, 5229 for tables. The catalog
-//! marks columns of sound tables as such columns.
+//! The anti-matter column, which an interrupted online index build leaves behind: 5228 for rows, 5229 for tables. The
+//! tests use sound tables and mark one of their columns as anti-matter in the catalog.
 
 use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};
@@ -9,10 +9,10 @@ use crate::subjects;
 
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 const TABLE: &str = "Employees";
-/// Internal version of SQL Server 2017, whose builds can be paused.
+/// Internal version of SQL Server 2017, in which index builds can be paused.
 const VERSION_2017: u16 = 869;
 
-/// Changes the file and verifies the report.
+/// Changes a copy of the image and verifies the report.
 type Place = fn(&Image) -> Result<(), Failed>;
 
 /// One test per state and subject.
@@ -34,7 +34,7 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     ]
 }
 
-/// Marks a column of an index of the table as its anti-matter column.
+/// Marks a column of the given index of the table as anti-matter in the catalog.
 fn mark(image: &mut Image, index: &str, column: u32) {
     let database = image.database();
     let object = database.objects.values().find(|object| object.name == TABLE).expect("table").id;
@@ -45,7 +45,8 @@ fn mark(image: &mut Image, index: &str, column: u32) {
     image.edit_row_by(3, &key, |row| row[4 + 36] |= ANTI_MATTER as u8);
 }
 
-/// The locator of the index on PostalCode is the employee's number, 1 to 9.
+/// Marks the second column of the index on PostalCode. This is the locator, the employee's number from 1 to 9, so no
+/// value is 0.
 fn rows(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     mark(&mut image, "PostalCode", 2);
@@ -79,7 +80,7 @@ fn paused(image: &Image) -> Result<(), Failed> {
     if report.findings.is_empty() && is_told { Ok(()) } else { Err(format!("{:#?}", report.findings).into()) }
 }
 
-/// In a build that may be paused, a key may occur twice, and rows of the table may be missing.
+/// In a build that may be paused, an index may have the same key twice and lack rows of the table.
 fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let database = image.database();
@@ -89,7 +90,7 @@ fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, index));
     let root = database.units[rowset.expect("rowset").units[0]].root.page;
     image.edit(root, |page| {
-        // Two rows of equal length: the slots of both point to the first.
+        // Copies a row over the next one, which has the same length, so that two slots have equal rows.
         let at =
             |page: &[u8], slot: u16| usize::from(u16::from_le_bytes([page[slot_at(slot)], page[slot_at(slot) + 1]]));
         let slots = format::Page::new(page).header().slot_count.get();

@@ -1,4 +1,5 @@
-//! Backups: sound ones must give the result of their data files; damaged ones must be recognized as damaged.
+//! Backups: a sound backup must give the same result as its data files, and a damaged backup must be reported as
+//! damaged.
 
 mod damage;
 mod fields;
@@ -18,7 +19,7 @@ use crate::sound::{counts_agree, expected, no_findings};
 
 const LAB: &str = "dataplat__appveyor-lab";
 
-/// A full backup and a differential backup based on it.
+/// Pairs of a full backup and a differential backup based on it.
 const DIFFERENTIALS: [(&str, &str); 4] = [
     ("@4d3d8b37/sql2008-backups/SimpleBackTest.bak", "@4d3d8b37/sql2008-backups/SimpleBackTest_2.bak"),
     ("DoubleDiffing/difftest-full.bak", "DoubleDiffing/difftest-diff1.bak"),
@@ -26,7 +27,7 @@ const DIFFERENTIALS: [(&str, &str); 4] = [
     ("restoretimeclean2016/RestoreTimeClean.bak", "restoretimeclean2016/RestoreTimeClean2.bak"),
 ];
 
-/// Stripes of one set.
+/// Pairs of stripes of one media set.
 const STRIPES: [(&str, &str); 2] = [
     (
         "sql2008-backups/RestoreTimeStripe/Stripe1/RestoreTimeStripe.bak",
@@ -38,7 +39,7 @@ const STRIPES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Damage to backups that the lab writes.
+/// Tests that damage backups written by the lab.
 pub fn lab_trials() -> Vec<Trial> {
     fields::trials()
 }
@@ -116,7 +117,7 @@ fn run(pages: &BackupPages) -> Report {
     report
 }
 
-/// A sound, idle backup: no finding, and complete, like a clean database.
+/// Asserts that a backup is sound and has no pages in flight: the check is complete and has no finding.
 fn sound(files: &[PathBuf]) -> Result<Report, Failed> {
     let pages = BackupPages::open(files, &[]).map_err(|error| error.to_string())?;
     if pages.in_flight() != Some(&[]) {
@@ -158,7 +159,7 @@ fn same(one: &Report, two: &Report) -> Result<(), Failed> {
     if is_same { Ok(()) } else { Err("the order of the files makes a difference".into()) }
 }
 
-/// Compares sets, names and versions with the independent inventory.
+/// Compares sets, names and versions with the inventory, which was made by an independent program.
 fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(), Failed> {
     let media = backup::media(path).map_err(|error| error.to_string())?;
     if !media.damage.is_empty() {
@@ -182,7 +183,8 @@ fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(
     if !version.is_empty() && set.config.version.to_string() != version {
         return Err(format!("version {} instead of {version}", set.config.version).into());
     }
-    // The inventory takes the name from the boot page, which lags behind a rename or a restore under another name.
+    // The inventory takes the name from the boot page, which may still contain the name from before a rename or a
+    // restore under another name.
     if !name.to_lowercase().starts_with(&set.config.database.to_lowercase()) && !name.is_empty() {
         return Err(format!("database {} instead of {name}", set.config.database).into());
     }

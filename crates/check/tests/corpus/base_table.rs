@@ -1,4 +1,4 @@
-//! Rows of base tables, found and changed by column name, in the table and in its indexes.
+//! Finds rows of base tables and changes their columns by name, in the table and in its indexes.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct BaseTable {
     indexes: Vec<Leaves>,
 }
 
-/// The leaf level of a table or index, and its columns of fixed length by name.
+/// The leaf level of a table or index, with the columns of fixed length by name.
 struct Leaves {
     unit: AllocUnitId,
     page_type: u8,
@@ -31,7 +31,7 @@ pub struct Row {
 }
 
 impl BaseTable {
-    /// The base table with this object id, if the database has it.
+    /// The base table with this object ID; `None` if the database does not have it.
     pub fn of(database: &Database, object_id: i32) -> Option<Self> {
         let names: HashMap<u32, String> =
             database.columns.get(&object_id)?.iter().map(|column| (column.id, column.name.clone())).collect();
@@ -55,7 +55,7 @@ impl BaseTable {
             columns.into_iter().flatten().map(|column| column.column_id).collect()
         };
         let indexes = rowsets().filter(|rowset| rowset.index_id > 1).filter_map(|rowset| {
-            // The index's own columns, then the clustering key columns that it lacks
+            // An index row has the index's own columns, then the clustering key columns that are not among them
             // (docs/format/index-records.md#what-an-index-row-holds).
             let mut ids = columns_of(rowset.index_id);
             ids.extend(columns_of(1).into_iter().filter(|id| !columns_of(rowset.index_id).contains(id)));
@@ -74,7 +74,7 @@ impl BaseTable {
         self.table.columns.get(column).map_or(0, |column| column.info.length)
     }
 
-    /// The value of a column as a signed number; a type code counts as the number that its bytes form.
+    /// The value of a column as a signed number. The bytes of a type code are read as a number too.
     pub fn value(&self, record: &[u8], column: &str) -> Option<i64> {
         self.table.value(record, column)
     }
@@ -84,7 +84,7 @@ impl BaseTable {
         self.table.rows(image)
     }
 
-    /// Changes a column of a row, in the table and in each index that contains the column.
+    /// Changes a column of a row in the table and in each index that has the column.
     pub fn change(&self, image: &mut Image, row: &Row, column: &str, value: i64) {
         for index in self.indexes.iter().filter(|index| index.columns.contains_key(column)) {
             let is_its = |other: &&Row| {
@@ -97,7 +97,7 @@ impl BaseTable {
         self.change_alone(image, row, column, value);
     }
 
-    /// Changes a column of a row in the table only.
+    /// Changes a column of a row in the table, but not in its indexes.
     pub fn change_alone(&self, image: &mut Image, row: &Row, column: &str, value: i64) {
         self.table.put(image, row, column, value);
     }

@@ -1,4 +1,5 @@
-//! Checks beyond CHECKDB: constraints that rows violate, and identity columns whose current value is behind their rows.
+//! Checks that go beyond CHECKDB: constraints that rows violate, and identity columns whose current value is behind the
+//! values of their rows.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
 use check::{Options, Report};
@@ -13,17 +14,18 @@ use crate::damage::subject;
 use crate::image::{Image, offset_of};
 use crate::subjects;
 
-/// Changes the subject; returns the texts to be found, as the parts of each finding in order.
+/// Changes the image. Returns the expected findings in order, each as the parts of its text.
 type Damage = fn(&mut Image) -> Vec<Vec<String>>;
 
-/// Changes the subject; returns the reason why a constraint is then not verified, if it is not.
+/// Changes the image. Returns the reason why a constraint is then not verified; `None` if all constraints are still
+/// verified.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
 fn all(max_threads: usize) -> Options {
     Options { constraints: true, identities: true, max_threads, ..Options::default() }
 }
 
-/// Changes a key and a value of a database of the lab so that a constraint is violated.
+/// Tests that violate a constraint in a lab database by a changed key or value.
 pub fn lab_trials() -> Vec<Trial> {
     const CASES: [(&str, &str, i32, [&str; 2]); 2] = [
         (
@@ -135,7 +137,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
             None
         }),
         ("a condition that is UNKNOWN holds", |image| {
-            // CK_Product_Weight: ([Weight]>(0.00)).
+            // The condition of CK_Product_Weight is ([Weight]>(0.00)).
             let place = Place::of(image, "Product", "Weight", 4);
             image.edit(place.page, |bytes| place.set_null(bytes));
             None
@@ -167,7 +169,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
     ]
 }
 
-/// With all constraints requested, a row that violates an untrusted constraint is found.
+/// Tests that a row that violates an untrusted constraint is reported if all constraints are requested.
 fn all_constraints(corpus: Corpus) -> Trial {
     Trial::test("beyond: a constraint that is not trusted is checked when all are asked for", move || {
         let mut image = subject(&corpus);
@@ -193,7 +195,8 @@ fn texts(report: &Report) -> Vec<String> {
     constraints.map(|finding| finding.text(&report.names())).collect()
 }
 
-/// Asserts that no constraint is reported as violated, and that the reason is reported.
+/// Asserts that no constraint is reported as violated. If `reason` is given, a constraint must be listed as not
+/// verified for it.
 fn silent(report: &Report, reason: Option<&str>) -> Result<(), Failed> {
     let found = texts(report);
     let told = |reason: &str| report.not_verified.iter().any(|entry| entry.reason.contains(reason));
@@ -207,7 +210,7 @@ fn silent(report: &Report, reason: Option<&str>) -> Result<(), Failed> {
     }
 }
 
-/// Place of a fixed column of a row.
+/// The place of a fixed column of a row.
 struct Place {
     page: u32,
     slot: u16,
@@ -222,7 +225,8 @@ impl Place {
         bytes[self.bitmap + bit / 8] |= 1 << (bit % 8);
     }
 
-    /// The column in that row, counted in page and slot order among the rows in which the column is not NULL.
+    /// The place of the column in the row with index `row`. Rows are counted in page and slot order, without those in
+    /// which the column is NULL.
     fn of(image: &Image, table: &str, column: &str, row: usize) -> Self {
         let database = image.database();
         let object = database.objects.values().find(|object| object.name == table && object.type_code == "U");
@@ -263,7 +267,7 @@ impl Place {
     }
 }
 
-/// The unit of a rowset's rows.
+/// The in-row unit of a rowset.
 fn in_row(database: &Database, rowset: &Rowset) -> AllocUnitId {
     let units = rowset.units.iter().map(|unit| &database.units[*unit]);
     units.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.id).next().expect("in-row unit")
@@ -279,7 +283,8 @@ fn set_status(image: &mut Image, name: &str, status: u32) {
     image.edit_object(constraint, |row| row[at..at + 4].copy_from_slice(&status.to_le_bytes()));
 }
 
-/// Lowers the high-water mark of the identity column, IDENTITY(1,1), whose current value is `from`.
+/// Lowers the current value of an IDENTITY(1,1) column in the catalog. The column is found by its current value,
+/// `from`.
 fn lower_identity(image: &mut Image, from: u32, to: u32) {
     let mark = |current: u32| [current, 1, 1].iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
     let database = image.database();

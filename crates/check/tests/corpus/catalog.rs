@@ -1,5 +1,5 @@
-//! The catalog against itself: in real files, every reference is known and intact; each of them is reported when it is
-//! damaged.
+//! References between base tables: in real files, every reference is of a known class and intact; a damaged reference
+//! is reported.
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
@@ -10,7 +10,8 @@ use crate::base_table::BaseTable;
 use crate::image::Image;
 use crate::subjects;
 
-/// Files whose catalogs together have rows of nearly every kind: 2012, 2008 R2 and 2022, 2019, 2008 R2, 2005.
+/// Files of SQL Server 2012, 2008 R2, 2022, 2019, 2008 R2 and 2005. Together, their catalogs have rows of nearly every
+/// class.
 const SUBJECTS: [&str; 6] = [
     "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf",
     "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF",
@@ -20,7 +21,7 @@ const SUBJECTS: [&str; 6] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// No object has this id.
+/// An object ID that no object has.
 const NOBODY: i64 = i32::MAX as i64;
 
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -74,7 +75,8 @@ fn all_is_known(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Base table, class and column of references of which no file here has rows; each rule names its evidence.
+/// Base table, class and column of references that no row of these files has. The comment on the rule of each reference
+/// names the evidence for it.
 const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("syscolpars", None, "chk"),
     ("sysscalartypes", None, "dflt"),
@@ -108,7 +110,8 @@ const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("sysguidrefs", Some(1), "id"),
 ];
 
-/// Changes the row with the largest id for which the reference applies, so that it refers to no existing object.
+/// Breaks a reference: takes the row that has it and the largest ID, and makes this row refer to an object that does
+/// not exist.
 fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if matches!(reference.message(), Some(3852 | 3857)) {
         return Ok(()); // These require a row elsewhere, whatever its content: see `lacking`.
@@ -124,11 +127,11 @@ fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if is_untried { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// Changes a row of this database so that it refers to no existing object; `None` if no row has the reference.
+/// Breaks a reference in this database and verifies the report; `None` if no row has the reference.
 fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Failed>> {
     let table = BaseTable::of(&image.database(), reference.table().0)?;
     let is_about = |record: &[u8]| reference.applies(|column| table.value(record, column));
-    // Changes the last column, unless the reference would then no longer apply to the row.
+    // Changes the last referring column with which the reference still applies to the row.
     let nobody = |column: &str| if table.length(column) < 4 { 250 } else { NOBODY };
     let keeps = |record: &[u8], changed: &str| {
         reference.applies(|column| if column == changed { Some(nobody(changed)) } else { table.value(record, column) })
@@ -144,10 +147,10 @@ fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Fai
     Some(told(&image.check(), reference, named, (before, nobody(column))))
 }
 
-/// The least number of references that must be found in a fresh database with its tables.
+/// The smallest number of references that a new database with the tables of the lab must have.
 const LEAST_OF_LAB: usize = 30;
 
-/// The same tests on a database of the lab.
+/// Breaks every reference of a lab database, one at a time.
 pub fn lab_trials() -> Vec<Trial> {
     let broken = || {
         let (mut count, mut wrong) = (0, Vec::new());
@@ -191,7 +194,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
         let first = report.findings.first();
         return Err(format!("not reported: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
     }
-    // Other permitted findings: other references with the new value, and references to the row as it was.
+    // Other findings are permitted if they concern the new value, or a reference to the row's old value.
     let belongs = |finding: &Finding| {
         let text = text(finding);
         text.contains(&format!("={nobody}")) || text.contains(&format!("={before}")) || text.contains(" ID ")
@@ -199,17 +202,18 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
     if let Some(stranger) = found.iter().find(|finding| !belongs(finding)) {
         return Err(text(stranger).into());
     }
-    // Also permitted: the effect of the change on the order of the table itself.
+    // Findings about the key order of the changed table are permitted too.
     let other = report.findings.iter().find(|finding| {
         let is_order =
             finding.object_id() == Some(reference.table().0) && matches!(finding.check.msg, 2511 | 8933 | 8934);
-        // A base table can only be in the first filegroup.
+        // 8995 is permitted because a base table can only be in the first filegroup.
         !matches!(finding.check.msg, 8992 | 8995 | 8997) && !is_order
     });
     other.map_or(Ok(()), |other| Err(text(&other).into()))
 }
 
-/// Asserts that an unproven violation is listed as not verified, and that no finding is about this reference.
+/// Asserts that the violation of an `Unproven` reference is listed as not verified, and that no finding is about this
+/// reference.
 fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
@@ -243,7 +247,7 @@ fn changed(
     Err("no file has such a row".into())
 }
 
-/// Changes a column of one row of a base table of this database.
+/// Changes a column of one row of a base table in this database.
 fn changed_in(
     mut image: Image,
     (table, column): (i32, &str),
@@ -270,7 +274,7 @@ fn is(column: &'static str, wanted: i64) -> impl Fn(&BaseTable, &[u8]) -> bool {
     move |table, record| table.value(record, column) == Some(wanted)
 }
 
-/// A type code, as a number.
+/// A type code as a number.
 fn code(code: &str) -> i64 {
     code.bytes().rev().fold(0, |all, byte| all << 8 | i64::from(byte))
 }
@@ -309,7 +313,7 @@ fn lacking(corpus: &Corpus) -> Result<(), Failed> {
 }
 
 fn flawed_tables_prove_nothing(corpus: &Corpus) -> Result<(), Failed> {
-    // The last schema gets another id in the table, but not in the table's index: either may be right.
+    // Changes the ID of the last schema in the table, but not in the table's index. Either ID may be right.
     let mut image = Image::load(&corpus.files.join(SUBJECTS[0]));
     let table = BaseTable::of(&image.database(), SYSCLSOBJS).ok_or("no sysclsobjs")?;
     let rows = table.rows(&image);
@@ -327,7 +331,7 @@ fn flawed_tables_prove_nothing(corpus: &Corpus) -> Result<(), Failed> {
     if is_noted { Ok(()) } else { Err(format!("{:?}", report.not_verified).into()) }
 }
 
-/// A table in a schema that does not exist.
+/// A database in which a table belongs to a schema that does not exist.
 fn lost_schema(corpus: &Corpus) -> Result<Image, Failed> {
     changed(corpus, (SYSSCHOBJS, "nsid"), is("type", code("U ")), |_| NOBODY)
 }
@@ -364,7 +368,7 @@ fn broker_counts(corpus: &Corpus) -> Result<(), Failed> {
         let found: Vec<(u16, u64)> = report.service_broker.iter().map(|kind| (kind.number, kind.count)).collect();
         let mut expected =
             vec![(9675, 14), (9676, 6), (9667, 3), (9668, 3), (9669, 0), (9674, 0), (9670, 0), (9605, 0)];
-        // Priorities exist since 2008.
+        // Conversation priorities exist since SQL Server 2008.
         expected.truncate(if report.database.version < 655 { 7 } else { 8 });
         if found != expected {
             return Err(format!("{subject}: {found:?}").into());
@@ -373,7 +377,7 @@ fn broker_counts(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `execute_as_principal_id` of sys.sql_modules is then -2, the id of no principal.
+/// For EXECUTE AS OWNER, `execute_as_principal_id` of sys.sql_modules is -2, which is not the ID of any principal.
 fn executes_as_owner(corpus: &Corpus) -> Result<(), Failed> {
     const OWNER: i64 = -2;
     let report = changed(corpus, (SYSSINGLEOBJREFS, "indepid"), is("class", 22), |_| OWNER)?.check();
@@ -383,7 +387,7 @@ fn executes_as_owner(corpus: &Corpus) -> Result<(), Failed> {
 
 fn dirty_is_not_judged(corpus: &Corpus) -> Result<(), Failed> {
     let mut image = lost_schema(corpus)?;
-    // The clean-shutdown bit of the boot record's status.
+    // Clears the clean shutdown bit in the status of the boot record.
     image.edit(9, |boot| boot[96 + 0x24 + 3] &= !0x40);
     let report = image.check();
     let is_withheld = report.not_verified.iter().any(|entry| entry.what == "message 8992");

@@ -1,5 +1,5 @@
-//! A value outside its type's domain, a NULL in a NOT NULL column, a length that is too long: each gives exactly the
-//! documented message, with the column's name; meaningless bytes give none.
+//! Values outside the domain of their type, NULL in a NOT NULL column, and lengths that are too long: each gives
+//! exactly the documented message, with the name of the column. Bytes that have no meaning give no message.
 
 mod legal;
 
@@ -23,10 +23,10 @@ const FLOATS: &str = "raghda-ali__Pharmacy/App_Data.rar.d/App_Data/Pharmacy.Mode
 const DATETIME2: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 const VERSIONS: &str = "MAFG199626__PEDFAM-FINAL/App_Data.rar.d/App_Data/aspnet-PEDFAM-20241114105044.mdf";
 
-/// XML indexes, whose rows hold the content of a column rather than its bytes, have ids from here on.
+/// The lowest ID of an XML index. The rows of an XML index contain the content of a column, not its bytes.
 const XML_INDEXES: i32 = 256_000;
 
-/// A column of a row.
+/// A column in one row.
 #[derive(Clone)]
 struct Spot {
     page: u32,
@@ -35,12 +35,12 @@ struct Spot {
     at: usize,
     column: RowsetColumn,
     name: String,
-    /// "object ID ..., index ID ...", as most messages print it.
+    /// The owner as most messages print it: "object ID ..., index ID ...".
     owner: String,
 }
 
 impl Spot {
-    /// Offset of the bytes of a fixed column.
+    /// Offset of the fixed column's bytes on the page.
     fn value(&self) -> usize {
         self.at + usize::from(self.column.leaf_offset.unsigned_abs())
     }
@@ -52,7 +52,7 @@ impl Spot {
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// Offset of a variable column's end offset.
+    /// Offset of the variable column's entry in the array of end offsets.
     fn end_at(&self, bytes: &PageBytes) -> usize {
         let record = Record::data(&bytes[self.at..]).expect("record");
         let bitmap = usize::from(record.fixed_end()) + 2 + usize::from(record.column_count()).div_ceil(8);
@@ -78,7 +78,7 @@ impl Spot {
     }
 }
 
-/// The columns that no index has, of all rows of user tables without computed columns, in the order of pages and slots.
+/// The columns that no index contains, in all rows of user tables without computed columns, in page and slot order.
 fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>) -> bool) -> Vec<Spot> {
     let database = image.database();
     let mut spots = Vec::new();
@@ -88,7 +88,7 @@ fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>)
             continue;
         }
         let view = Page::new(&bytes);
-        // SQL Server 2000 wrote index id 0 on data pages of a clustered index.
+        // SQL Server 2000 wrote index ID 0 on the data pages of a clustered index.
         let header = view.header();
         let unit = [header.alloc_unit(), AllocUnitId::from_header(1, header.object_id.get())];
         let unit = unit.iter().find_map(|id| database.unit_index(*id)).map(|at| &database.units[at]);
@@ -125,7 +125,7 @@ fn is_plain_table(database: &Database, rowset: &Rowset) -> bool {
         && columns.is_some_and(|columns| !columns.iter().any(TableColumn::is_computed))
 }
 
-/// Columns that no index has, so that only the rules of columns report them.
+/// Columns that no index contains, so that damage to them is reported only by the column checks.
 fn free_columns<'a>(
     database: &'a Database,
     rowset: &'a Rowset,
@@ -145,14 +145,14 @@ fn free_columns<'a>(
         .filter_map(|column| Some((column, table.iter().find(|table| table.id == column.id)?)))
 }
 
-/// The first value of a type.
+/// The first column value of a type.
 fn value(image: &Image, kind: u8) -> Spot {
     let wanted =
         |column: &RowsetColumn, stored: Stored<'_>| column.info.xtype == kind && matches!(stored, Stored::Plain(_));
     spots(image, |column, _, stored| wanted(column, stored)).swap_remove(0)
 }
 
-/// Two neighboring variable columns of a row, and the lengths of their values; `None` for NULL.
+/// Two neighboring variable columns of a row. `wanted` selects them by the lengths of their values, `None` for NULL.
 fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) -> bool) -> [Spot; 2] {
     let all = spots(image, |column, _, stored| {
         column.leaf_offset < 0 && column.info.xtype == xtype::NVARCHAR && !matches!(stored, Stored::Complex(_))
@@ -160,7 +160,7 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
     let length = |spot: &Spot| {
         let bytes = image.page(spot.page);
         let record = Record::data(&bytes[spot.at..]).expect("record");
-        // Omitted trailing columns have no end offset to change.
+        // A trailing column may be omitted from the record; then it has no end offset that could be changed.
         record.variable(spot.column.leaf_offset.unsigned_abs())?;
         match spot.column.stored(Level::Leaf, &record) {
             Stored::Plain(bytes) => Some(Some(bytes.len())),
@@ -177,7 +177,7 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
     found.expect("two neighbours")
 }
 
-/// Damages the image and returns the messages to expect.
+/// Damages the image and returns the expected messages.
 type Damage = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test per kind of damage, and one per legal state.
@@ -198,7 +198,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Kinds of damage to real databases whose types also occur in databases of the lab.
+/// The kinds of damage for which a lab database has the right column types, applied to lab databases.
 fn of_the_lab() -> Vec<(&'static str, &'static str, Damage)> {
     let there = |name: &str| match name {
         "an older version of no transaction"
@@ -345,7 +345,7 @@ fn purity() -> Vec<(&'static str, &'static str, Damage)> {
     ]
 }
 
-/// Gives a row whose version tag is empty the address of an older version.
+/// Finds a row with an empty version tag and writes the address of an older version into the tag.
 fn point_to_a_version(image: &mut Image) -> Spot {
     let tag_of = |image: &Image, spot: &Spot| {
         let bytes = image.page(spot.page);
@@ -447,7 +447,7 @@ fn legal() -> Vec<(&'static str, &'static str, Damage)> {
             Vec::new()
         }),
         ("a row of before a column was added", NORTHWIND, |image| {
-            // The row lacks the last column of the bitmap, NOT NULL or not.
+            // The row lacks the column with the last null bit. That is legal even if the column is NOT NULL.
             let database = image.database();
             let last = |column: &RowsetColumn, table: &TableColumn| {
                 let count = database.rowsets.iter().filter(|rowset| {

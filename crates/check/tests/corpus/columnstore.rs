@@ -1,4 +1,5 @@
-//! Columnstore indexes, which no real file here has: the catalog in memory is changed to declare an index as one.
+//! Columnstore indexes. No real file here has one, so the tests change the catalog in memory to declare an ordinary
+//! index as a columnstore index.
 
 use catalog::{Columnstore, Database, Dictionary, IndexType, RowGroup, Segment};
 use check::Options;
@@ -9,7 +10,8 @@ use crate::subjects;
 
 type Change = fn(&mut Columnstore);
 
-/// The change, and the check that must notice it in a clustered and in a nonclustered index.
+/// The name of the test, the change, and the ID of the check that must report it, for a clustered and for a
+/// nonclustered index.
 const CASES: [(&str, Change, [Option<&str>; 2]); 4] = [
     ("what servers write is sound", |_| {}, [None, None]),
     (
@@ -62,7 +64,8 @@ fn run(subject: &str, kind: IndexType, change: Change, expected: Option<&str>) -
     if wanted { Ok(()) } else { Err(format!("found {given:?}").into()) }
 }
 
-/// Two row groups of two columns: 0 to 199,999 as values, and strings with a dictionary.
+/// Declares a rowset as a columnstore index with two row groups of two columns: the integers 0 to 199,999, and strings
+/// with a dictionary.
 fn make_columnstore(database: &mut Database, at: usize, kind: IndexType) {
     let rowset = &mut database.rowsets[at];
     rowset.compression = 3;

@@ -1,6 +1,7 @@
-//! ROW and PAGE compression. No file with compressed rows is available: a writer based on the published description
-//! alone compresses the tables and indexes of real files. Sound databases stay sound, with as many values verified, and
-//! compressed indexes equal their uncompressed tables; damage gives exactly the documented messages.
+//! ROW and PAGE compression. No file with compressed rows is available, so a writer that follows only the published
+//! description compresses the tables and indexes of real files. Sound databases stay sound with at least as many
+//! verified values, and compressed indexes match their uncompressed tables. Damage gives exactly the documented
+//! messages.
 
 mod values;
 mod writer;
@@ -18,7 +19,7 @@ use self::writer::{Mode, compress, compress_changed, first_record, in_row_unit, 
 use crate::image::{Image, get16, offset_of, put_page, put16, slot_at};
 use crate::subjects;
 
-/// Files of several releases with tables of many types, indexes on heaps and clustered tables, off-row values.
+/// Files of several releases, with tables of many types, indexes on heaps and on clustered tables, and off-row values.
 const SUBJECTS: [&str; 5] = [
     NORTHWIND,
     "Apress__pro-sql-server-2012-bi-solutions",
@@ -28,7 +29,7 @@ const SUBJECTS: [&str; 5] = [
 ];
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 
-/// Which rowsets are compressed.
+/// The rowsets to compress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Tables,
@@ -58,7 +59,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The subjects; for a folder, its first data file.
+/// The subjects with their data files. If a subject is a folder, its first data file is used.
 fn real_subjects(corpus: &crate::Corpus) -> Vec<(&'static str, std::path::PathBuf)> {
     SUBJECTS.iter().filter_map(|subject| Some((*subject, data_file(&corpus.files.join(subject))?))).collect()
 }
@@ -77,7 +78,7 @@ fn is_user(database: &Database, rowset: &Rowset) -> bool {
     database.objects.get(&rowset.object_id).is_some_and(|object| object.type_code == "U")
 }
 
-/// Compresses all possible rowsets; returns how many of them have rows.
+/// Compresses all rowsets that can be compressed. Returns how many of them have rows.
 fn compress_all(image: &mut Image, what: What, mode: Mode) -> usize {
     let database = image.database();
     let wanted = |rowset: &&Rowset| match what {
@@ -105,12 +106,12 @@ fn sound(original: &Image, what: What, mode: Mode) -> Result<(), Failed> {
     let report = image.check();
     silent(&report)?;
     let (now, then) = (&report.statistics, &before.statistics);
-    // The writer adds columns that were added later to old rows.
+    // There may be more values than before, because the writer also writes the columns that old rows lack.
     let as_many = now.column_values_checked >= then.column_values_checked;
     if (now.rows, now.rows_checked) != (then.rows, then.rows_checked) || !as_many {
         return Err(format!("rows and values checked: {now:?}, before {then:?}").into());
     }
-    // Nothing else is left unverified, except undocumented forms.
+    // Except for undocumented forms, nothing may be unverified that was verified before.
     let notes = |report: &Report| -> BTreeSet<String> {
         report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason)).collect()
     };
@@ -131,7 +132,7 @@ fn silent(report: &Report) -> Result<(), Failed> {
 
 type Test = fn(&Image) -> Result<(), Failed>;
 
-/// Tests that need the names, indexes and trees of Northwind.
+/// Tests that work only with the names, indexes and trees of Northwind.
 const NEEDS_NORTHWIND: [&str; 4] = [
     "a changed value in the table",
     "a changed value in a compressed index",
@@ -149,8 +150,8 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor of a set bit in another column", |image| {
         let mut subject = Subject::table(image, Mode::Row);
         let at = offset_of(&subject.page_bytes(), 0);
-        // The second column, which was long, has no bytes now. There is one long value too many: a form that was never
-        // seen.
+        // The second column had a long value, and its descriptor now says that it has no bytes. So the record has one
+        // long value too many, a form that was never seen.
         subject.edit(|page| page[at + 2] = page[at + 2] & 0x0F | 0xB0);
         subject.is_silent_but("records of Suppliers.PK_Suppliers: compressed rows of an undocumented form")
     }),
@@ -256,7 +257,7 @@ const DAMAGE: [(&str, Test); 18] = [
         };
         Subject::compress(&mut image, 1, Mode::Row, &change);
         let report = image.check();
-        // The rows without a name and without an id differ from their index rows.
+        // The rows without a name or an ID differ from their index rows.
         let messages: BTreeSet<_> = report.findings.iter().map(|finding| finding.check.msg).collect();
         let texts = texts(&report);
         let wanted = [
@@ -279,7 +280,8 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a leaf that is lost", |image| {
         let (mut image, leaves) = compressed_leaves(image);
         image.edit(leaves[3], |page| page[0] = 7);
-        // It is undocumented how its parent names it, but its neighbors show that it is missing.
+        // It is undocumented how a compressed parent row stores the page number of its child, but the neighbors show
+        // that the leaf is missing.
         messages(&image.check(), &[8928, 8939, 8978, 8981])
     }),
     ("base tables are read all the same", |original| {
@@ -314,7 +316,7 @@ const DAMAGE: [(&str, Test); 18] = [
     }),
 ];
 
-/// The database with its largest clustered tree compressed, and the leaves of that tree.
+/// The database with its largest clustered index compressed, and the leaf pages of that index.
 fn compressed_leaves(image: &Image) -> (Image, Vec<u32>) {
     let mut image = image.clone();
     let (database, tree) = (image.database(), image.tree(true));
@@ -323,14 +325,15 @@ fn compressed_leaves(image: &Image) -> (Image, Vec<u32>) {
     (image, tree.leaves)
 }
 
-/// Asserts exactly these messages.
+/// Asserts that the report has exactly these message numbers.
 fn messages(report: &Report, messages: &[u16]) -> Result<(), Failed> {
     let mut found: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
     found.sort_unstable();
     if found == messages { Ok(()) } else { Err(format!("{found:?} {}", texts(report)).into()) }
 }
 
-/// A compressed table of one leaf page with two indexes, or one of the indexes; and the leaf page.
+/// A database in which the table Suppliers or one of its indexes is compressed, and the only leaf page of the
+/// compressed rowset.
 struct Subject {
     image: Image,
     page: u32,
@@ -374,7 +377,7 @@ impl Subject {
         (pages[0], rowset.layout.columns.len())
     }
 
-    /// The number of a column in compressed rows of the table.
+    /// The position of a column in the compressed rows of the table.
     fn number(image: &Image, name: &str) -> usize {
         let database = image.database();
         let column = database.columns[&Self::object(&database)].iter().find(|column| column.name == name);
@@ -398,7 +401,7 @@ impl Subject {
         CompressionInfo::read(&bytes[96..first_record(bytes)], self.columns).expect("compression information")
     }
 
-    /// The first value with this descriptor in such a column: its slot and offset.
+    /// Slot and offset of the first value whose descriptor satisfies `how` and whose column number satisfies `which`.
     fn find(&self, how: impl Fn(Descriptor) -> bool, which: impl Fn(usize) -> bool) -> (u16, usize) {
         let bytes = self.page_bytes();
         for slot in 0..get16(&bytes, 22) {
@@ -411,7 +414,7 @@ impl Subject {
         panic!("no such value on the page")
     }
 
-    /// Asserts that the page fails its audit by one test, with 8928 as the only consequence.
+    /// Asserts that the page fails its audit with exactly this test, and that 8928 is the only other message.
     fn fails(&self, part: &str, test: &str, values: &str) -> Result<(), Failed> {
         let report = self.image.check();
         let text =
@@ -427,7 +430,7 @@ impl Subject {
         }
     }
 
-    /// Asserts exactly these messages, and that these texts occur in them.
+    /// Asserts that the report has exactly these message numbers, and that these texts occur in the messages.
     fn has(&self, expected: &[u16], wanted: &[&str]) -> Result<(), Failed> {
         let report = self.image.check();
         messages(&report, expected)?;
@@ -446,7 +449,7 @@ fn texts(report: &Report) -> String {
     report.findings.iter().map(|finding| finding.text(&report.names()) + "\n").collect()
 }
 
-/// Asserts that some entry that begins with this text is listed as not verified.
+/// Asserts that an entry that begins with this text is listed as not verified.
 fn noted(report: &Report, wanted: &str) -> Result<(), Failed> {
     let notes = report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason));
     let notes: Vec<_> = notes.collect();

@@ -1,5 +1,5 @@
-//! Persisted computed columns: no real one with rows is available, but in every row of AdventureWorks orders are due
-//! twelve days after their date, so the catalog can declare that column as computed.
+//! Persisted computed columns. No real persisted column with rows is available. But in AdventureWorks, every order is
+//! due twelve days after its date, so the tests declare the due date as a computed column in the catalog.
 
 use catalog::{Database, Expression, ExpressionKind};
 use check::Report;
@@ -15,7 +15,7 @@ const TABLE: &str = "SalesLT.SalesOrderHeader";
 const DUE: &str = "(dateadd(day,(12),[OrderDate]))";
 const SHIPPED: &str = "([OrderDate]+(7))";
 
-/// Declares a column of the orders as computed and persisted.
+/// Declares a column of the order table as computed and persisted.
 fn define(database: &mut Database, column: &str, text: &str) {
     let object_id = *database.objects.keys().find(|id| database.object_name(**id) == TABLE).expect("table");
     let columns = database.columns.get_mut(&object_id).expect("columns");
@@ -31,7 +31,7 @@ fn orders(database: &mut Database) {
     define(database, "ShipDate", SHIPPED);
 }
 
-/// Limits reported for persisted computed columns.
+/// The entries about persisted computed columns that are listed as not verified.
 fn not_verified(report: &Report) -> Vec<String> {
     let of_computed = report.not_verified.iter().filter(|entry| entry.what == "persisted computed columns");
     of_computed.map(|entry| format!("{} {} {}", entry.scope, entry.count, entry.reason)).collect()
@@ -110,7 +110,7 @@ fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Changes an operand of a persisted computed column of the lab.
+/// Tests that change an operand of a persisted computed column in a lab database.
 pub fn lab_trials() -> Vec<Trial> {
     vec![Trial::test("computed columns: a changed value that another is computed from (lab specimen)", || {
         let mut image = subjects::image(subjects::SPECIMEN);
@@ -122,7 +122,7 @@ pub fn lab_trials() -> Vec<Trial> {
     })]
 }
 
-/// One test per fact.
+/// One test per fact about computed columns.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     tests()
         .into_iter()

@@ -1,15 +1,15 @@
-//! Verifies that every check and every limit of the registry is seen both triggered and not triggered: damage in the
-//! other trials triggers it, and the sound databases of all trials give no finding.
+//! Verifies that the trials test every check and every limit of the registry in both directions: damage triggers it,
+//! and sound databases, which give no finding, do not.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use check::{Report, registry};
 
-/// Ids of checks and limits that damage triggered in this run.
+/// IDs of the checks and limits that damage has triggered in this run.
 static GIVEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Records the ids in the report of a damaged database.
+/// Records the IDs of the checks and limits in a report.
 pub fn record(report: &Report) {
     if let Ok(mut given) = GIVEN.lock() {
         given.extend(report.findings.iter().map(|finding| finding.check.id));
@@ -17,24 +17,25 @@ pub fn record(report: &Report) {
     }
 }
 
-/// Checks and limits that trials on databases of the lab do not trigger yet, and why.
+/// Lists of checks and limits that the trials on lab databases do not trigger yet, each with a reason.
 const OUT_OF_REACH: [(&str, &str); 2] = [
     ("out_of_reach.tsv", include_str!("out_of_reach.tsv")),
     ("limits_out_of_reach.tsv", include_str!("limits_out_of_reach.tsv")),
 ];
 
-/// Begins a reason that names a test of another crate; the path within `crates` follows.
+/// A reason may begin with these words and the path, within `crates`, of a test in another crate that triggers the
+/// check or limit.
 const SHOWN_BY: &str = "Shown by ";
 
-/// Whether the test at `path` within `crates` expects the check or limit `id`.
+/// Whether the test at `path` within `crates` contains the ID of the check or limit.
 fn names(path: &str, id: &str) -> bool {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     std::fs::read_to_string(path).is_ok_and(|test| test.contains(&format!("\"{id}\"")))
 }
 
-/// The faults after a run of all trials: checks and limits that no trial triggered and no list names. With real files,
-/// all checks and more limits than the lists assume are triggered; without them, a line that is no longer needed is a
-/// fault too.
+/// Faults found after a run of all trials: checks and limits that no trial triggered although no list explains why.
+/// With real files, all checks must be triggered, and an unneeded line of a list is no fault, because real files
+/// trigger more limits than lab databases. Without real files, an unneeded line is a fault too.
 pub fn wrong(has_real_files: bool) -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
     let checks = registry::ALL.iter().map(|check| check.id).collect();

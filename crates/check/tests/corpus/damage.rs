@@ -1,6 +1,6 @@
-//! One kind of damage at a time, applied to a copy of a real database, gives exactly the messages that CHECKDB
-//! documents for it, and names the correct page. Every kind is tried with the page's checksum corrected: a wrong
-//! checksum would mask all other faults of the page, so the result would always be the same.
+//! Each test applies one kind of damage to a copy of a sound database. The report must contain exactly the messages
+//! that CHECKDB documents for this damage, with the correct page. The checksum of a damaged page is corrected, because
+//! a wrong checksum would mask all other faults of the page.
 
 mod allocation;
 mod catalogue;
@@ -19,7 +19,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::image::{Image, Tree, by_place, get16, offset_of, put_page, put16, slot_at};
 use crate::{Corpus, subjects};
 
-/// The databases that are damaged: with checksums and with torn-page protection, real ones and databases of the lab.
+/// The databases that are damaged: real and lab databases, with checksums and with torn-page protection.
 const SUBJECTS: [&str; 4] = [ADVENTURE_WORKS, NORTHWIND, subjects::ORDERS, subjects::TORN];
 /// The real databases.
 pub const REAL: [&str; 2] = [ADVENTURE_WORKS, NORTHWIND];
@@ -32,13 +32,13 @@ pub fn subject(corpus: &Corpus) -> Image {
     Image::load(&corpus.files.join(ADVENTURE_WORKS))
 }
 
-/// The messages that a kind of damage must give, with the page of each.
+/// The expected messages: message number and page of each.
 type Expected = Vec<(u16, u32)>;
 
 /// Damages the image and returns the expected messages.
 type Damage = fn(&mut Image, &Facts) -> Expected;
 
-/// Places in the subject.
+/// Places in the subject to which damage can be applied.
 struct Facts {
     clustered: Tree,
     nonclustered: Tree,
@@ -46,13 +46,14 @@ struct Facts {
     free_page: u32,
 }
 
-/// All kinds of damage, on each subject that is available.
+/// One test per kind of damage and available subject.
 pub fn trials() -> Vec<Trial> {
     let subjects = SUBJECTS.into_iter().filter(|name| subjects::is_there(name));
     subjects.flat_map(trials_of).chain(heaps::trials()).chain(of_2000()).collect()
 }
 
-/// A data page of a clustered index as written by SQL Server 2000, with index id 0, is attributed to that index.
+/// Tests that a data page with index ID 0, as SQL Server 2000 wrote it for a clustered index, is attributed to that
+/// index.
 fn of_2000() -> Option<Trial> {
     subjects::is_there(NORTHWIND).then(|| {
         Trial::test("damage: a page that names index 0 of a clustered index", || {
@@ -112,9 +113,11 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     trials
 }
 
-/// In an expectation: further messages are allowed; the test only verifies that the listed ones are there.
+/// As an expected message, means that other messages are allowed too: the test verifies only that the listed messages
+/// are present.
 const ANY: u16 = 1;
-/// In an expectation: the file was truncated, which is reported on stderr and makes the run incomplete.
+/// As an expected message, means that the file was truncated: that must be reported as a read error, and the run must
+/// be incomplete.
 const CUT: u16 = 2;
 
 fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
@@ -151,13 +154,13 @@ fn facts(image: &Image) -> Facts {
     Facts { clustered, nonclustered, free_page: free as u32 * 8 + 3 }
 }
 
-/// Three neighboring leaves, none of them outermost.
+/// Three neighboring leaves; none is the first or the last leaf.
 fn middle(tree: &Tree) -> [u32; 3] {
     let at = tree.leaves.len() / 2;
     [tree.leaves[at - 1], tree.leaves[at], tree.leaves[at + 1]]
 }
 
-/// The messages for a page that fails its audit, between two neighbors.
+/// The messages for a leaf that fails its audit with message `msg`. `right` is the leaf after it.
 fn lost(msg: u16, page: u32, right: u32) -> Expected {
     vec![(msg, page), (8928, page), (8976, page), (8978, right)]
 }
@@ -182,7 +185,7 @@ fn flip_map(image: &mut Image, map: u32, extent: u32) {
     });
 }
 
-/// An extent of the clustered index with leaves from its middle.
+/// A dedicated extent that contains a leaf of the clustered index, but not its first or last leaf.
 fn owned_extent(image: &Image, facts: &Facts) -> u32 {
     let leaves = &facts.clustered.leaves;
     let dedicated = |page: &&u32| pfs(image, **page).type_bits() == PfsByte::DEDICATED;
@@ -193,7 +196,7 @@ fn object_of(page: &PageBytes) -> u32 {
     Page::new(page).header().object_id.get()
 }
 
-/// The root of a base table's clustered index.
+/// The root page of a base table's clustered index.
 fn root(image: &Image, table: i32) -> u32 {
     let database = image.database();
     let unit = database
@@ -213,7 +216,7 @@ fn leftmost(image: &Image, table: i32) -> u32 {
     page
 }
 
-/// Single pages and extents that an IAM page lists.
+/// The single pages and the extents that an IAM page lists.
 fn listed(image: &Image, iam: u32) -> (Vec<u32>, Vec<u32>) {
     let bytes = image.page(iam);
     let page = Page::new(&bytes);
@@ -222,7 +225,7 @@ fn listed(image: &Image, iam: u32) -> (Vec<u32>, Vec<u32>) {
     (singles, set_bits(bitmap(page).expect("IAM page")).collect())
 }
 
-/// The messages 8976, 8980 and 8978 for leaves that are not seen.
+/// The messages 8976, 8980 and 8978 for a tree in which the pages `lost` are not seen.
 fn unseen_leaves(tree: &Tree, lost: &[u32]) -> Expected {
     let is_lost = |at: usize| tree.leaves.get(at).is_some_and(|leaf| lost.contains(leaf));
     let mut expected = Vec::new();
@@ -248,7 +251,7 @@ fn edit_unit(image: &mut Image, unit: AllocUnitId, field: usize, value: PageId) 
     edit_unit_bytes(image, unit, field, &[a, b, c, d, e, f]);
 }
 
-/// Changes a field of the sysallocunits row of a unit; returns the page of the row.
+/// Changes a field of the sysallocunits row of a unit. Returns the page that contains the row.
 fn edit_unit_bytes(image: &mut Image, unit: AllocUnitId, field: usize, value: &[u8]) -> u32 {
     image.edit_row(7, unit.0, |row| row[4 + field..][..value.len()].copy_from_slice(value))
 }

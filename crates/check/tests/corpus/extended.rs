@@ -1,5 +1,5 @@
-//! Indexed views and XML indexes: their rowsets are checked as those of any table and, with extended logical checks,
-//! the documents of a table against its XML index (8907, 8908).
+//! Indexed views and XML indexes. Their rowsets are checked like those of any table. With extended logical checks, the
+//! documents of a table are also compared with its XML index (8907, 8908).
 
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
 use check::{Options, Report};
@@ -17,7 +17,7 @@ const FILES: [&str; 2] = [
 const TABLE: &str = "ProductModel";
 const DOCUMENT: &str = "CatalogDescription";
 
-/// Changes the image and returns the messages to expect: number, and a part of the text.
+/// Changes the image. Returns the expected messages: number, and part of the text.
 type Change = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test per change and file.
@@ -25,7 +25,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let kinds: Vec<(&str, Change)> = vec![
         ("sound", |_| Vec::new()),
         ("a document without nodes", |image| {
-            // Turns a NULL into an empty document.
+            // Turns a NULL into an empty document, for which the index has no nodes.
             let spot = document(image, |stored| stored == Stored::Null);
             image.edit(spot.page, |bytes| spot.flip_null(bytes));
             vec![(8908, format!("'sys.{}'", nodes(&image.database())))]
@@ -57,7 +57,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 let expected = change(&mut image);
                 let options = Options { extended_logical_checks: true, ..Options::default() };
                 agree(&image.check_with(&options), &expected)?;
-                // Without the option, the content of the index is not checked.
+                // Without the option, documents and index are not compared.
                 let others: Vec<_> = expected.into_iter().filter(|(msg, _)| !matches!(msg, 8907 | 8908)).collect();
                 messages_agree(&image.check(), &others)
             }));
@@ -105,13 +105,13 @@ impl Spot {
     }
 }
 
-/// Name of the internal table of the XML index.
+/// The name of the internal table of the XML index.
 fn nodes(database: &Database) -> String {
     let nodes = database.objects.values().find(|object| object.name.starts_with("xml_index_nodes_"));
     nodes.expect("nodes").name.clone()
 }
 
-/// Leaf pages of the clustered index of an object.
+/// The leaf pages of the clustered index of an object.
 fn leaves(image: &Image, object_id: i32) -> Vec<u32> {
     let database = image.database();
     let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object_id, 1));
@@ -121,7 +121,7 @@ fn leaves(image: &Image, object_id: i32) -> Vec<u32> {
     if Page::new(&page).header().page_type == 1 { vec![root] } else { children(&page) }
 }
 
-/// The first row whose document satisfies `wanted`.
+/// The place of the first document that satisfies `wanted`.
 fn document(image: &Image, wanted: impl Fn(Stored<'_>) -> bool) -> Spot {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == TABLE).expect("table").id;
@@ -141,7 +141,7 @@ fn document(image: &Image, wanted: impl Fn(Stored<'_>) -> bool) -> Spot {
     panic!("no such document")
 }
 
-/// Exchanges two rows of a leaf.
+/// Swaps two rows on a leaf page.
 fn swap(image: &mut Image, wanted: fn(&Database, i32) -> bool) -> Vec<(u16, String)> {
     let database = image.database();
     let rowset = database.rowsets.iter().find(|rowset| rowset.index_id == 1 && wanted(&database, rowset.object_id));

@@ -1,4 +1,4 @@
-//! No input can cause harm: whatever is written over a database, a check ends without panic and in bounded time.
+//! No input can cause harm: after any damage to a database, the check ends without a panic and in bounded time.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,13 @@ use crate::Corpus;
 use crate::damage::REAL;
 use crate::image::{Image, seal};
 
-/// Rounds of random damage on each subject.
+/// The number of rounds of random damage for each subject.
 const ROUNDS: u64 = 60;
-/// A check of these small files takes milliseconds; a loop that depends on a field of a file would take far longer.
+/// Time limit for one check. These small files usually take milliseconds, but a loop whose length depends on a damaged
+/// field would take far longer.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Random damage of several kinds, from fixed seeds.
+/// Tests with random damage of several kinds, from fixed seeds.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = Vec::new();
     for subject in REAL {
@@ -38,7 +39,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let pages = (image.bytes.len() / PAGE_BYTES) as u64;
     for _ in 0..1 + random.below(40) {
-        // Half of the damage hits the pages through which all others are found.
+        // Half of the damage is in the first 140 pages, through which all other pages are found.
         let page = if random.below(2) == 0 { random.below(pages.min(140)) } else { random.below(pages) } as u32;
         let kind = random.below(6);
         let (at, value, other) = (random.below(8192) as usize, random.next(), random.below(pages) as u32);
@@ -49,7 +50,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
             2 => bytes[at] ^= 1 << (value % 8),
             3 => bytes[at..].iter_mut().take(16).for_each(|byte| *byte = value as u8),
             4 => {
-                // The content of another page under this page's id.
+                // Copies another page over this page, but keeps the page ID.
                 let id: [u8; 6] = bytes[32..38].try_into().unwrap_or_default();
                 *bytes = source;
                 bytes[32..38].copy_from_slice(&id);
@@ -73,7 +74,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A small generator (splitmix64), so that each seed repeats.
+/// A small random number generator (splitmix64), which gives the same numbers for the same seed.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! A real database in memory, for tests to damage.
+//! A database in memory that tests can damage.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,12 +20,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the file.
+    /// Reads the data file at `path`.
     pub fn load(path: &Path) -> Self {
         Self { bytes: std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) }
     }
 
-    /// Writes the database, which has one data file.
+    /// Lets the lab write a database, which must have one data file, and reads this file.
     pub fn write(description: &Description) -> Self {
         let folder = tempfile::tempdir().expect("temporary folder");
         let written = lab::write(description, folder.path()).unwrap_or_else(|error| panic!("{error}"));
@@ -37,7 +37,7 @@ impl Image {
         self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().expect("page inside the file")
     }
 
-    /// The page with its torn-page bits restored.
+    /// The page as it is in memory, with its torn-page bits undone.
     pub fn page(&self, page: u32) -> PageBytes {
         let mut bytes = *self.bytes[page as usize * PAGE_BYTES..].first_chunk().expect("page inside the file");
         undo_torn_bits(&mut bytes);
@@ -57,12 +57,12 @@ impl Image {
         change(self.raw(page));
     }
 
-    /// Checks the current content.
+    /// Checks the database.
     pub fn check(&self) -> Report {
         self.check_with(&Options::default())
     }
 
-    /// Checks the current content with options.
+    /// Checks the database with options.
     pub fn check_with(&self, options: &Options) -> Report {
         self.with_files(|files| {
             let database = catalog::load(files);
@@ -72,7 +72,7 @@ impl Image {
         })
     }
 
-    /// Checks the file with a changed catalog.
+    /// Checks the database with a changed catalog.
     pub fn check_as(&self, alter: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -83,7 +83,7 @@ impl Image {
         })
     }
 
-    /// Checks the current content against a changed catalog.
+    /// Checks the database with options and a changed catalog.
     pub fn check_changed(&self, options: &Options, change: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -94,7 +94,7 @@ impl Image {
         })
     }
 
-    /// The catalog in the current content.
+    /// The catalog of the database.
     pub fn database(&self) -> Database {
         self.with_files(|files| catalog::load(files))
     }
@@ -106,7 +106,7 @@ impl Image {
         let files = DataFiles::open(&[file.path().to_owned()]).ok()?;
         let database = catalog::load(&files);
         let report = check::run(&files, &database, options, progress);
-        // Every message must be printable.
+        // Every finding must have a printable message.
         assert!(report.findings.iter().all(|finding| !finding.text(&report.names()).is_empty()));
         Some(report)
     }
@@ -118,12 +118,12 @@ impl Image {
         then(&files)
     }
 
-    /// Changes the record of a base table whose first column, a 64-bit id, is `id`. Returns its page.
+    /// Changes the record of a base table whose first column, a 64-bit number, is `id`. Returns the record's page.
     pub fn edit_row(&mut self, table: u64, id: u64, change: impl FnOnce(&mut [u8])) -> u32 {
         self.edit_row_by(table, &id.to_le_bytes(), change)
     }
 
-    /// Changes the record of a base table whose fixed columns begin with `key`. Returns its page.
+    /// Changes the record of a base table whose fixed columns begin with the bytes `key`. Returns the record's page.
     pub fn edit_row_by(&mut self, table: u64, key: &[u8], change: impl FnOnce(&mut [u8])) -> u32 {
         for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
             let bytes = self.page(page);
@@ -143,7 +143,7 @@ impl Image {
         panic!("{key:x?} is not in base table {table}")
     }
 
-    /// Changes all records of a base table, which has a fixed id.
+    /// Changes all records of a base table.
     pub fn edit_each_row(&mut self, table: u64, mut change: impl FnMut(&mut [u8])) {
         for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
             let bytes = self.page(page);
@@ -161,7 +161,7 @@ impl Image {
         }
     }
 
-    /// Changes the record of an object in sysschobjs. Returns its page.
+    /// Changes the record of an object in sysschobjs. Returns the record's page.
     pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) -> u32 {
         let database = self.database();
         let base =
@@ -184,7 +184,7 @@ impl Image {
         panic!("object {object} is not in sysschobjs")
     }
 
-    /// The B-tree of a user table with the most leaf pages, clustered or not.
+    /// Among the B-trees of user tables, clustered or nonclustered, the one with the most leaf pages.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();
         let mut best: Option<Tree> = None;
@@ -216,7 +216,7 @@ impl Image {
 
 /// A B-tree of two levels.
 pub struct Tree {
-    /// Its unit.
+    /// The allocation unit of the tree.
     pub unit: AllocUnit,
     /// Root page.
     pub root: u32,
@@ -224,7 +224,7 @@ pub struct Tree {
     pub leaves: Vec<u32>,
 }
 
-/// The children of a non-leaf page.
+/// The child pages of a non-leaf page.
 pub fn children(page: &PageBytes) -> Vec<u32> {
     let view = Page::new(page);
     let at = usize::from(view.header().pminlen.get()) - 6;
@@ -251,7 +251,7 @@ pub fn get16(page: &PageBytes, at: usize) -> u16 {
 
 /// Offset of a slot's entry in the slot array.
 pub fn slot_at(slot: u16) -> usize {
-    // On a page with invalid content, the slot count can be any number.
+    // On a damaged page, the slot count can be any number, so the subtraction may not wrap.
     PAGE_BYTES.saturating_sub(2 + 2 * usize::from(slot))
 }
 
@@ -260,14 +260,14 @@ pub fn offset_of(page: &PageBytes, slot: u16) -> usize {
     usize::from(get16(page, slot_at(slot)))
 }
 
-/// Slots in the order of their records' offsets.
+/// The slots, in the order of the offsets of their records.
 pub fn by_place(page: &PageBytes) -> Vec<u16> {
     let mut order = SlotOrder::default();
     order.load(Page::new(page));
     order.entries().iter().map(|entry| entry.slot).collect()
 }
 
-/// Corrects the protection of a changed page, whatever kind it has.
+/// Corrects the protection of a changed page: its checksum or its torn-page bits.
 pub fn seal(page: &mut PageBytes) {
     let flags = get16(page, 4);
     if flags & page_flags::CHECKSUM != 0 {

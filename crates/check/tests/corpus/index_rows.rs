@@ -1,5 +1,5 @@
-//! Rows of an index and its table that do not match: 8951 with 8955, 8952 with 8956, with their values, and no other
-//! message. Rows that were lost with a damaged page give no message.
+//! Table rows and index rows that do not match: 8951 with 8955, 8952 with 8956, with the values of the rows, and no
+//! other message. Rows that were lost with a damaged page give none of these messages.
 
 mod details;
 
@@ -13,17 +13,17 @@ use crate::rows::Rows;
 use crate::subjects;
 use details::details;
 
-/// Filtered indexes.
+/// A database with filtered indexes.
 const FILTERED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
-/// Heaps with indexes.
+/// A database with indexes on heaps.
 const HEAPS: &str = "itsligo__sampledbs/pubs.mdf";
 
-/// A table with text pages and indexes.
+/// A database with a table that has text pages and indexes.
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
-/// An index with an included column, although of a system table.
+/// A database with an index that has an included column; the index is on a system table.
 const INCLUDED: &str = "inat97__CSDLNC/NORTHWND.MDF";
 
-/// A row without counterpart.
+/// A row without a matching row on the other side, which is the table or the index.
 struct Lone {
     is_of_table: bool,
     at: RecordId,
@@ -42,25 +42,25 @@ impl Subject {
         Self { table: Rows::of_table(image, table), index: Rows::of_index(image, table, index) }
     }
 
-    /// An index on one int, ProductID, of a table clustered by two others.
+    /// The order details with their index on the int column ProductID. The table is clustered by two other int columns.
     fn details(image: &Image) -> Self {
         Self::of_details(image, "IX_SalesOrderDetail_ProductID")
     }
 
-    /// An index of the details table.
+    /// The order details with one of their indexes.
     fn of_details(image: &Image, index: &str) -> Self {
         let database = image.database();
         let table = database.objects.values().find(|object| object.name == "SalesOrderDetail").expect("table").id;
         Self::new(image, &database.object_name(table), index)
     }
 
-    /// An index on text columns of which one may be NULL.
+    /// The addresses with their index on text columns, one of which is nullable.
     fn addresses(image: &Image) -> Self {
         let index = "IX_Address_AddressLine1_AddressLine2_City_StateProvince_PostalCode_CountryRegion";
         Self::new(image, "SalesLT.Address", index)
     }
 
-    /// The messages for rows without counterpart.
+    /// The messages for rows without a matching row.
     fn messages(&self, rows: &[Lone]) -> Vec<String> {
         let (table, index) = (&self.table.names.0, &self.index.names.1);
         let place = format!("Table error: table '{table}' (ID {})", self.index.object_id);
@@ -90,7 +90,7 @@ impl Subject {
             .collect()
     }
 
-    /// A row of the details, on either side.
+    /// A row of the order details, in the table or in the index.
     fn detail(&self, image: &Image, is_of_table: bool, at: RecordId) -> Lone {
         let [product, order, detail] = match is_of_table {
             true => ["ProductID", "SalesOrderID", "SalesOrderDetailID"]
@@ -101,7 +101,7 @@ impl Subject {
         Lone { is_of_table, at, values: format!("ProductID = {product} and {identity}"), identity }
     }
 
-    /// The row of the details' index that belongs to a row of the table.
+    /// The index row that belongs to a row of the order details.
     fn entry_of(&self, image: &Image, at: RecordId) -> RecordId {
         let detail = self.table.int(image, at, self.table.named("SalesOrderDetailID"));
         let column = self.index.column(3);
@@ -112,7 +112,7 @@ impl Subject {
 /// Damages the image and returns the expected messages.
 type Damage = fn(&mut Image) -> Vec<String>;
 
-/// Damage to other real tables.
+/// Damage to tables other than the order details.
 fn kinds() -> Vec<(&'static str, Damage)> {
     vec![
         ("NULL of a table row made an empty text", |image| {
@@ -192,7 +192,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("row of an index whose filter leaves it out changed otherwise", |image| {
             *image = subjects::image(FILTERED);
-            // Without its index row, a row that the filter excludes is correct.
+            // The filter excludes the changed row, so the row is right without its index row.
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
             let (at, _) = user(image, &subject, false, entry);
@@ -223,7 +223,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
     ]
 }
 
-/// Two rows of the details' index whose locators can be exchanged without changing the order of their keys.
+/// Two rows of the details' index whose locators can be swapped so that the keys stay in order.
 fn exchangeable(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     let key = |at: RecordId| [1, 2, 3].map(|id| subject.index.int(image, at, subject.index.column(id)));
     let ascends = |keys: &[[i32; 3]]| keys.is_sorted();
@@ -236,7 +236,7 @@ fn exchangeable(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     (rows[1], rows[2])
 }
 
-/// A row of the addresses without second line, and its index row.
+/// An address whose second line is NULL, and its index row.
 fn null_address(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     let (id, line) = (subject.table.named("AddressID"), subject.table.named("AddressLine2"));
     let at = subject.table.at[20..].iter().find(|at| subject.table.value(image, **at, line).is_none()).expect("a NULL");
@@ -246,7 +246,7 @@ fn null_address(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     (*at, *entry.expect("index row"))
 }
 
-/// An address and its index row, with their second lines.
+/// An address and its index row as rows that do not match, with the text of the second line of each.
 fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, second_lines: [&str; 2]) -> [Lone; 2] {
     let text = |name| subject.table.text(image, at, subject.table.named(name));
     let identity = format!("AddressID = {}", subject.table.int(image, at, subject.table.named("AddressID")));
@@ -267,7 +267,8 @@ fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, se
     [lone(true, at, second_lines[0]), lone(false, entry, second_lines[1])]
 }
 
-/// The row of the user whose index row is `entry`, and the texts that messages have for one of the two.
+/// The address of the user's table row whose index row is `entry`, and the texts that messages print for the table row
+/// or the index row.
 fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) -> (RecordId, Lone) {
     let id = subject.index.text(image, entry, subject.index.column(2));
     let column = subject.table.named("Id");
@@ -277,8 +278,8 @@ fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) ->
     (at, Lone { is_of_table, at, values: format!("NormalizedUserName = '{name}' and {identity}"), identity })
 }
 
-/// Moves the name of an employee to a LOB page of the table; returns the row and the offset of the name on that page.
-/// The catalog must declare that such names may be off row.
+/// Moves the name of an employee to the given LOB page of the table. Returns the row and the offset of the name on that
+/// page. For the database to be valid, the catalog must declare that these names may be off row.
 fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, usize) {
     let name = subject.table.named("LastName").clone();
     let at = subject.table.at[3];
@@ -308,7 +309,7 @@ fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, u
     (at, place.1)
 }
 
-/// The value is off row in the table and in the row in the index.
+/// Tests a value that is off row in the table and in the row in its index.
 fn off_row() -> Result<(), Failed> {
     let image = subjects::image(NORTHWIND);
     let subject = Subject::new(&image, "Employees", "LastName");
@@ -336,7 +337,8 @@ fn off_row() -> Result<(), Failed> {
         let room = slot_at(get16(&bytes, 22)).saturating_sub(get16(&bytes, 30).into());
         header.page_type == 3 && header.alloc_unit() == unit.id && header.page_id().page == *page && room >= 40
     });
-    // On most pages an additional fragment makes the free space in PFS wrong.
+    // On most pages, the additional fragment makes the free space in the PFS page wrong, so a page without this effect
+    // is searched for.
     for page in pages {
         let mut moved = image.clone();
         let (at, place) = move_off_row(&mut moved, &subject, page);
@@ -362,7 +364,7 @@ fn off_row() -> Result<(), Failed> {
         };
         let rows = [lone(true, at, &format!("~{}", &name[1..])), lone(false, entry, &name)];
         agree(&moved.check_as(names_are_large), subject.messages(&rows))?;
-        // A fragment of another value is left to the check of off-row values.
+        // If the fragment has another value's ID, only the checks of off-row values report it.
         moved.edit(page, |bytes| bytes[place - 8] ^= 1);
         let report = moved.check_as(names_are_large);
         let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);
@@ -402,7 +404,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Asserts that the report has exactly these messages.
+/// Asserts that the report has exactly the expected messages.
 fn agree(report: &Report, mut expected: Vec<String>) -> Result<(), Failed> {
     let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
     let mut found: Vec<String> = report.findings.iter().map(|finding| text(&finding)).collect();

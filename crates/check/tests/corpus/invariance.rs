@@ -1,5 +1,5 @@
-//! The result does not depend on how a check is made: the findings are the same for any degree of parallelism, any
-//! memory grant, and any order in which files and objects are named. Damage that is undone leaves no trace.
+//! The result does not depend on how a check is made. The findings are the same for any number of threads, any memory
+//! grant, and any order of the given files and objects. After damage is undone, there are no findings.
 
 pub mod damaged;
 mod ways;
@@ -17,7 +17,7 @@ use crate::image::Image;
 
 pub use ways::trials as lab_trials;
 
-/// A damaged database checked in many ways, and a sound one that was damaged and repaired.
+/// Tests with a damaged database that is checked in many ways, and with a database that was damaged and repaired.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Corpus) -> Result<(), Failed>| {
         let corpus = corpus.clone();
@@ -33,7 +33,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// A database with a changed byte in every seventh page, and with changed allocation, links and rows in a few.
+/// A database with a changed byte on every seventh page, and with changed links on some leaf pages.
 fn damaged(corpus: &Corpus) -> Image {
     let mut image = subject(corpus);
     let tree = image.tree(true);
@@ -82,7 +82,7 @@ fn file_order(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Any transaction log.
+/// A transaction log; its content does not matter.
 fn log_of(corpus: &Corpus) -> Result<PathBuf, Failed> {
     let path = corpus.files.join(REAL[0]);
     let folder = path.parent().ok_or("no folder")?;

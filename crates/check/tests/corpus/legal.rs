@@ -1,4 +1,5 @@
-//! Unusual states that are legal or cannot be judged: never a finding; items that cannot be verified are reported.
+//! Unusual states that are legal or cannot be judged never give a finding. What cannot be verified in these states is
+//! listed as not verified.
 
 mod pages;
 
@@ -17,7 +18,7 @@ use crate::Corpus;
 use crate::damage::subject;
 use crate::image::{Image, offset_of, put_page, put16, slot_at};
 
-/// Changes the image; returns the item that must be listed as not verified.
+/// Changes the image. Returns the item that must be listed as not verified, if any.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
 /// One test per state.
@@ -145,7 +146,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             Trial::test(format!("legal: {name}"), move || {
                 let mut image = subject(&corpus);
                 let expected = change(&mut image);
-                // The index of sysallocunits by owner still has the old row, so only allocation and pages are checked.
+                // The test changes a row of sysallocunits but not the row in its index by owner, so only allocation and
+                // pages are checked.
                 let physical_only = name.starts_with("a dropped unit");
                 sound_but(&image.check_with(&Options { physical_only, ..Options::default() }), expected)
             })
@@ -206,7 +208,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
 /// A database with an IAM page at (1:10).
 const MODEL: &str = "candocompany90__DATA/model.mdf";
 
-/// Moves the IAM page at (1:10) to a free page of a mixed extent and replaces it by the page that master has there.
+/// Moves the IAM page at (1:10) to a free page of a mixed extent, and writes at (1:10) the page that master has there:
+/// the settings of the server.
 fn settings_of_the_server(image: &mut Image) {
     const CONFIG: u32 = 10;
     let bit = |page: &[u8; PAGE_BYTES], extent: u32| page[194 + extent as usize / 8] >> (extent % 8) & 1 == 1;
@@ -232,11 +235,12 @@ fn settings_of_the_server(image: &mut Image) {
     });
 }
 
-/// A database with a heap of one page without indexes and off-row values, whose first column may be NULL.
+/// A database with a heap of one page, without indexes or off-row values. The first column of the heap is nullable.
 const HEAP: &str = "Dirie__From-Database/Shafici.mdf";
 const HEAP_TABLE: &str = "PaymentMohts";
 
-/// The heap with these bytes in place of each row; each row counts as this many bytes.
+/// The database with each row of the heap replaced by `row`. In the free space of the page, each row counts as
+/// `counted` bytes.
 fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     let page = heap_page(image);
     let mut image = image.clone();
@@ -250,20 +254,20 @@ fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
         put16(bytes, 28, (8096 - (counted + 2) * rows) as u16);
         put16(bytes, 30, (96 + row.len() * rows) as u16);
     });
-    // At most half full.
+    // The page is at most half full now, and the PFS byte must say that.
     image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 1);
     image
 }
 
-/// Rows keep the columns that SQL Server 2000 dropped; at most, the catalog keeps their number.
+/// Rows keep the columns that were dropped in SQL Server 2000. At most the number of these columns is in the catalog.
 fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
     let is_heap = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (table, 0);
     let layout = &database.rowsets.iter().find(is_heap).expect("a heap").layout;
     let stored = layout.columns.iter().filter(|column| column.leaf_offset < 0).count() as u16 + 1;
-    // One fixed byte, one column, NULL; then one variable column too many, with one byte; the other variable columns
-    // are empty.
+    // A row with one fixed byte and one column, which is NULL. All its variable columns are empty, but it has one too
+    // many, with one byte.
     let mut row = vec![0x30, 0, 5, 0, 0, 1, 0, 1];
     row.extend(stored.to_le_bytes());
     let start = row.len() as u16 + 2 * stored;
@@ -284,9 +288,9 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
         })
     };
     sound_but(&with(539, |bits| bits + 1), None)?;
-    // SQL Server 2005 does not store their number.
+    // SQL Server 2005 does not store the number of dropped columns.
     sound_but(&with(539, |_| 0), None)?;
-    // All later releases keep dropped columns in the catalog.
+    // All databases created by later releases keep dropped columns in the catalog.
     let is_told = |report: Report| report.findings.iter().any(|finding| finding.check.msg == 2537);
     match is_told(with(611, |_| 0)) && is_told(with(611, |bits| bits + 1)) {
         true => Ok(()),
@@ -294,10 +298,10 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A heap reserves nine bytes for every row, so that a stub can replace it; rows of eight bytes count as nine, or as
-/// eight.
+/// A heap reserves nine bytes for every row, so that a forwarding stub can replace the row. A row of eight bytes may
+/// count as nine bytes or as eight.
 fn short_rows(image: &Image) -> Result<(), Failed> {
-    // One fixed byte, one column, NULL.
+    // A row with one fixed byte and one column, which is NULL.
     const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
     let with = |counted: usize| with_rows(image, &[&ROW[..], &[0]].concat(), counted).check();
     sound_but(&with(9), None)?;
@@ -316,11 +320,12 @@ fn heap_page(image: &Image) -> u32 {
     unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page")
 }
 
-/// A database of SQL Server 2022 with rows that have version tags, and a page of such rows.
+/// A database of SQL Server 2022 that has rows with version tags, and one of its pages with these rows.
 const VERSIONED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
 const VERSIONED_PAGE: u32 = 280;
 
-/// Accelerated database recovery stores short versions in their rows, where only the free bytes show them.
+/// Accelerated database recovery stores a short older version within the row. Only the free-space count of the page
+/// shows it.
 fn longer_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     if Page::new(&image.page(VERSIONED_PAGE)).header().flags.get() & page_flags::VERSION_INFO == 0 {
@@ -340,7 +345,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A type that the catalog of a known release lacks may be a built-in type of a later release.
+/// A type that is not in the catalog of a known release may be a built-in type of a newer release.
 fn newer_type(mut image: Image) -> Result<(), Failed> {
     const SYSCOLPARS: i32 = 41;
     let database = image.database();
@@ -372,7 +377,7 @@ fn newer_type(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), Some("message 8992"))
 }
 
-/// Reserved bytes are free to that transaction alone, and PFS may count them as used.
+/// Bytes that a transaction has reserved are free only for that transaction, and the PFS page may count them as used.
 fn reserved_bytes(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     let mut image = image.clone();
@@ -396,8 +401,8 @@ fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> 
     }
 }
 
-/// Pages that disappear during the check cannot be verified: an error and an unverified item, nothing else; pages read
-/// before count.
+/// Pages that disappear while the check runs give one read error and one item not verified, and nothing else. Pages
+/// that were read before still count.
 fn shrinks(image: &Image) -> Result<(), Failed> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(&image.bytes)?;

@@ -1,5 +1,5 @@
-//! Limits triggered by a catalog in memory: for a sound database, it declares something unknown or something that makes
-//! verification impossible. None of this is a finding.
+//! Triggers limits by changing the catalog of a sound database in memory: it then declares something unknown, or
+//! something that makes verification impossible. The result must never be a finding.
 
 use catalog::{
     Boundary, ConstraintKind, Database, Expression, ExpressionKind, Identity, IdentityMark, IndexType, Rowset,
@@ -16,7 +16,7 @@ use crate::image::{Image, get16, offset_of, put_page};
 use crate::partitions::partition;
 use crate::subjects::{self, ORDERS_2019, SHOP, SPECIMEN};
 
-/// The limit, the database, and the change of its catalog.
+/// The limit to trigger, the database, and a change of its catalog.
 type Case = (&'static Limit, &'static str, fn(&mut Database));
 
 /// One test per limit or state.
@@ -211,7 +211,8 @@ fn identities() -> Vec<Case> {
     ]
 }
 
-/// Makes `Product` the first of two partitions, with its rows below the boundary, and changes the boundaries.
+/// Makes `Product` the first of two partitions, with all its rows below the boundary. `change` then modifies the
+/// boundaries.
 fn partitioned(database: &mut Database, change: impl FnOnce(&mut Vec<Vec<Boundary>>)) {
     partition(database, 1_000);
     change(&mut database.partition_functions.values_mut().next().expect("function").candidates);
@@ -242,7 +243,7 @@ fn partitions() -> Vec<Case> {
 
 fn tables() -> Vec<Case> {
     vec![
-        // No release has this version: an upgrade from 2005 was interrupted.
+        // No release has version 645: an upgrade from SQL Server 2005 was interrupted.
         (&limits::CATALOG_VERSION, SHOP, |database| database.boot.as_mut().expect("boot page").version = 645),
         (&limits::VERSION_UNKNOWN, ORDERS_2019, |database| database.boot.as_mut().expect("boot page").version = 1_100),
         (&limits::FILESTREAM_FILES, SHOP, |database| {
@@ -263,10 +264,10 @@ fn tables() -> Vec<Case> {
     ]
 }
 
-/// The limits that are triggered together, the database, the damage or state, and the change of the catalog.
+/// The limits that are triggered together, the database, a change of its pages, and a change of its catalog.
 type Edit = (Vec<&'static Limit>, &'static str, fn(&mut Image), fn(&mut Database));
 
-/// States of a database in which findings would prove nothing.
+/// States of a database in which a finding would prove nothing.
 fn states() -> Vec<Edit> {
     vec![
         (
@@ -322,13 +323,13 @@ fn states() -> Vec<Edit> {
     ]
 }
 
-/// A leaf page that names the wrong neighbor.
+/// Makes a leaf page name the wrong next page.
 fn break_link(image: &mut Image) {
     let leaves = image.tree(true).leaves;
     image.edit(leaves[3], |bytes| put_page(bytes, 16, PageId::new(1, leaves[5])));
 }
 
-/// Makes the fifth column of a row NULL, without changing its value.
+/// Makes the fifth column of a row NULL without changing the bytes of its value.
 fn lose_value(image: &mut Image) {
     let leaf = image.tree(true).leaves[3];
     image.edit(leaf, |bytes| {
@@ -338,7 +339,7 @@ fn lose_value(image: &mut Image) {
     });
 }
 
-/// Leaves the database as if the server had been killed.
+/// Clears the clean shutdown bit, as if the server had been killed.
 fn make_dirty(image: &mut Image) {
     image.edit(9, |bytes| {
         let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
@@ -346,7 +347,7 @@ fn make_dirty(image: &mut Image) {
     });
 }
 
-/// Encrypts every page except the file header and the boot page.
+/// Marks every page as encrypted and overwrites its content, except the file header and the boot page.
 fn encrypt(image: &mut Image) {
     for page in (1..(image.bytes.len() / PAGE_BYTES) as u32).filter(|page| *page != 9) {
         if image.page(page)[0] != 0 {

@@ -1,4 +1,5 @@
-//! Damage to off-row values with corrected protection: exactly the documented messages.
+//! Damage to off-row values. The protection of the changed pages is corrected, so exactly the documented messages must
+//! be reported.
 
 mod damage;
 mod special;
@@ -18,14 +19,14 @@ use crate::subjects;
 use damage::kinds;
 use special::{any_threads, documents, impossible_length, only_a_ghost, overflow, rows_damaged, text_in_row};
 
-/// Text pointers and trees of SQL Server 2000, torn-page protection.
+/// A database with text pointers and trees written by SQL Server 2000, and torn-page protection.
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
-/// Roots in the row, some with an internal node below them.
+/// A database with roots in the row. Some have an internal node below them.
 const ROOTS: &str = "aehyok__DotNetCore/database/database.rar.d/aehyokCore2.mdf";
-/// Roots after other variable columns.
+/// A database with roots that follow other variable columns in the row.
 const KNJIZNICA: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 
-/// Roots in the row that lead directly to data.
+/// A database with roots in the row that point directly to data.
 const DIRECT: &str = "Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf";
 
 /// A fragment of an off-row value.
@@ -46,7 +47,8 @@ struct Reference {
     in_row: bool,
     id: u64,
     target: RecordId,
-    /// Offset of the address on the page, and of the pointer or node that contains it.
+    /// Offset, on the page, of the address in the reference. `start` is the offset of the pointer or node that contains
+    /// it.
     at: usize,
     start: usize,
     text_pointer: bool,
@@ -60,7 +62,7 @@ struct Values {
 
 fn pages_of(image: &Image, unit: AllocUnitId) -> Vec<u32> {
     let pfs = image.page(1);
-    // Data pages of SQL Server 2000 carry index id 0 (docs/format/README.md#index-id-0-on-data-pages).
+    // Data pages written by SQL Server 2000 have index ID 0 (docs/format/README.md#index-id-0-on-data-pages).
     let named = |page: &u32| {
         let bytes = image.page(*page);
         let header = Page::new(&bytes).header();
@@ -78,7 +80,7 @@ fn place(page: &PageBytes, inner: &[u8]) -> usize {
 }
 
 impl Values {
-    /// The values of the first rowset in which `wanted` finds what it needs.
+    /// The off-row values of the first rowset for which `wanted` returns a result, and that result.
     fn find<T>(image: &Image, wanted: impl Fn(&Self) -> Option<T>) -> (Self, T) {
         let database = image.database();
         for rowset in 0..database.rowsets.len() {
@@ -180,7 +182,7 @@ impl Values {
         *self.fragments.iter().find(|fragment| fragment.at == at).expect("fragment")
     }
 
-    /// The row that owns a value.
+    /// The row that contains the reference to the value with this ID.
     fn row(&self, id: u64) -> RecordId {
         self.references.iter().find(|reference| reference.in_row && reference.id == id).expect("row").from
     }
@@ -189,14 +191,14 @@ impl Values {
         self.references.iter().filter(|reference| reference.text_pointer).copied().collect()
     }
 
-    /// Text pointers of two rows.
+    /// Two text pointers, from different rows.
     fn two_text_pointers(&self) -> Option<(Reference, Reference)> {
         let pointers = self.text_pointers();
         let first = *pointers.first()?;
         Some((first, *pointers.iter().find(|pointer| pointer.from != first.from)?))
     }
 
-    /// A piece of data, the reference to it, and the row of its value.
+    /// A data fragment, the reference to it, and the row that owns its value.
     fn data(&self) -> Option<(Found, Reference, RecordId)> {
         let piece = |reference: &&Reference| self.fragment(reference.target).kind == 3;
         let reference = *self.references.iter().find(piece)?;
@@ -204,14 +206,14 @@ impl Values {
     }
 }
 
-/// Message, state, page and slot.
+/// The expected messages: number, state, page and slot of each.
 type Expected = Vec<(u16, u8, RecordId)>;
 
 fn owner(row: RecordId) -> (u16, u8, RecordId) {
     (8929, 1, row)
 }
 
-/// Empties a slot of a text page, as a deletion does.
+/// Makes the slot of a fragment empty, as a deletion does.
 fn lose(image: &mut Image, fragment: Found) {
     let page = fragment.at.page.page;
     image.edit(page, |bytes| {
@@ -268,7 +270,7 @@ pub fn trials() -> Vec<Trial> {
             let (mut image, reference, piece) = overflow(image);
             image.edit(reference.from.page.page, |bytes| bytes[reference.start + 8] ^= 0x10);
             let messages = lob_messages(&image.check());
-            // All pieces of the value differ.
+            // The ID of every fragment of the value differs from the ID in the pointer.
             let (owners, pieces): (Vec<_>, Vec<_>) = messages.iter().partition(|(msg, _)| *msg == 8929);
             let all_differ = pieces.iter().all(|(msg, _)| *msg == 8961) && pieces.contains(&(8961, piece.at));
             if owners == [(8929, reference.from)] && all_differ { Ok(()) } else { Err(format!("{messages:?}").into()) }

@@ -1,7 +1,8 @@
-//! Real database files: sound ones must give no finding, damaged copies exactly the documented messages.
+//! Tests with real database files: a sound file must give no finding, and a damaged copy must give exactly the
+//! documented messages.
 //!
-//! The files are not part of the repository. The tests look for them in `target/corpus` (see CONTRIBUTING.md); without
-//! them each group is reported as one ignored test.
+//! The files are not part of the repository. The tests expect them in `target/corpus` (see CONTRIBUTING.md). Without
+//! the files, each group of tests is reported as one ignored test.
 
 #![expect(
     clippy::expect_used,
@@ -111,20 +112,20 @@ fn main() {
     conclusion.exit();
 }
 
-/// The folders of the files and of the independent counts about them.
+/// The folder with the real files, and the folder with independently made counts about them.
 #[derive(Clone)]
 pub struct Corpus {
     /// The unpacked files.
     pub files: PathBuf,
-    /// inventory.tsv and expected.tsv.gz.
+    /// The folder with inventory.tsv and expected.tsv.gz.
     pub lists: PathBuf,
 }
 
 /// Whether real files are tested too, as in the full tier.
 static IS_FULL: OnceLock<bool> = OnceLock::new();
 
-/// The corpus, if it is available and the full tier runs. With `MDFSCK_WITHOUT_CORPUS` set, only the trials of a plain
-/// clone run.
+/// The corpus, if it is available and the full tier runs. If `MDFSCK_WITHOUT_CORPUS` is set, it counts as unavailable,
+/// so that only the tests of a plain clone run.
 pub fn corpus() -> Option<Corpus> {
     if IS_FULL.get() != Some(&true) || std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

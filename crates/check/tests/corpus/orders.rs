@@ -1,4 +1,5 @@
-//! Neighbouring keys of all B-trees of the real files: counts how their strings are decided, and that no pair is wrong.
+//! Compares neighboring keys in all B-trees of the real files. Counts by which rule their strings are ordered, and
+//! asserts that no pair is in the wrong order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     vec![Trial::test("orders: neighbouring strings are in the order of their collation", move || all_files(&folder))]
 }
 
-/// Counts of neighbouring pairs, by how their first string column that differs is decided.
+/// Numbers of neighboring pairs, by the rule that orders the first string column in which they differ.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     first_level: u64,
@@ -39,22 +40,22 @@ struct Counts {
 const PFS_BYTES: usize = 100;
 const IS_ALLOCATED: u8 = 0x40;
 
-/// Whether a page is allocated. Freed pages may keep keys in the order of a collation that the database had before.
+/// Whether a page is allocated. The keys of a freed page may be in the order of an earlier collation of the database.
 pub fn is_allocated(map: &PageBytes, page: u32) -> bool {
     map[PFS_BYTES + (page % PFS_PAGES) as usize] & IS_ALLOCATED != 0
 }
 
-/// By collation, and whether the strings are nchar.
+/// The counts, by collation and by whether the strings are nchar or nvarchar.
 type ByCollation = BTreeMap<(u32, bool), Counts>;
 
-/// The counts of some files.
+/// The results for several files.
 #[derive(Default)]
 struct Found {
     pairs: ByCollation,
     files: u64,
-    /// Files with an undecided pair.
+    /// Files that have a pair whose order is undecided.
     undecided_files: Vec<String>,
-    /// Neighbours in unique indexes whose keys are equal but have different bytes.
+    /// Number of neighboring pairs in unique indexes whose keys are equal but have different bytes.
     duplicates: u64,
     wrong: Vec<String>,
 }
@@ -147,7 +148,7 @@ fn file(path: &Path, found: &Mutex<Found>) {
     }
 }
 
-/// The page as it is in memory, if it belongs to a B-tree with a known layout.
+/// A page as it is in memory, and its rowset; `None` if the page does not belong to an uncompressed B-tree.
 pub fn read<'d>(source: &dyn PageSource, database: &'d Database, id: PageId) -> Option<(Box<PageBytes>, &'d Rowset)> {
     let mut bytes = source.read_page(id)?;
     undo_torn_bits(&mut bytes);
@@ -173,7 +174,7 @@ fn page(source: &dyn PageSource, database: &Database, id: PageId, found: &mut Fo
         }
         prior = Some(record);
     }
-    // The last record of this page and the first of the next.
+    // Compares the last record of this page with the first record of the next page.
     if let Some(prior) = prior.filter(|_| is_leaf)
         && let Some((bytes, other)) = read(source, database, page.header().next())
         && other.id == rowset.id
@@ -183,7 +184,7 @@ fn page(source: &dyn PageSource, database: &Database, id: PageId, found: &mut Fo
     }
 }
 
-/// The key columns of a page's records; empty if their fixed length is not the one in the catalog.
+/// The key columns of a page's records; empty if the fixed length of the records is not the one in the catalog.
 pub fn columns(layout: &RowLayout, page: Page<'_>) -> Vec<KeyColumn> {
     let level = if page.header().level == 0 { Level::Leaf } else { Level::Node };
     let is_index = page.header().kind() == Some(PageType::Index);

@@ -1,5 +1,5 @@
-//! Rows must be in the partition that their function gives: the catalog in memory declares a second, empty partition
-//! for a table.
+//! Each row must be in the partition that the partition function determines. The tests change the catalog in memory so
+//! that a table has a second, empty partition.
 
 use catalog::{AllocUnit, Boundary, Database, PartitionFunction, Partitioned, Rowset, UnitKind};
 use check::{Options, Report};
@@ -10,8 +10,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::damage::ADVENTURE_WORKS;
 use crate::subjects;
 
-/// Name; the boundary, where ProductIDs are 680 to 999; the number of rows reported in a wrong partition; and the
-/// reason reported for the others.
+/// The name of the test; the boundary (ProductIDs are 680 to 999); the number of rows that must be reported in a wrong
+/// partition; and the reason for which rows must be listed as not verified, if any.
 type Case = (&'static str, i32, usize, Option<&'static str>);
 
 const CASES: [Case; 5] = [
@@ -73,7 +73,7 @@ fn agree(report: &Report, boundary: i32, wrong: usize, told: Option<&str>) -> Re
     }
 }
 
-/// Makes Product, clustered on ProductID, the first of two partitions.
+/// Makes Product, which is clustered on ProductID, the first of two partitions.
 pub fn partition(database: &mut Database, boundary: i32) {
     const FUNCTION: i32 = 65_536;
     let object = database.objects.values().find(|object| object.name == "Product" && object.type_code == "U");

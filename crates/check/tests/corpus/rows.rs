@@ -7,7 +7,8 @@ use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, RecordId};
 
 use crate::image::{Image, get16, offset_of, put16, slot_at};
 
-/// Data pages last written by SQL Server 2000 carry index id 0 where their unit has 1.
+/// Whether a page belongs to a unit. Data pages last written by SQL Server 2000 have index ID 0 even if their unit
+/// belongs to index 1.
 fn owns(unit: AllocUnitId, header: &PageHeader) -> bool {
     let old = header.index_id.get() == 0 && unit == AllocUnitId::from_header(1, header.object_id.get());
     header.alloc_unit() == unit || old
@@ -19,17 +20,17 @@ pub struct Rows {
     pub object_id: i32,
     /// Index id.
     pub index_id: i32,
-    /// `table` and `index` as messages print them.
+    /// The names of the table and of the index, as messages print them.
     pub names: (String, String),
     columns: Vec<RowsetColumn>,
-    /// The catalog's names by column id; columns of a nonclustered index have none.
+    /// Column names by column ID; empty for a nonclustered index.
     column_names: Vec<(u32, String)>,
-    /// The live rows, by page and slot.
+    /// The addresses of the live rows, in page and slot order.
     pub at: Vec<RecordId>,
 }
 
 impl Rows {
-    /// The rows of the table itself.
+    /// The rows of a table's heap or clustered index.
     pub fn of_table(image: &Image, table: &str) -> Self {
         let database = image.database();
         let wanted = |object_id: i32, index_id: i32| index_id < 2 && database.object_name(object_id) == table;
@@ -78,13 +79,13 @@ impl Rows {
         }
     }
 
-    /// A column of the table by name.
+    /// The column of the table with this name.
     pub fn named(&self, name: &str) -> &RowsetColumn {
         let id = self.column_names.iter().find(|(_, column)| column == name).expect("column").0;
         self.column(id)
     }
 
-    /// A column by id; in a nonclustered index, by position.
+    /// The column with this ID. In a nonclustered index, the ID is the position of the column.
     pub fn column(&self, id: u32) -> &RowsetColumn {
         self.columns.iter().find(|column| column.id == id).expect("stored column")
     }
@@ -98,12 +99,12 @@ impl Rows {
         }
     }
 
-    /// An int column.
+    /// The value of an int column.
     pub fn int(&self, image: &Image, at: RecordId, column: &RowsetColumn) -> i32 {
         i32::from_le_bytes(self.value(image, at, column).expect("value").try_into().expect("an int"))
     }
 
-    /// An nvarchar column.
+    /// The value of an nvarchar column.
     pub fn text(&self, image: &Image, at: RecordId, column: &RowsetColumn) -> String {
         let bytes = self.value(image, at, column).expect("value");
         String::from_utf16_lossy(
@@ -111,7 +112,7 @@ impl Rows {
         )
     }
 
-    /// Writes the bytes of a value of the same length.
+    /// Overwrites the bytes of a value with a value of the same length.
     pub fn write(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8]) {
         let bytes = image.page(at.page.page);
         let record = self.record(&bytes, at);
@@ -129,14 +130,14 @@ impl Rows {
         image.edit(at.page.page, |bytes| bytes[bitmap + bit / 8] ^= 1 << (bit % 8));
     }
 
-    /// Makes a variable column NULL as an update does.
+    /// Makes a variable column NULL, as an UPDATE does.
     pub fn set_null(&self, image: &mut Image, at: RecordId, column: &RowsetColumn) {
         self.replace(image, at, column, &[], false);
         self.flip_null(image, at, column);
     }
 
-    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row moves behind the
-    /// others.
+    /// Gives a variable column another value, or a pointer to an off-row value, as an UPDATE does: the row is rewritten
+    /// at the end of the used space.
     pub fn replace(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8], is_complex: bool) {
         let bytes = image.page(at.page.page);
         let record = self.record(&bytes, at);
@@ -176,7 +177,7 @@ impl Rows {
         record.expect("record")
     }
 
-    /// Removes a row from its page as the engine would: its slot is gone and its space free.
+    /// Removes a row from its page as the engine does: the slot is removed and the space becomes free.
     pub fn remove(&self, image: &mut Image, at: RecordId) {
         let length = self.record(&image.page(at.page.page), at).bytes().len() as u16;
         image.edit(at.page.page, |bytes| {
@@ -198,7 +199,7 @@ impl Rows {
         usize::from(get16(&bytes, 30)) + length <= slot_at(get16(&bytes, 22))
     }
 
-    /// Writes a copy of a row, in the slot after it.
+    /// Writes a copy of a row to its page, in a new slot after the row's own.
     pub fn duplicate(&self, image: &mut Image, at: RecordId) {
         let record = self.record(&image.page(at.page.page), at).bytes().to_vec();
         image.edit(at.page.page, |bytes| {

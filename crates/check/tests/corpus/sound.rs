@@ -1,4 +1,5 @@
-//! Every data file of the corpus is sound: no finding, and rows and pages as counted independently.
+//! Every data file of the corpus is sound: the check has no finding, and the numbers of rows and pages agree with
+//! independent counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +13,10 @@ use source::DataFiles;
 
 use crate::Corpus;
 
-/// SQL Server 2000, which must be refused.
+/// The version of SQL Server 2000. Files of this version must be refused.
 const TOO_OLD: &str = "539";
 
-/// Object, index, partition.
+/// Object ID, index ID and partition number.
 pub type Key = (i64, i64, i64);
 
 /// One test per data file.
@@ -54,7 +55,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// The available files of the second archive. Some were copied while in use.
+/// Tests of the files of the second archive, as far as they are available. Some of these files were copied while a
+/// server used them.
 fn later_trials(corpus: &Corpus) -> Vec<Trial> {
     let inventory = fs::read_to_string(corpus.lists.join("inventory2.tsv")).unwrap_or_default();
     let mut trials = Vec::new();
@@ -74,7 +76,7 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
             if let Some(entry) = report.not_verified.iter().find(is_unknown) {
                 return Err(format!("{entry:?}").into());
             }
-            // A database created by SQL Server 2005; 23 of its 27 identity columns are decimals.
+            // SJClassic was created by SQL Server 2005; 23 of its 27 identity columns are decimals.
             match report.beyond.identities.len() {
                 27 => Ok(()),
                 other if name == "Arivunidhi-S__SJClassic/App_Data/SJClassic.mdf" => {
@@ -98,7 +100,7 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// One of two stripes; the boot page is in the other.
+/// One of the two stripes of an encrypted backup. The boot page is in the other stripe.
 const ENCRYPTED_STRIPE: &str = "1211102575__CCS6344-DatabaseSecurity/@791f7f16/IMS.bak";
 
 pub fn no_findings(report: &Report) -> Result<(), Failed> {
@@ -110,7 +112,8 @@ pub fn no_findings(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// Asserts that every row of the reference tables has a known kind, and that Service Broker is as in a new database.
+/// Asserts that every row of the tables with references is of a known class, and that the numbers of Service Broker
+/// objects are those of a new database.
 fn catalog_is_known(report: &Report) -> Result<(), Failed> {
     let unknown = |entry: &&check::NotVerified| matches!(entry.what.as_str(), "catalog references" | "Service Broker");
     let counts: Vec<u64> = report.service_broker.iter().map(|kind| kind.count).collect();
@@ -131,7 +134,7 @@ fn indexes_compared(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// The counts of an independent reader for a rowset.
+/// The numbers of rows and pages that an independent reader counted for a rowset.
 #[derive(Clone)]
 pub struct Expected {
     live_rows: u64,

@@ -1,5 +1,5 @@
-//! Sparse columns. No real file with any is available: the rows of a real table receive vectors of sparse values in the
-//! published form, and the catalog is changed accordingly. The same rows stay sound; damage gives exactly the
+//! Sparse columns. No real file with sparse columns is available. So the tests move values of a real table into sparse
+//! vectors of the published form, and change the catalog to match. The table stays sound, and damage gives exactly the
 //! documented messages.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
@@ -13,18 +13,18 @@ use crate::Corpus;
 use crate::image::{Image, children, offset_of, put16, slot_at};
 
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
-/// A small table, with an index on the first of these columns.
+/// A small table, and the columns that become sparse. The table has an index on the first of these columns.
 const TABLE: &str = "Employees";
 const COLUMNS: [&str; 3] = ["PostalCode", "BirthDate", "ReportsTo"];
 
-/// The table's rows, which are on one page.
+/// The table with sparse columns. All its rows are on one page.
 struct Table {
     object: i32,
     rowset: u64,
     page: u32,
-    /// Ids of the sparse columns, ascending.
+    /// IDs of the sparse columns, ascending.
     ids: Vec<u16>,
-    /// Id of a column that is not sparse.
+    /// ID of a column that is not sparse.
     ordinary: u16,
 }
 
@@ -49,7 +49,7 @@ impl Table {
     }
 }
 
-/// Moves the values of the columns into vectors.
+/// Moves the values of the columns into sparse vectors, and marks the columns as sparse in the catalog.
 fn make_sparse(image: &mut Image) -> Table {
     let database = image.database();
     let table = Table::of(image);
@@ -75,7 +75,7 @@ fn make_sparse(image: &mut Image) -> Table {
     image.edit(table.page, |page| *page = bytes);
     for id in &table.ids {
         let key = [table.rowset.to_le_bytes().as_slice(), &u32::from(*id).to_le_bytes()].concat();
-        // sysrscols.status: sparse.
+        // Sets the sparse bit of sysrscols.status.
         image.edit_row_by(3, &key, |row| row[4 + 36 + 1] |= 1);
     }
     table
@@ -94,7 +94,8 @@ fn vector(values: &[(u16, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// The record with a vector after its variable columns, some of which are emptied.
+/// The record with a vector appended as its last variable column. `emptied` tells which of the other variable columns
+/// become empty.
 fn with_vector(record: &Record<'_>, vector: &[u8], emptied: impl Fn(u16) -> bool) -> Vec<u8> {
     let columns: Vec<(&[u8], bool)> = record.variables().collect();
     let columns =
@@ -113,7 +114,7 @@ fn with_vector(record: &Record<'_>, vector: &[u8], emptied: impl Fn(u16) -> bool
     bytes
 }
 
-/// Lays out records in sequence.
+/// Writes the rows to the page one after another.
 fn write_rows(page: &mut format::PageBytes, rows: &[Vec<u8>]) {
     let mut at = 96;
     for (row, slot) in rows.iter().zip(0u16..) {
@@ -126,7 +127,7 @@ fn write_rows(page: &mut format::PageBytes, rows: &[Vec<u8>]) {
     put16(page, 30, at as u16);
 }
 
-/// Changes the vector of a row; returns the place of the row.
+/// Changes the vector of the row in a slot. Returns the place of the row as messages print it.
 fn edit_vector(image: &mut Image, table: &Table, slot: u16, change: impl FnOnce(&mut [u8])) -> String {
     image.edit(table.page, |bytes| {
         let at = offset_of(bytes, slot);
@@ -140,14 +141,15 @@ fn edit_vector(image: &mut Image, table: &Table, slot: u16, change: impl FnOnce(
     format!("page (1:{}), row {slot}.", table.page)
 }
 
-/// Offset of the value of a sparse column in a vector.
+/// Offset, within a vector, of the value of a sparse column.
 fn value_at(vector: &[u8], id: u16) -> usize {
     let view = SparseVector::read(vector).expect("vector");
     let value = view.value(id).expect("sound").expect("value");
     value.bytes.as_ptr().addr() - vector.as_ptr().addr()
 }
 
-/// Damages the image, whose table has sparse columns; returns the expected messages, as number and part of the text.
+/// Damages the image, in which the table has sparse columns. Returns the expected messages: number, and part of the
+/// text.
 type Damage = fn(&mut Image, &Table) -> Vec<(u16, String)>;
 
 /// One test per kind of damage.
@@ -175,7 +177,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             vec![(2570, "slot 3 in".to_owned()), (2570, "Column \"BirthDate\" value is out of range".to_owned())]
         }),
         ("a value of a length that its type does not have", |image, table| {
-            // The first value of the vector takes four bytes of the second.
+            // Lengthens the first value of the vector by four bytes, which the second value loses.
             let at = edit_vector(image, table, 1, |vector| {
                 let ends = 4 + 2 * usize::from(vector[2]);
                 vector[ends] += 4;
@@ -234,8 +236,8 @@ fn id(image: &Image, name: &str) -> u16 {
     database.columns[&table.object].iter().find(|column| column.name == name).expect("column").id as u16
 }
 
-/// Asserts that there are no messages with other numbers, that each expected part is found, and that nothing of the
-/// table is left unverified except where the damage explains it.
+/// Asserts that the report has no message with another number, that each expected text is found, and that everything in
+/// the table is verified unless the damage explains why not.
 fn agree(report: &Report, expected: &[(u16, String)]) -> Result<(), Failed> {
     let found: Vec<(u16, String)> =
         report.findings.iter().map(|finding| (finding.check.msg, finding.text(&report.names()))).collect();

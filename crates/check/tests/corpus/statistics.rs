@@ -1,5 +1,6 @@
-//! Statistics of real databases: every blob is read to its end, its steps ascend and its counts are possible; and every
-//! collation of a real column has a name. Damaged statistics of the lab give a note, only with extended logical checks.
+//! Statistics of real databases: every blob can be read to its end, its steps are in ascending order and its counts are
+//! possible. Every collation of a real column has a name. Damaged statistics in lab databases give a note, and only
+//! with extended logical checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +30,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     ]
 }
 
-/// Data files, and backups that can be opened without others.
+/// Calls `each` for all data files, and for all backups that can be opened without other files.
 fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &Database)) -> usize {
     let mut count = 0;
     for list in ["inventory.tsv", "inventory2.tsv"] {
@@ -40,7 +41,7 @@ fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &D
             let full: PathBuf = corpus.files.join(path);
             let Ok(source) = source::open(&[full], &[], false) else { continue };
             let database = catalog::load(source.as_ref());
-            // Single stripes, and files without a readable catalog, are left out.
+            // Single stripes and files without a readable catalog are skipped.
             if database.boot.is_some() && !database.is_encrypted && database.gaps.is_empty() {
                 each(path, source.as_ref(), &database);
                 count += 1;
@@ -50,7 +51,7 @@ fn each_database(corpus: &Corpus, mut each: impl FnMut(&str, &dyn PageSource, &D
     count
 }
 
-/// What was read, and per type and collation, how many pairs of steps ascend or are undecided.
+/// The number of blobs read and, by type and collation, how many pairs of steps ascend and how many are undecided.
 #[derive(Default)]
 struct Counts {
     empty: u64,
@@ -95,7 +96,7 @@ fn histograms(corpus: &Corpus) -> Result<(), Failed> {
     }
 }
 
-/// Reads a blob and counts its pairs of steps.
+/// Reads a blob and counts its pairs of neighboring steps.
 fn one(counts: &mut Counts, bytes: &[u8], column: Option<StatisticsColumn>) -> Result<(), String> {
     let blob = StatisticsBlob::read(bytes).map_err(|fault| format!("{fault:?}"))?;
     counts.read += 1;
@@ -124,7 +125,8 @@ fn contradiction(before: &Step<'_>, after: &Step<'_>) -> String {
 }
 
 fn collations(corpus: &Corpus) -> Result<(), Failed> {
-    /// The id of columns of XML node tables: the meaning of one bit is unknown, and no server has a name for the id.
+    /// The collation ID of columns of XML node tables. The meaning of one of its bits is unknown, and no server has a
+    /// name for this collation.
     const OF_NODES: u32 = 0xC08;
     const SYSCOLPARS: i32 = 41;
     let mut found: BTreeMap<u32, u64> = BTreeMap::new();
@@ -148,16 +150,16 @@ fn collations(corpus: &Corpus) -> Result<(), Failed> {
     }
 }
 
-/// The location of a blob: page and offset.
+/// The place of a blob: page and offset.
 type At = (u32, usize);
 
-/// Changes the bytes of a page, from the start of the blob.
+/// Damages a blob. The argument is the part of the page that starts with the blob.
 type Damage = fn(&mut [u8]);
 
-/// A test that does not damage a blob.
+/// A test of a state other than a damaged blob.
 type State = fn() -> Result<(), Failed>;
 
-/// One test per damage and kind of column.
+/// One test per kind of damage, and tests of other states.
 pub fn lab_trials() -> Vec<Trial> {
     let damages: [(&str, &'static Limit, usize, Damage); 10] = [
         ("a number above the next", &limits::STATISTICS_ORDER, NUMBERS, |blob| step(blob, 3)[16..20].fill(0x7F)),
@@ -173,7 +175,7 @@ pub fn lab_trials() -> Vec<Trial> {
         ("a histogram that ends too early", &limits::STATISTICS_WHOLE, TEXTS, |blob| blob[340] -= 1),
         ("an unknown version", &limits::STATISTICS_FORM, NUMBERS, |blob| blob[0] = 8),
         ("a text that only the collation orders", &limits::STATISTICS_ORDER_COLLATION, TEXTS, |blob| {
-            // Hangul: its order is not proven.
+            // A Hangul character, whose order is not proven.
             step(blob, 3)[23..25].copy_from_slice(&[0x00, 0xAC]);
         }),
     ];
@@ -201,7 +203,8 @@ fn extended() -> Options {
     Options { extended_logical_checks: true, ..Options::default() }
 }
 
-/// Checks that the only limit on statistics is this one, without a finding, and that there is none without the option.
+/// Asserts that with extended checks, `limit` is the only entry about statistics and there is no finding, and that
+/// without extended checks there is no such entry.
 fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
     let report = image.check_with(&extended());
     let list = if limit.is_note() { &report.notes } else { &report.not_verified };
@@ -226,7 +229,7 @@ fn sound_ones_are_silent() -> Result<(), Failed> {
     is_silent(&subjects::image(STATISTICS), &extended())
 }
 
-/// The column is a number, but sysiscols names a column with longer values.
+/// The statistics are about a number, but sysiscols is changed to name a column whose values are longer.
 fn another_type() -> Result<(), Failed> {
     const SYSISCOLS: i32 = 55;
     let mut image = subjects::image(STATISTICS);
@@ -236,7 +239,7 @@ fn another_type() -> Result<(), Failed> {
     let of_statistics = |record: &[u8]| columns.value(record, "status") == Some(1);
     let row = rows.iter().find(|row| of_statistics(&row.bytes) && columns.value(&row.bytes, "intprop") == Some(2));
     columns.change(&mut image, row.expect("statistics of the second column"), "intprop", 4);
-    // This change also puts the index on the column out of order.
+    // The change also makes the index of sysiscols unordered, so findings are allowed here.
     let report = image.check_with(&extended());
     let mut all = report.notes.iter().chain(&report.not_verified).filter(|entry| entry.what == "statistics");
     match (all.next(), all.next()) {
@@ -256,9 +259,9 @@ fn unreadable() -> Result<(), Failed> {
     }
 }
 
-/// The blobs in the image, by the number of the statistics.
+/// The blobs in the image. `NUMBERS` and `TEXTS` are their indexes.
 fn blobs(image: &Image) -> Vec<At> {
-    /// The version, and the update time that the lab writes.
+    /// The first bytes of a blob: the version, and the update time that the lab writes.
     const BEGINNING: [u8; 12] = [7, 0, 0, 0, 0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
     let pages = 0..(image.bytes.len() / PAGE_BYTES) as u32;
     let mut found: Vec<At> = pages
@@ -268,13 +271,13 @@ fn blobs(image: &Image) -> Vec<At> {
             starts.map(|(at, _)| (page, at)).collect::<Vec<_>>()
         })
         .collect();
-    // Blobs of texts have records of variable length.
+    // Only the blobs of texts have records of variable length, which this byte shows.
     found.sort_by_key(|(page, at)| image.page(*page)[at + 176]);
     found.reverse();
     found
 }
 
-/// A step of the histogram, which is the blob's only part.
+/// The bytes from the given step of the histogram on; the histogram is the blob's only part.
 fn step(blob: &mut [u8], number: usize) -> &mut [u8] {
     const BASE: usize = 348;
     let start = u16::from_le_bytes([blob[BASE + 8 * number], blob[BASE + 8 * number + 1]]);

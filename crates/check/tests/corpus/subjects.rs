@@ -1,5 +1,5 @@
-//! The sound databases that trials damage, by name: files of the corpus, and databases of the lab, which are available
-//! in every clone.
+//! The sound databases that trials damage, by name. Some are files of the corpus; the others are lab databases, which
+//! are available in every clone.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,28 +9,30 @@ use lab::{Description, PageVerify, SqlType, Version, orders, specimens};
 
 use crate::image::Image;
 
-/// The lab's sample schema, with checksums: clustered and nonclustered trees of several pages, most types.
+/// The lab's sample schema, with checksums. It has clustered and nonclustered trees of several pages, and columns of
+/// most types.
 pub const ORDERS: &str = "lab orders 706";
 /// The same schema for SQL Server 2008 R2, with torn-page detection.
 pub const TORN: &str = "lab orders 661";
 /// The same schema for SQL Server 2019.
 pub const ORDERS_2019: &str = "lab orders 904";
-/// Every plain type, in columns that no index has.
+/// Columns of every plain type, without an index on them.
 pub const DATES: &str = "lab dates";
-/// Everything that the lab can write.
+/// A database with everything that the lab can write.
 pub const SPECIMEN: &str = "lab specimen 852";
 /// Tables with the names and columns that trials look for in Microsoft's sample databases.
 pub const SHOP: &str = "lab shop";
-/// A table with nullable variable columns, one in an index and one in none.
+/// A table with two nullable variable columns, only one of which has an index.
 pub const NOTES: &str = "lab notes";
 
-/// A table with statistics of numbers and of texts.
+/// A table with statistics on a number column and on a text column.
 pub const STATISTICS: &str = "lab statistics";
 
 /// The images read or written so far.
 static IMAGES: Mutex<BTreeMap<String, Image>> = Mutex::new(BTreeMap::new());
 
-/// Whether the database with this name is available: databases of the lab always are, others if the corpus is.
+/// Whether the database with this name is available. Lab databases always are; the others are available if the corpus
+/// is.
 pub fn is_there(name: &str) -> bool {
     name.starts_with("lab ") || crate::corpus().is_some()
 }
@@ -45,7 +47,7 @@ pub fn image(name: &str) -> Image {
     images.entry(name.to_owned()).or_insert_with(|| Image::write(&description)).clone()
 }
 
-/// The last part of a name, which identifies it.
+/// The last part of a database's name, which is enough to identify it.
 pub fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }
@@ -69,7 +71,7 @@ fn description(name: &str) -> Option<Description> {
     }
 }
 
-/// A database of one file.
+/// A database with one data file.
 fn of(name: &str, version: Version, tables: Vec<Table>) -> Description {
     Description {
         name: name.to_owned(),
@@ -118,7 +120,7 @@ fn models() -> Table {
     }
 }
 
-/// Products 680 to 999.
+/// A table with the products 680 to 999.
 fn products() -> Table {
     let price = Values::Uniform { low: 1, high: 90_000 };
     Table {
@@ -143,7 +145,7 @@ fn products() -> Table {
     }
 }
 
-/// A table clustered by two ints, with an index on another int and one on a unique identifier.
+/// A table clustered by two int columns, with an index on another int column and an index on a uniqueidentifier column.
 fn details() -> Table {
     Table {
         name: "SalesOrderDetail".to_owned(),
@@ -163,7 +165,7 @@ fn details() -> Table {
     }
 }
 
-/// Rows of twelve columns on one page, for compression.
+/// A table whose rows have twelve columns and fit on one page, for the tests of compression.
 fn suppliers() -> Table {
     Table {
         name: "Suppliers".to_owned(),
@@ -213,7 +215,7 @@ fn notes() -> Table {
     }
 }
 
-/// Employees 1 to 9, with an index.
+/// A table with the employees 1 to 9 and an index.
 fn employees() -> Table {
     Table {
         name: "Employees".to_owned(),

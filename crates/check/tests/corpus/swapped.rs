@@ -1,7 +1,7 @@
-//! Swaps neighbouring keys that only weights or a locale's alphabet can order, in copies of real files: the check must find
-//! each swap on its page.
+//! Swaps neighboring keys in copies of real files. Only collation weights or the alphabet of a locale can order these
+//! keys. The check must report each swap on its page.
 //!
-//! `MDFSCK_SWAPS` sets how many swaps are tried.
+//! The environment variable `MDFSCK_SWAPS` sets the number of swaps.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -20,9 +20,9 @@ use crate::Corpus;
 use crate::image::Image;
 use crate::orders::{columns, is_allocated, read, record, search, values};
 
-/// The size in bytes above which a file is skipped.
+/// The size, in bytes, of the largest file that is used.
 const MAX_BYTES: u64 = 24 << 20;
-/// The most swaps in one copy, each on its own page.
+/// The most swaps in one copy. Each swap is on a page of its own.
 const MAX_SWAPS: usize = 400;
 
 /// One test over all files.
@@ -41,7 +41,7 @@ fn all_files(folder: &Path) -> Result<(), Failed> {
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_BYTES)
     };
     paths.retain(|path| is_fit(path));
-    // Files with many collations first, in whatever folder.
+    // This arbitrary order mixes the folders, so that the first files have many different collations.
     paths.sort_by_key(|path| path.as_os_str().len() % 7);
     let (mut swapped, mut found, mut missed) = (0, 0, Vec::new());
     for round in 0.. {
@@ -66,7 +66,8 @@ fn all_files(folder: &Path) -> Result<(), Failed> {
     if found * 100 >= swapped * 99 && swapped > 0 { Ok(()) } else { Err("too few were found".into()) }
 }
 
-/// Swaps one pair on each page that has enough pairs. Returns the number of swaps, and those that the check missed.
+/// Swaps one pair on each page that has enough pairs. Returns the number of swaps, and descriptions of the swaps that
+/// the check missed.
 fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     let Ok(files) = DataFiles::open(&[path.to_owned()]) else { return (0, Vec::new()) };
     let database = catalog::load(&files);
@@ -115,7 +116,8 @@ fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     (pages.len(), missed)
 }
 
-/// Whether the first column that differs is a string that English letters and digits alone do not order.
+/// Whether the first column that differs is a string column, and the order of English letters and digits is not enough
+/// to order its two values.
 fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::key::KeyColumn]) -> bool {
     let differs = a.iter().zip(b).zip(columns).find(|((a, b), _)| a != b);
     let Some(((Some(left), Some(right)), column)) = differs else { return false };
@@ -130,8 +132,8 @@ fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::k
         && !is_english(left, right, id, encoding)
 }
 
-/// Whether the collation is binary, or both strings are ASCII in a locale that was always known to be like English. False
-/// if the first difference is between two symbols.
+/// Whether the collation is binary, or both strings are ASCII and the locale is one that orders ASCII like English.
+/// False if the first difference is between two symbols.
 fn is_english(a: &[u8], b: &[u8], id: CollationId, encoding: Encoding) -> bool {
     const LOCALES: [u8; 11] = [0x01, 0x03, 0x07, 0x08, 0x0B, 0x0C, 0x10, 0x11, 0x15, 0x19, 0x24];
     let width = if encoding == Encoding::Ansi { 1 } else { 2 };

@@ -1,5 +1,6 @@
-//! Rows of the same form are checked together, others one by one: both ways give the same facts, to the last bit of
-//! every sum, and the same report, for sound and damaged databases.
+//! Rows of the same form are checked together, all other rows one by one. If all rows are checked one by one instead,
+//! the facts are the same, to the last bit of every sum, and so is the report. This holds for sound and for damaged
+//! databases.
 
 mod decimals;
 mod forms;
@@ -19,10 +20,10 @@ use trials::mutate::{Random, Survey, Verb, seal};
 use crate::Corpus;
 use crate::damage::REAL;
 
-/// Number of mutants of each kind of database.
+/// The number of changed copies that are compared per test.
 const MUTANTS: usize = 300;
 
-/// Real databases, damaged ones, and some of the lab.
+/// Tests with real databases, damaged databases, and lab databases.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = Vec::new();
     for name in REAL {
@@ -35,7 +36,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         let name = format!("together: lab, random shapes {seed}");
         trials.push(Trial::test(name, move || built(&lab::shapes::random(seed))));
     }
-    // A longer campaign: TOGETHER_SEEDS=400.
+    // For a longer campaign, set the environment variable TOGETHER_SEEDS, for example TOGETHER_SEEDS=400.
     let seeds = std::env::var("TOGETHER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     for seed in 100..100 + seeds {
         trials.push(Trial::test(format!("together: noise in lab, random shapes {seed}"), move || {
@@ -56,7 +57,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Whether both ways give the same result, also with half of the checks disabled.
+/// Asserts that both ways give the same result, with all checks and with some of the checks disabled.
 pub fn same(files: &dyn PageSource, database: &Database) -> Result<(), Failed> {
     let all = Options { hash_seed: Some(11), constraints: true, identities: true, ..Options::default() };
     same_facts(files, database, &Options { physical_only: true, ..all.clone() })?;
@@ -100,7 +101,8 @@ fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
     Ok(bytes)
 }
 
-/// Compares the facts of the page's table in a copy with the page changed, with the catalog of the sound database.
+/// Changes one page and compares the facts of the table that the page belongs to. The catalog is that of the sound
+/// database.
 fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
     let unit = Page::new(&read(files, page)?).header().alloc_unit();
     let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));
@@ -111,7 +113,7 @@ fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: Page
     same_facts(&changed, database, &Options { scope, hash_seed: Some(11), max_threads: 1, ..Options::default() })
 }
 
-/// Changes any field of pages and records by any verb.
+/// Compares copies in which one field of a page or record is changed, by a random kind of change.
 fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let survey = Survey::of(files, &database, 1);
@@ -128,7 +130,8 @@ fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes bytes of pages at random: in the header, the slot array, the first record or anywhere.
+/// Compares copies in which random bytes of a page are changed: in the header, in the slot array, near the first record
+/// or anywhere.
 fn noise(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let mut random = Random::new(5);
@@ -155,7 +158,7 @@ fn noise(files: &MemoryFiles) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Noise in rows of all kinds, including compressed and deleted ones.
+/// Changes random bytes in a lab database, which has rows of all kinds, including compressed and deleted ones.
 fn noise_in_built(description: &lab::Description) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let written = lab::write(description, folder.path())?;

@@ -1,4 +1,4 @@
-//! Facts that base tables store twice: a change to either copy is reported.
+//! Facts that base tables store twice. If one of the two copies is changed, the change must be reported.
 
 use check::Report;
 use libtest_mimic::{Failed, Trial};
@@ -8,7 +8,7 @@ use crate::base_table::{BaseTable, Row};
 use crate::image::Image;
 use crate::subjects;
 
-/// 2022, 2008 R2 and 2005.
+/// Databases of SQL Server 2022, 2008 R2 and 2005.
 const SUBJECTS: [&str; 3] = [
     "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf",
     "EugeneSu0515__t4CodeTemplate/AdventureWorksLT2008_Data.zip.d/AdventureWorksLT2008_Data.mdf",
@@ -17,15 +17,15 @@ const SUBJECTS: [&str; 3] = [
 
 /// The way in which a change is reported.
 enum Told {
-    /// 3858 about this attribute.
+    /// 3858 about an attribute of this name.
     Invalid(&'static str),
-    /// Not verified, with this scope.
+    /// An entry with this scope is listed as not verified.
     Doubt(&'static str),
 }
 
 use Told::{Doubt, Invalid};
 
-/// The columns of a row, by name.
+/// Gives the value of a column of a row, by name.
 type Columns<'a> = dyn Fn(&str) -> i64 + 'a;
 
 /// A change of one row of a base table.
@@ -33,15 +33,15 @@ struct Change {
     name: &'static str,
     base: i32,
     column: &'static str,
-    /// Whether a row, given by its columns, is to be changed.
+    /// Whether to change a row with these column values.
     when: fn(&Columns<'_>) -> bool,
     change: fn(i64) -> i64,
     told: Told,
-    /// The first version whose catalog has the fact in this form.
+    /// The first database version whose catalog stores the fact in this form.
     since: u16,
 }
 
-/// The ids of user objects.
+/// Whether an object ID is that of a user object.
 fn is_of_a_user(id: i64) -> bool {
     id > 100_000
 }
@@ -336,10 +336,10 @@ fn told(corpus: &Corpus, change: &Change) -> Result<(), Failed> {
     if tried_in > 0 { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// Tried on real catalogs only: in a catalog of the lab, the matching row is not checked.
+/// The name of a change that is tried only on real catalogs: in a lab catalog, the row that matches is not checked.
 const OF_REAL_CATALOGS: &str = "a column of no rows, moved by a byte";
 
-/// All changes of a catalog that the lab wrote.
+/// A test of all changes on a catalog that the lab wrote.
 pub fn lab_trials() -> Vec<Trial> {
     let all = || {
         let mut count = 0;
@@ -353,14 +353,15 @@ pub fn lab_trials() -> Vec<Trial> {
     vec![Trial::test("said twice: one of the two changed in a lab catalog (lab orders)", all)]
 }
 
-/// Makes the change; false if the database has no such row.
+/// Makes a change and verifies the report; false if the database has no row to change.
 fn tried(mut image: Image, change: &Change) -> Result<bool, Failed> {
     let database = image.database();
     if database.boot.as_ref().is_none_or(|boot| boot.version < change.since) {
         return Ok(false);
     }
     let Some(table) = BaseTable::of(&database, change.base) else { return Ok(false) };
-    // Columns of views and functions have no rows, and the collation of system tables may be the database's.
+    // In syscolpars, only columns of user tables are changed: columns of views and functions have no rows, and the
+    // collation of a system table's column may also be that of the database.
     let is_stored = |row: &Row| {
         let id = table.value(&row.bytes, "id").and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
         change.base != 41 || database.objects.get(&id).is_some_and(|object| object.type_code == "U")

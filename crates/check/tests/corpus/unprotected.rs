@@ -1,5 +1,5 @@
-//! A note counts the pages without protection if the database has page protection enabled: no check can notice a
-//! changed value on them.
+//! If a database has page protection enabled, a note gives the number of pages without protection, because no check can
+//! detect a changed value on these pages.
 
 use format::boot::status::{CHECKSUM, TORN_PAGE};
 use format::page::page_flags;
@@ -8,11 +8,11 @@ use libtest_mimic::{Failed, Trial};
 use crate::image::{Image, get16, put16};
 use crate::subjects;
 
-/// Offsets of the flags of a page, and of the status of the database in the boot page.
+/// Offset of the flags on every page. `STATUS` is the offset of the database status on the boot page.
 const FLAGS: usize = 4;
 const STATUS: usize = 96 + 0x24;
 
-/// Name; a change of two pages; how many more pages are then noted.
+/// The name of the test, a change of two pages, and by how much the number of noted pages then grows.
 type Case = (&'static str, fn(&mut Image, &[u32]), u64);
 
 const CASES: [Case; 3] = [
@@ -48,7 +48,7 @@ pub fn trials() -> Vec<Trial> {
     all.collect()
 }
 
-/// Replaces the protection of pages by this one.
+/// Gives pages the protection `flag` in place of their own; 0 means no protection.
 fn protect(image: &mut Image, pages: &[u32], flag: u16) {
     for &page in pages {
         image.edit(page, |bytes| {

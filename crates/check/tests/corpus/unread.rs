@@ -1,5 +1,5 @@
-//! A page that cannot be read is not verified, at whatever point of a run its reads fail and for however long: it never
-//! counts as absent, and it causes no finding.
+//! A page that cannot be read is listed as not verified, no matter when during a run its reads fail and how many of
+//! them fail. The page never counts as missing, and the failure causes no finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -14,13 +14,14 @@ use trials::mutate::Random;
 
 use crate::invariance::damaged::Subject;
 
-/// Number of damaged copies of each database, and of failures per copy; for a longer campaign: UNREAD=200.
+/// The number of damaged copies of each database; the next constant is the number of failures per copy. The environment
+/// variable UNREAD sets the number of copies, for example UNREAD=200 for a longer campaign.
 fn copies() -> u64 {
     std::env::var("UNREAD").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 const FAILURES_PER_COPY: usize = 25;
 
-/// Databases of the lab, sound and damaged, whose reads fail. Tests that take seconds are for the full tier.
+/// Tests with failing reads on sound and damaged lab databases. Tests that take seconds run only in the full tier.
 pub fn trials() -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Description) -> Result<(), Failed>, description: Description| {
         let name = format!("unread: {}: {name}", description.name);
@@ -39,7 +40,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A heap with forwarded rows and a table with a tree, each with an index and off-row values.
+/// A database with two tables: a heap with forwarded rows, and a clustered table. Each has an index and off-row values.
 fn tables(version: Version, verify: PageVerify) -> Description {
     let table = |name: &str, is_heap: bool| Table {
         name: name.to_owned(),
@@ -67,7 +68,7 @@ fn tables(version: Version, verify: PageVerify) -> Description {
     }
 }
 
-/// A page, and the range of its reads that fail, counted from 0.
+/// A page, and which of its reads fail. Reads of the page are counted from 0, and `until` is exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     page: PageId,
@@ -75,10 +76,12 @@ struct Failure {
     until: u32,
 }
 
-/// Stands for a number of pages per read that varies, as for a file that is partly in memory.
+/// A special value of `pages_per_read`: the number varies from read to read, as for a file that is partly in the file
+/// cache.
 const VARYING: u32 = 0;
 
-/// A source with failing reads like those of data files: a read of several pages fails if the read of one of them does.
+/// A page source whose reads fail like those of a data file: a read of several pages fails if the read of one of them
+/// would fail.
 struct Failing<'a> {
     inner: &'a MemoryFiles,
     failure: Option<Failure>,
@@ -88,9 +91,9 @@ struct Failing<'a> {
 
 #[derive(Default)]
 struct Memory {
-    /// How often each page was read.
+    /// The number of reads of each page so far.
     asked: BTreeMap<PageId, u32>,
-    /// Reads of single pages that failed.
+    /// The number of reads of a single page that failed.
     failed: u32,
 }
 
@@ -154,11 +157,12 @@ impl Failing<'_> {
 
 /// The results of a run.
 struct Answer {
-    /// Texts of findings by message and place; without the catalog, the owner may be unknown.
+    /// The texts of the findings, by message, page and slot. The owner is not part of the key, because it may be
+    /// unknown if the catalog cannot be read.
     findings: BTreeMap<(u16, Option<PageId>, Option<u16>), String>,
     not_verified: BTreeSet<String>,
     read_errors: Vec<String>,
-    /// Reads of single pages that failed.
+    /// The number of reads of a single page that failed.
     failed: u32,
     asked: BTreeMap<PageId, u32>,
 }
@@ -181,7 +185,8 @@ fn answer_to_reads(files: &MemoryFiles, failure: Option<Failure>, pages_per_read
     Answer { findings, not_verified, read_errors: report.read_errors, failed: memory.failed, asked: memory.asked }
 }
 
-/// The fault in the results of a run with a failed read; `None` if there is none.
+/// What is wrong in the results of a run with failed reads, compared with a run without them; `None` if nothing is
+/// wrong.
 fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     let more = failing.findings.iter().filter(|(key, _)| !clean.findings.contains_key(key));
     let more: Vec<&String> = more.map(|(_, text)| text).collect();
@@ -191,18 +196,19 @@ fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     if failing.failed > 0 && failing.read_errors.is_empty() {
         return Some("no word of the read that failed".to_owned());
     }
-    // If the clean run has a finding that this run lacks, there must be a reason.
+    // If a finding of the run without failures is missing, this run must list something more as not verified.
     let is_less = clean.findings.keys().any(|key| !failing.findings.contains_key(key));
     let has_reason = failing.not_verified.difference(&clean.not_verified).next().is_some();
     (is_less && !has_reason).then(|| "a finding is gone, and nothing more is listed as not verified".to_owned())
 }
 
-/// All failures of the reads of a run: each read of each page alone, all reads from each on, and all reads before each.
+/// The failures to try, for each page: every single read, every two consecutive reads, all reads from a given one on,
+/// and all reads before a given one.
 fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });
         let once = (0..asked).map(move |from| Failure { page, from, until: from + 1 });
-        // A read of many pages, and the read of the single page that follows it.
+        // A read of several pages, and the read of the single page that follows the failure.
         let twice = (0..asked).filter(move |_| asked > 3).map(move |from| Failure { page, from, until: from + 2 });
         let before = (3..asked).map(move |until| Failure { page, from: 0, until });
         after.chain(once).chain(twice).chain(before)

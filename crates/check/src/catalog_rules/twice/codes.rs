@@ -1,25 +1,25 @@
-//! Columns with one of a few codes: those listed in the documentation of the catalog views, and numbers that are the
-//! same in all rows seen. Any other value is listed as not verified.
+//! Columns that contain one of a few codes: the codes that the documentation of the catalog views lists, and numbers
+//! that are the same in all rows seen. Any other value is listed as not verified.
 
 use super::super::evaluate::{Tables, code_number};
 use super::Verdicts;
 
-/// Values that a column may have.
+/// The values that a column may have.
 enum Known {
-    /// Letters, padded with blanks or unpadded.
+    /// Codes of letters, padded with blanks or unpadded.
     Codes(&'static [&'static str]),
-    /// Numbers.
+    /// These numbers.
     Numbers(&'static [i64]),
-    /// From the first to the second, inclusive.
+    /// All numbers from the first to the second, inclusive.
     Range(i64, i64),
     /// These bits and no others.
     Bits(i64),
 }
 
-/// A column of a base table, optionally only where another column of the row has the wanted value.
+/// A column of a base table. With `when`, the rule applies only to rows in which the other column has the given value.
 struct Coded {
     base: i32,
-    /// Display name of base table and column.
+    /// Display name of the base table and the column.
     scope: &'static str,
     column: &'static str,
     when: Option<(&'static str, i64)>,
@@ -36,12 +36,13 @@ const fn of_class(base: i32, scope: &'static str, column: &'static str, class: i
     Coded { base, scope, column, when: Some(("class", class)), known }
 }
 
-/// In the order of their tables. Numbers and bits are those seen in all rows of 258 databases: 3,639 of sysowners, 260
-/// of sysnsobjs, 8,578 of sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols, 5,934 of sysbinobjs, 4,192 of
-/// sysclsobjs, 44,677 of syssingleobjrefs, 35,978 of sysmultiobjrefs (and in 144 backups, one of which has bit 0x10),
-/// 33,578 of sysrowsets, which has no fillfact in 2005. Ranges are those of the documentation. The codes are documented
-/// in sys.objects, sys.database_principals, sys.database_permissions, sys.service_message_types, sys.data_spaces,
-/// sys.database_files and sys.xml_schema_components, _facets and _model_groups.
+/// All columns with codes, in the order of their tables. Numbers and bits are those seen in all rows of 258 databases:
+/// 3,639 rows of sysowners, 260 of sysnsobjs, 8,578 of sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols,
+/// 5,934 of sysbinobjs, 4,192 of sysclsobjs, 44,677 of syssingleobjrefs, 35,978 of sysmultiobjrefs (and in 144 backups,
+/// one of which has bit 0x10), and 33,578 of sysrowsets, which has no fillfact in 2005. Ranges are those of the
+/// documentation. The codes are documented in sys.objects, sys.database_principals, sys.database_permissions,
+/// sys.service_message_types, sys.data_spaces, sys.database_files and sys.xml_schema_components, _facets and
+/// _model_groups.
 static CODED: &[Coded] = &[
     all(5, "sys.sysrowsets, fillfact", "fillfact", Range(0, 100)),
     all(5, "sys.sysrowsets, scope_id", "scope_id", Numbers(&[0, 1])),
@@ -70,13 +71,13 @@ static CODED: &[Coded] = &[
     all(54, "sys.sysidxstats, fillfact", "fillfact", Range(0, 100)),
     all(54, "sys.sysidxstats, tinyprop", "tinyprop", Numbers(&[0, 2])),
     all(55, "sys.sysiscols, status", "status", Bits(0x17)),
-    // The position among the partitioning columns.
+    // The position of the column among the partitioning columns.
     all(55, "sys.sysiscols, tinyprop2", "tinyprop2", Range(0, 16)),
     all(55, "sys.sysiscols, tinyprop3", "tinyprop3", Numbers(&[0])),
     all(58, "sys.sysbinobjs, status", "status", Numbers(&[0])),
     all(58, "sys.sysbinobjs, intprop", "intprop", Numbers(&[0])),
     of_class(58, "sys.sysbinobjs, type", "type", 21, Codes(&["E", "N", "V", "X"])),
-    // Permission sets of assemblies; schemas.
+    // Class 10: permission sets of assemblies. Class 50: schemas.
     of_class(64, "sys.sysclsobjs, intprop", "intprop", 10, Range(1, 3)),
     of_class(64, "sys.sysclsobjs, status", "status", 50, Numbers(&[0])),
     of_class(64, "sys.sysclsobjs, intprop", "intprop", 50, Numbers(&[0])),
@@ -103,7 +104,7 @@ static CODED: &[Coded] = &[
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     for of_table in CODED.chunk_by(|one, other| one.base == other.base) {
         let base = of_table.first().map_or(0, |coded| coded.base);
-        // A version may lack a table or a column.
+        // Some versions lack a table or a column.
         let known = tables.database.columns.get(&base);
         let is_there = |name: &str| known.is_some_and(|columns| columns.iter().any(|column| column.name == name));
         let when = |coded: &Coded| coded.when.map_or(coded.column, |(column, _)| column);
@@ -127,13 +128,13 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
                 });
             }
         });
-        // An incomplete table is noted with its rules.
+        // The check of the references has already noted incomplete tables.
         let _: Result<(), catalog::Unread> = read;
     }
 }
 
 impl Known {
-    /// The codes as numbers: padded with blanks to one, two or four characters.
+    /// The codes as numbers, unpadded and padded with blanks to one, two and four characters.
     fn codes(&self) -> Vec<i64> {
         let Self::Codes(codes) = self else { return Vec::new() };
         let lengths = [0, 1, 2, 4];

@@ -1,5 +1,5 @@
-//! Columns and parameters (syscolpars): their type on its own, against the type that they name, and against the column
-//! that the table's rowset stores.
+//! Columns and parameters (syscolpars). Their type is checked on its own, against the user type that the row names, and
+//! against the column that the table's rowset stores.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{ColumnsById, Rowsets, Verdicts};
 
 const SYSCOLPARS: i32 = 41;
 const SYSROWSETS: i32 = 5;
-/// Limit on the columns of a table, sparse ones included.
+/// Limit on the columns of a table, including sparse columns.
 const MAX_COLUMNS: usize = 32_000;
 
 /// Bits of syscolpars.status (docs/format/catalog.md#syscolpars).
@@ -33,7 +33,7 @@ struct TableColumn {
     declared: Declared,
 }
 
-/// Compares all rows of syscolpars, table by table: they are sorted by table.
+/// Checks all rows of syscolpars, table by table. The rows are sorted by table.
 pub(super) fn check(
     tables: &Tables<'_>,
     rowsets: &Rowsets<'_>,
@@ -75,7 +75,8 @@ pub(super) fn check(
         }
         let place = || format!("column or parameter {id} of {}", tables.database.object_name(object));
         against_type(&declared, user_types.get(&declared.user_type), place, verdicts);
-        // 0: the whole value. For a value without a limit: 16 bytes for a pointer, or 8000.
+        // 0 means that the whole value may be in the row. For a type without a limit, maxinrow is 16, the bytes of a
+        // pointer, or 8000.
         let in_row_is_right =
             in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
         if !in_row_is_right {
@@ -97,13 +98,13 @@ pub(super) fn check(
             of_table.push(TableColumn { id, status, declared });
         }
     });
-    // All tables read are complete, except perhaps the last one; only columns that were read are checked.
+    // Only the last table read can be incomplete, and only the columns that were read are checked.
     against_rowsets((tables, rowsets), table, &of_table, &mut stored, verdicts);
-    // An incomplete table is noted with its rules.
+    // The check of the references has already noted incomplete tables.
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// A column of a user type has the attributes of that type.
+/// Checks that a column of a user type has the attributes of that type.
 fn against_type(
     declared: &Declared,
     user_type: Option<&Declared>,
@@ -126,7 +127,7 @@ fn against_type(
     }
 }
 
-/// The columns of a table against those of its rowsets.
+/// Checks the columns of a table against those of its rowsets.
 fn against_rowsets<'a>(
     (tables, rowsets): (&Tables<'_>, &Rowsets<'a>),
     object: i32,
@@ -138,7 +139,7 @@ fn against_rowsets<'a>(
         return;
     }
     for rowset in rowsets.of_table(object) {
-        // Segments of a columnstore have another form; an in-memory table has no rows here.
+        // Columnstore segments have another form, and an in-memory table has no columns in sysrscols.
         if rowset.compression > 2 || rowset.layout.columns.is_empty() {
             continue;
         }
@@ -160,7 +161,7 @@ fn against_rowsets<'a>(
     }
 }
 
-/// A column as its table declares it, and as a rowset stores it.
+/// Compares a column as its table declares it with the column as a rowset stores it.
 fn pair(
     tables: &Tables<'_>,
     rowset: &Rowset,
@@ -179,8 +180,8 @@ fn pair(
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
-    // The engine derives whether a computed column is nullable. sysrsguid and lockres:
-    // docs/format/catalog.md#sysrscols.
+    // The engine itself derives whether a computed column is nullable. sysrowsets is left out because of its columns
+    // sysrsguid and lockres: docs/format/catalog.md#sysrscols.
     let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {
@@ -202,7 +203,7 @@ fn pair(
     }
 }
 
-/// Whether a rowset stores a column with the type `wanted`.
+/// Whether the type with which a rowset stores a column is `wanted`.
 fn is_same_type(wanted: TypeInfo, stored: &RowsetColumn) -> bool {
     const MAX_2005: u16 = 0xFFFF;
     let length = |info: TypeInfo| match info.length {

@@ -1,9 +1,10 @@
-//! Files: the tables that list them (sysprufiles, in 2005 sysdbfiles; sysfiles1) against each other and against the
-//! file headers.
+//! Compares the tables that list files (sysprufiles, in 2005 sysdbfiles; sysfiles1) with each other and with the file
+//! headers.
 //!
-//! In 227 databases all 454 rows of sysprufiles agree with sysfiles1 in id, name, path and kind, and all 221 data files
-//! with their headers in filegroup, size, limit, growth and name; 218 in the GUID, which 3 created by SQL Server 2000
-//! lack. The binding GUID of a header is not that of the boot page.
+//! In 227 databases, all 454 rows of sysprufiles agree with sysfiles1 in ID, name, path and kind. All 221 data files
+//! agree with their headers in filegroup, size, limit, growth and name, and 218 of them in the GUID; the other 3 were
+//! created by SQL Server 2000 and have no GUID in the header. The binding GUID of a header differs from that of the
+//! boot page.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +19,27 @@ use super::Verdicts;
 /// Display names of the attributes of a file that are stored twice.
 const ATTRIBUTES: [&str; 8] =
     ["name", "path", "kind", "filegroup", "size in pages", "largest size in pages", "growth", "GUID"];
-/// Their column names in the tables since 2008, and in 2005.
+/// The column names of these attributes in sysprufiles (since 2008) and sysdbfiles (2005).
 const COLUMNS: [&str; 8] = ["lname", "pname", "filetype", "grpid", "size", "maxsize", "growth", "fileguid"];
 /// The number of characters that fit into sysfiles1.filename.
 const PATH_LENGTH: usize = 260;
 const NO_LIMIT: &str = "-1";
 
-/// A table that lists files, its name, and its columns to be compared, in the order of [`ATTRIBUTES`].
+/// A table that lists files: its ID, its name, and the columns to compare, in the order of [`ATTRIBUTES`].
 type List = (i32, &'static str, &'static [&'static str]);
 
-/// The attributes of a file in one place; `None` for an attribute that the place does not have.
+/// The attributes of a file as one place stores them; `None` for an attribute that this place does not store.
 struct FileClaim {
     by: &'static str,
     attributes: [Option<String>; ATTRIBUTES.len()],
 }
 
-/// Limit on the files that are compared; no real database has that many.
+/// Limit on the files that are compared. No real database has as many as this.
 const MOST_FILES: usize = 2048;
-/// Places with attributes of a file: two tables of 2008 and later, sysfiles1, the header.
+/// The most places that store attributes of a file: two tables of 2008 and later, sysfiles1, and the file header.
 const MOST_PLACES: usize = 4;
 
-/// The claims about each file, by its id.
+/// What each place stores about each file, by file ID.
 #[derive(Default)]
 struct Files {
     said: BTreeMap<i64, Vec<FileClaim>>,
@@ -59,8 +60,7 @@ impl Files {
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let mut files = Files::default();
     let mut is_listed = false;
-    // Since 2008, sysdbfiles has the state from before the database was restored or upgraded, except for the files'
-    // ids.
+    // Since 2008, sysdbfiles is not updated when a database is restored or upgraded: only its file IDs are current.
     let is_2005 = tables.database.boot.as_ref().is_some_and(|boot| boot.version < 655);
     let lists: &[List] = if is_2005 {
         &[(76, "sys.sysdbfiles", &COLUMNS)]
@@ -72,7 +72,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
     let has_first = of_sysfiles1(tables, &mut files);
     headers(tables, &mut files);
-    // Before recovery, the values may be about to change.
+    // If the log is not applied yet, recovery may still change the values.
     let is_recovered = tables.database.is_recovered(tables.source);
     let suffix = if is_recovered { "" } else { "; its log was not applied" };
     if files.left_out > 0 {
@@ -101,10 +101,11 @@ fn is_same(what: &str, one: &str, other: &str) -> bool {
     one == other || what == "path" && one.to_lowercase() == other.to_lowercase()
 }
 
-/// Display name of a file header as a place.
+/// Display name of the file header as a place that stores attributes.
 const HEADER: &str = "its file header";
 
-/// Collects the attributes of the files in use from a table with one row per file. Returns whether it has any.
+/// Collects the attributes of the files in use from a table with one row per file. Returns whether the table lists any
+/// file in use.
 fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verdicts: &mut Verdicts<'_>) -> bool {
     let known = tables.database.columns.get(&table);
     let has = |name: &str| known.is_some_and(|columns| columns.iter().any(|column| column.name == name));
@@ -115,7 +116,7 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
     let mut is_listed = false;
     let read = read_base_table(tables.source, tables.database, table, &columns, |at, row| {
         let [Some(file), values @ ..] = row else { return };
-        // A dropped or offline file is not in all tables.
+        // Not all tables list a dropped or offline file.
         if values.get(own.len()).copied().flatten().is_some_and(|state| number(state) != 0) {
             return;
         }
@@ -129,12 +130,13 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
         row_alone(&attributes, || format!("page {}, slot {}", at.page, at.slot), verdicts);
         files.add(number(file), FileClaim { by, attributes });
     });
-    // An incomplete table is noted with its rules; some versions lack one.
+    // The check of the references has already noted incomplete tables. Some versions lack one of these tables.
     let _: Result<(), catalog::Unread> = read;
     is_listed
 }
 
-/// Checks the attributes of a file within one row: only a log has no filegroup, and a limit is not below the size.
+/// Checks the attributes of a file within one row: a log file and only a log file has no filegroup, and a size limit is
+/// not below the size.
 fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let [_, _, kind, group, size, limit, ..] = attributes;
     if let (Some(kind @ ("data" | "log")), Some(group)) = (kind.as_deref(), group.as_deref())
@@ -144,14 +146,14 @@ fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -
     }
     let pages = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
     if let (Some(size), Some(limit)) = (pages(size), pages(limit))
-        // -1: no limit; 0: growth is not allowed.
+        // The limit -1 means no limit, 0 means that the file cannot grow.
         && (size <= 0 || limit < -1 || limit > 0 && limit < size)
     {
         verdicts.doubt("files", || format!("{}: a file of {size} pages whose limit is {limit}", place()));
     }
 }
 
-/// A value in the form common to all places.
+/// A value in a form that is the same for all places.
 fn shown(column: &str, value: &[u8]) -> Option<String> {
     Some(match column {
         "lname" | "pname" => text(value),
@@ -174,14 +176,14 @@ fn kind(is_log: Option<bool>) -> Option<String> {
     Some(if is_log? { "log" } else { "data" }.to_owned())
 }
 
-/// Files that SQL Server 2000 created have none.
+/// The GUID as hexadecimal digits; `None` if it is zero, as in files that SQL Server 2000 created.
 fn guid(bytes: &[u8]) -> Option<String> {
     let is_given = bytes.iter().any(|byte| *byte != 0);
     is_given.then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Collects the files that the server reads at startup: data files and logs, with names padded to their full length.
-/// Returns whether the table could be read.
+/// Collects the files listed in sysfiles1, which the server reads at startup: data files and logs. Their names are
+/// padded to the full length. Returns whether the table could be read.
 fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     const SYSFILES1: i32 = 8;
     const IS_LOG: i64 = 0x40;
@@ -197,12 +199,12 @@ fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     read.is_ok()
 }
 
-/// Collects the attributes in the headers of the data files given.
+/// Collects the attributes from the headers of the data files that were given.
 fn headers(tables: &Tables<'_>, files: &mut Files) {
     for file in tables.source.files().iter().filter(|file| file.header_is_sound) {
         let Fetched::Sound(bytes) = fetch(tables.source, PageId::new(file.file_id, 0)) else { continue };
         let Some(header) = FileHeader::read(Page::new(&bytes)) else { continue };
-        // Headers from SQL Server 2000 have neither name nor GUID.
+        // Headers written by SQL Server 2000 have neither a name nor a GUID.
         let name = Some(header.logical_name()).filter(|name| !name.is_empty());
         let limit = match header.max_size_pages() {
             u32::MAX => NO_LIMIT.to_owned(),

@@ -1,4 +1,5 @@
-//! Columns of indexes: sysiscols against what the index's rowset stores, and its rowset against that of the table.
+//! Columns of indexes. Compares sysiscols with the columns that the index's rowset stores, and these columns with those
+//! of the table's rowset.
 
 use catalog::{IndexType, Rowset, RowsetColumn, column_status};
 
@@ -6,11 +7,12 @@ use super::super::evaluate::Tables;
 use super::{ColumnsById, Rowsets, Verdicts};
 
 const SYSISCOLS: i32 = 55;
-/// sysiscols.status: column of an index rather than of statistics; descending.
+/// Bits of sysiscols.status: `OF_INDEX` marks a column of an index rather than of statistics, `DESCENDING` a descending
+/// column.
 const OF_INDEX: i64 = 2;
 const DESCENDING: i64 = 4;
 
-/// The first partition of an index and of its table, with their columns.
+/// The columns of the first partition of an index, and of the first partition of its table.
 #[derive(Default)]
 struct Pair<'a> {
     of_index: ColumnsById<'a>,
@@ -18,7 +20,7 @@ struct Pair<'a> {
     table: Option<&'a Rowset>,
 }
 
-/// Compares all rows of sysiscols, index by index: they are sorted by index.
+/// Checks all rows of sysiscols, index by index. The rows are sorted by index.
 pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1", "tinyprop2"];
     let mut current = (0, 0);
@@ -35,7 +37,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         else {
             return;
         };
-        // A column that only determines the partition may be added to the key without an entry here.
+        // A partitioning column is skipped: the engine may have added it to the key without a key ordinal in this row.
         if status & OF_INDEX == 0 || partition != 0 {
             return;
         }
@@ -47,7 +49,8 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             return;
         }
         let place = || format!("column {position} of index {index} of {}", tables.database.object_name(object));
-        // A clustered index stores the columns of its table; any other index stores its own.
+        // The rowset of a clustered index uses the column IDs of the table; the rowset of any other index numbers its
+        // own columns.
         let own = if index == 1 { column } else { position };
         let Some(stored) = pair.of_index.get(own) else {
             verdicts
@@ -64,7 +67,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
         let descends = stored.status & column_status::DESCENDING != 0;
-        // In 2005, only sysiscols has this fact.
+        // In 2005, only sysiscols stores whether a column is descending.
         let is_told_twice = tables.database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
         if is_told_twice && descends != (status & DESCENDING != 0) {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {
@@ -91,12 +94,12 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
     });
-    // An incomplete table is noted with its rules.
+    // The check of the references has already noted incomplete tables.
     let _: Result<(), catalog::Unread> = read;
 }
 
 impl<'a> Pair<'a> {
-    /// Moves on to another index; `None` if it is not stored in rows.
+    /// Loads the columns of another index; `None` if the index is not stored as rows.
     fn fill(&mut self, tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<()> {
         let kind = tables.database.indexes.get(&(object, index))?.index_type;
         let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);
@@ -105,7 +108,7 @@ impl<'a> Pair<'a> {
         let of_index = rowsets.partitions(object, index).find(stored).filter(|_| is_of_rows)?;
         let of_table = rowsets.of_table(object).find(stored)?;
         self.of_index.fill(columns(of_index));
-        // Indexes of one table follow each other.
+        // The indexes of one table follow each other, so the table's columns may be loaded already.
         if !self.table.is_some_and(|table| std::ptr::eq(table, of_table)) {
             self.of_table.fill(columns(of_table));
             self.table = Some(of_table);

@@ -1,4 +1,5 @@
-//! Heaps, indexes and statistics (sysidxstats) against their rowsets, and against the constraints that they enforce.
+//! Compares heaps, indexes and statistics (sysidxstats) with their rowsets, and indexes with the constraints that they
+//! enforce.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +11,9 @@ use super::{Rowsets, Verdicts};
 const SYSIDXSTATS: i32 = 54;
 const IS_INDEX: i64 = 0x1;
 const UNIQUE_CONSTRAINT: u32 = 0x40;
-/// sysrowsets.status of a heap or clustered index, since 2008.
+/// Bit of sysrowsets.status for a heap or clustered index, since 2008.
 const HOLDS_THE_TABLE: u32 = 0x200;
-/// Lowest id of an XML or spatial index.
+/// The lowest IDs of XML indexes and of spatial indexes.
 const XML: i64 = 256_000;
 const SPATIAL: i64 = 384_000;
 
@@ -25,13 +26,13 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         let Ok(index) = i32::try_from(index) else { return };
         against_rowsets(rowsets, (object, index), rowset.cast_unsigned(), place, verdicts);
     });
-    // An incomplete table is noted with its rules.
+    // The check of the references has already noted incomplete tables.
     let _: Result<(), catalog::Unread> = read;
     flags_of_rowsets(tables, verdicts);
     key_constraints(tables, verdicts);
 }
 
-/// The id of an index matches its type.
+/// Checks that the ID of an index matches its type.
 fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let types: &[i64] = match (index, status & IS_INDEX != 0) {
         (0, _) => &[0],
@@ -42,14 +43,14 @@ fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, ve
         (SPATIAL.., true) => &[4],
         (i64::MIN..0, true) => return,
     };
-    // Types added after 2022.
+    // Index types above 7 were added after 2022.
     let is_known = kind <= 7;
     if is_known && !types.contains(&kind) {
         verdicts.doubt("sys.sysidxstats, type", || format!("{} is of type {kind}, which goes with other ids", place()));
     }
 }
 
-/// The rowset that an index names is its own.
+/// Checks that the rowset that an index names belongs to the index.
 fn against_rowsets(
     rowsets: &Rowsets<'_>,
     (object, index): (i32, i32),
@@ -60,7 +61,7 @@ fn against_rowsets(
     let mut partitions = rowsets.partitions(object, index).peekable();
     let has_rowset = partitions.peek().is_some();
     let is_one_of_them = partitions.any(|rowset| rowset.id == named);
-    // An index with several partitions need not name a rowset.
+    // An index with several partitions may name no rowset.
     if !is_one_of_them && (named != 0 || has_rowset && rowsets.partitions(object, index).count() == 1) {
         verdicts.doubt("sys.sysidxstats and sys.sysrowsets", || {
             format!("{} names rowset {named}, which is not its own", place())
@@ -68,7 +69,7 @@ fn against_rowsets(
     }
 }
 
-/// Flags of the index that the status of a rowset repeats.
+/// Compares flags of an index with the status of its rowsets, which repeats them.
 fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let database = tables.database;
     let is_told = database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
@@ -93,7 +94,7 @@ fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// A primary key or unique constraint has the name of the index that enforces it.
+/// Checks that a primary key or unique constraint has the same name as the index that enforces it.
 fn key_constraints(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let database = tables.database;
     let mut keys: BTreeSet<(i32, &str, bool)> = BTreeSet::new();

@@ -1,20 +1,20 @@
-//! The layout of a rowset against itself and against the numbers about it in sysrowsets (2005: syshobts).
+//! Checks the layout of a rowset for consistency, and against the numbers about it in sysrowsets (2005: syshobts).
 //!
-//! Fixed columns follow each other without gaps. A dropped column keeps its place until a column with another length
-//! begins there too. Variable columns, null bits and the places in a key are numbered.
+//! Fixed columns follow each other without gaps. A dropped column keeps its place until a new column with another
+//! length begins there. Variable columns, null bits and the positions in a key are numbered.
 
 use catalog::{Database, Level, Rowset, RowsetColumn};
 use format::types::xtype;
 
 use super::Verdicts;
 
-/// Bytes before the fixed columns of a data record, and of an index record.
+/// Bytes before the fixed columns of a data record. The next constant is the same number for an index record.
 const DATA_HEADER_BYTES: u32 = 4;
 const INDEX_HEADER_BYTES: u32 = 1;
-/// Bytes after the fixed columns of a record above the leaf.
+/// Bytes after the fixed columns of a record above the leaf level.
 const CHILD_POINTER_BYTES: u32 = 6;
 
-/// Bytes of the stub that a forwarded row leaves behind.
+/// Length in bytes of the stub that replaces a forwarded row.
 const STUB_BYTES: u32 = 9;
 const VERSION_2005: u16 = 611;
 
@@ -22,7 +22,7 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     let mut spans = Vec::new();
     let mut numbers = Vec::new();
     for rowset in &database.rowsets {
-        // Compressed rows and segments have another form.
+        // Compressed rows and columnstore segments have another form.
         if rowset.compression != 0 || rowset.layout.columns.is_empty() {
             continue;
         }
@@ -47,10 +47,11 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// First byte, the byte after the last, whether the column is in use.
+/// Offset of the first byte of a column, offset after its last byte, and whether the bytes belong to this column alone:
+/// it is in use and not of type bit.
 type Span = (u32, u32, bool);
 
-/// The fixed columns fill their part of the record, which is as long as the catalog says.
+/// Checks that the fixed columns fill the fixed part of the record, and that its length is the one in the catalog.
 fn fixed_part(
     rowset: &Rowset,
     level: Level,
@@ -94,16 +95,17 @@ fn fixed_part(
         Level::Leaf => (rowset.min_leaf, 0),
         Level::Node => (rowset.min_node, CHILD_POINTER_BYTES),
     };
-    // SQL Server 2000 made each row long enough for a forwarding stub.
+    // SQL Server 2000 made the fixed part of each row at least as long as a forwarding stub.
     let least = if is_from_2000 && level == Level::Leaf { STUB_BYTES } else { 0 };
     let (kept, whole) = (u32::from(kept), end + tail);
-    // 0: unknown (2005), or nothing above the leaf. One system table was seen that had lost columns.
+    // 0 means that the length is unknown (2005) or that there is no level above the leaf. The fixed part of system
+    // tables may be longer: one table was seen that had lost columns.
     let fits =
         kept == 0 || kept == whole || kept == least.max(whole) || is_system && level == Level::Leaf && kept > whole;
     (!fits).then(|| format!("its fixed part has {whole} bytes by its columns, {kept} by sys.sysrowsets"))
 }
 
-/// Variable columns are numbered from 1.
+/// Checks that the variable columns are numbered from 1.
 fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Option<String> {
     let number =
         |column: &RowsetColumn| u32::try_from(-i32::from(column.place(level).0)).ok().filter(|number| *number > 0);
@@ -114,7 +116,7 @@ fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Optio
     wrong.map(|(_, wanted)| format!("no column, or more than one, is variable column {wanted}"))
 }
 
-/// Each column in use has its own null bit, and the catalog stores the greatest.
+/// Checks that each column in use has its own null bit, and that the highest null bit is the one in the catalog.
 fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u32>) -> Option<String> {
     let bit = |column: &RowsetColumn| column.place(level).1;
     let greatest = rowset.layout.columns.iter().map(bit).max().unwrap_or_default();
@@ -130,7 +132,8 @@ fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u
     (!fits).then(|| format!("its greatest null bit is {greatest} by its columns, {kept} by sys.sysrowsets"))
 }
 
-/// The key columns are numbered from 1, and only they are in the entries above the leaf.
+/// Checks that the key columns are numbered from 1, and that the entries above the leaf contain exactly the key
+/// columns.
 fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     numbers.clear();
     numbers.extend(rowset.layout.columns.iter().map(|column| u32::from(column.key_ordinal)).filter(|place| *place > 0));
@@ -138,7 +141,7 @@ fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     if let Some((_, wanted)) = numbers.iter().zip(1..).find(|(number, wanted)| **number != *wanted) {
         return Some(format!("no column, or more than one, has place {wanted} in the key"));
     }
-    // A heap that was a clustered index keeps the positions of a dropped column of its key.
+    // Dropped columns are skipped: a heap that was a clustered index keeps the positions of a dropped key column.
     let is_split =
         |column: &&RowsetColumn| (column.key_ordinal > 0) != (column.node_offset != 0) && !column.is_dropped();
     let column = rowset.layout.columns.iter().find(is_split)?;
@@ -156,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// An int at offset 4.
+    /// An int column at offset 4.
     fn number() -> RowsetColumn {
         RowsetColumn {
             id: 1,

@@ -1,5 +1,5 @@
-//! Objects (sysschobjs): their parents, and the meaning of intprop for columns. Their dates prove nothing: they are in
-//! local time, which goes back each fall.
+//! Objects (sysschobjs): their parents, and the column number in intprop. The dates of objects are not compared: they
+//! are in local time, which goes back by an hour each fall.
 
 use catalog::Object;
 
@@ -19,7 +19,8 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     defaults(tables, verdicts);
 }
 
-/// Constraints and triggers belong to a table, 3,285 of 3,285; other objects have no parent, 404,906 of 404,906.
+/// Checks that constraints and triggers belong to a table (3,285 of 3,285) and that other objects have no parent
+/// (404,906 of 404,906).
 fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let kind = object.type_code.as_str();
     let of_a_table = matches!(kind, "C" | "D" | "EC" | "F" | "PK" | "TR" | "UQ");
@@ -28,7 +29,7 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
         "AF" | "FN" | "FS" | "FT" | "IF" | "P" | "PC" | "RF" | "S" | "SN" | "SO" | "SQ" | "TF" | "TT" | "U" | "V" | "X"
     );
     if object.parent_id == 0 {
-        // Defaults for several columns and database triggers belong to no table.
+        // A default that is bound to several columns has no table, and neither has a database trigger.
         if matches!(kind, "C" | "EC" | "F" | "PK" | "UQ") {
             verdicts.doubt("sys.sysschobjs, parent", || format!("{} belongs to no table", place()));
         }
@@ -42,9 +43,10 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
     }
 }
 
-/// The value of intprop. For a table: the highest column id that it ever had; for a system table, the id of its last
-/// column (19,661 of 19,661). For a CHECK constraint: one of the columns of its table, or 0 (141 of 141). For a
-/// default: its column. For objects with their own rows or without any: 0 (388,935 of 388,935).
+/// Checks intprop. For a table, it is the highest column ID that the table ever had; for a system table, the ID of its
+/// last column (19,661 of 19,661). For a CHECK constraint, it is the ID of a column of its table, or 0 (141 of 141);
+/// for a default, the ID of its column. It is 0 for all other objects that are checked, whether or not they have rows
+/// of their own (388,935 of 388,935).
 fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let columns = |id: i32| tables.database.columns.get(&id).filter(|columns| !columns.is_empty());
     let last = columns(object.id).and_then(|columns| columns.last()).map(|column| i64::from(column.id));
@@ -67,8 +69,8 @@ fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> Strin
     }
 }
 
-/// The default of a column must be a default object, belong to the same table and name the column: 711 of 711. Only xml
-/// has an XML schema collection: 193,000 of 193,000.
+/// Checks that the default of a column is a default object that belongs to the same table and names the column (711 of
+/// 711), and that only columns of type xml have an XML schema collection (193,000 of 193,000).
 fn defaults(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     const XML: i64 = 241;
     let read = tables.each(SYSCOLPARS, &["id", "number", "colid", "dflt", "xtype", "xmlns"], |_, row| {

@@ -1,4 +1,4 @@
-//! Numbers in rows of sysallocunits and sysrowsets about their storage, each row on its own.
+//! Checks the numbers about storage in sysallocunits and sysrowsets, each row on its own.
 
 use catalog::AllocUnit;
 
@@ -26,7 +26,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
         if partition < 1 {
             verdicts.doubt("sys.sysrowsets, numpart", || format!("{}: partition {partition}", place()));
         }
-        // 30,898 of 30,898.
+        // The greatest length is not below the least length: 30,898 of 30,898.
         for (longest, shortest, rows) in [(leaf, min_leaf, "rows"), (node, min_node, "entries above the leaf")] {
             if let (Some(longest), Some(shortest)) = (longest, shortest)
                 && longest < shortest
@@ -43,12 +43,13 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
             });
         }
     });
-    // An incomplete table is noted with its rules; 2005 lacks some of the columns.
+    // The check of the references has already noted incomplete tables. SQL Server 2005 lacks some of the columns.
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// Pages in use are reserved, and a unit with pages has a first page and an IAM page: 38,659 of 38,659. By the counts
-/// of upgraded databases, a unit may have more data pages than pages in use.
+/// Checks that the used pages are not more than the reserved pages, and that a unit with pages has a first page and an
+/// IAM page (38,659 of 38,659). The counts of upgraded databases may be stale: a unit may have more data pages than
+/// used pages.
 fn flaw_of_unit(unit: &AllocUnit) -> Option<String> {
     let AllocUnit { used_pages, data_pages, reserved_pages, .. } = *unit;
     if used_pages < 0 || data_pages < 0 || used_pages > reserved_pages {

@@ -1,4 +1,5 @@
-//! Attributes of columns, parameters and types that their type alone determines: 3858 where a row contradicts it.
+//! Attributes of columns, parameters and types that the type alone determines. A row that contradicts its type is a
+//! finding (3858).
 
 use std::collections::HashMap;
 
@@ -11,14 +12,14 @@ use crate::finding::Finding;
 use crate::registry;
 
 const SYSSCALARTYPES: i32 = 50;
-/// sysname, the last built-in type.
+/// The highest ID of a built-in type: sysname.
 const LAST_OF_THE_ENGINE: i32 = 256;
-/// Table types (docs/format/catalog.md#references).
+/// The xtype of table types (docs/format/catalog.md#references).
 const TABLE: u8 = 243;
-/// Length of the (max) types, of xml and of most CLR types.
+/// The length that the catalog stores for (max) types, xml and most CLR types.
 const MAX: i64 = -1;
 
-/// The type in a row of syscolpars or sysscalartypes.
+/// A type as a row of syscolpars or sysscalartypes declares it.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
     pub(super) xtype: u8,
@@ -30,7 +31,8 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// From columns xtype, id of the type, length, prec, scale, collationid; `None` when one of them is NULL.
+    /// Reads the columns xtype, type ID, length, prec, scale and collationid, in this order; `None` if one of them is
+    /// NULL.
     pub(super) fn of(row: &[Option<i64>]) -> Option<Self> {
         let &[Some(kind), Some(user_type), Some(length), Some(precision), Some(scale), Some(collation)] = row else {
             return None;
@@ -61,16 +63,17 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // Its length in syscolpars is the length of the longest value; for text types, the number of bytes that may
-            // be in the row.
+            // For sql_variant, syscolpars stores the length of the longest value, but the rowset does not, so 0 means
+            // any length. For text types, syscolpars stores the number of bytes that may be in the row, and the length
+            // used here is that of the pointer.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
         };
         Some(info)
     }
 
-    /// The attributes that the type makes impossible, under the names of the catalog view, with their values. Only one
-    /// attribute if the type itself must be wrong.
+    /// The attributes that are impossible for the type, with the names of the catalog view and their values. If the
+    /// type itself is wrong, it is the only attribute listed.
     fn impossible(&self) -> Impossible {
         let mut all = [None; 4];
         if let Some(kind) = engine_type(self.user_type)
@@ -91,7 +94,7 @@ impl Declared {
 
 type Impossible = [Option<(&'static str, i64)>; 4];
 
-/// Which attributes match the type.
+/// Whether each attribute is possible for the type.
 struct Limits {
     length: bool,
     precision: bool,
@@ -109,7 +112,7 @@ fn engine_type(user_type: i32) -> Option<u8> {
     }
 }
 
-/// The attributes that the type allows; `None` for an unknown type.
+/// Compares the attributes with those that the type allows; `None` for an unknown type.
 fn limits(declared: &Declared) -> Option<Limits> {
     let Declared { length, precision, scale, .. } = *declared;
     let exact = |wanted: [i64; 3]| Limits {
@@ -138,7 +141,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         xtype::TIMESTAMP => exact([8, 0, 0]),
         xtype::SQL_VARIANT => exact([8016, 0, 0]),
         xtype::XML | TABLE => exact([MAX, 0, 0]),
-        // For a vector, one of the attributes has its dimensions.
+        // It is unknown how the attributes of a vector encode its dimensions.
         xtype::VARBINARY if declared.user_type == user_type::VECTOR => return None,
         xtype::VARBINARY | xtype::CLR => sized(false, up_to_8000 || length == MAX),
         xtype::BINARY => sized(false, up_to_8000),
@@ -146,7 +149,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         xtype::CHAR => sized(true, up_to_8000),
         xtype::NVARCHAR => sized(true, up_to_8000 && is_even || length == MAX),
         xtype::NCHAR => sized(true, up_to_8000 && is_even),
-        // 16, or the bytes that may be in the row.
+        // The length is 16, or the number of bytes that may be in the row.
         xtype::TEXT | xtype::NTEXT => sized(true, (16..=7000).contains(&length)),
         xtype::IMAGE => sized(false, (16..=7000).contains(&length)),
         xtype::DECIMAL | xtype::NUMERIC => {
@@ -162,7 +165,8 @@ fn limits(declared: &Declared) -> Option<Limits> {
         kind @ (xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET) => {
             let scale_is_right = (0..=7).contains(&scale);
             let info = TypeInfo { xtype: kind, scale: scale as u8, ..TypeInfo::default() };
-            // hh:mm:ss, for some types a date before it or an offset after it, and the decimal point with its digits.
+            // The precision is the number of characters of the text form: hh:mm:ss, for some types a date before it or
+            // an offset after it, and the decimal point with its digits.
             let whole = match kind {
                 xtype::TIME => 8,
                 xtype::DATETIME2 => 19,
@@ -180,7 +184,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
     })
 }
 
-/// Checks the type of a row on its own. `row` and `table` name it in messages.
+/// Checks the type in a row on its own. `row` and `table` identify the row in messages.
 pub(super) fn judge(
     declared: &Declared,
     at: RecordId,
@@ -217,14 +221,14 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap
             engine_limits(&declared, verdicts);
         }
     });
-    // A table that cannot be read to the end is noted with the references to it.
+    // If the table cannot be read to its end, the check of the references has noted it already.
     if read.is_err() {
         types.clear();
     }
     types
 }
 
-/// Built-in types of variable length have the greatest length of their kind.
+/// Checks that each built-in type of variable length has the greatest length of its kind.
 fn engine_limits(declared: &Declared, verdicts: &mut Verdicts<'_>) {
     let wanted = match declared.user_type {
         LAST_OF_THE_ENGINE => 256,

@@ -1,4 +1,5 @@
-//! The plan of one nonclustered index: the place of each of its values on both sides, or why it cannot be compared.
+//! Builds the plan of one nonclustered index: where the table and the index store each value, or why the index cannot
+//! be compared.
 
 use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -11,7 +12,7 @@ use crate::units::UnitIndex;
 use crate::unmatched::Side;
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
-/// Whether two rowsets belong to the same partition.
+/// Whether two of the rowsets belong to the same partition.
 fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     if rowsets.len() < 2 {
         return false;
@@ -21,17 +22,17 @@ fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
-/// Units with off-row values of these rowsets.
+/// The units that store off-row values of these rowsets.
 fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
     let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
     units.filter(|unit| !in_row(unit)).map(|unit| unit as UnitIndex).collect()
 }
 
-/// The work for the rows of each unit.
+/// For each unit, how to hash its rows.
 pub(super) type Work = Vec<(UnitIndex, UnitPlan)>;
 
-/// The column of a nonclustered index at `position`.
+/// The column at `position` in the rows of a nonclustered index.
 fn column_at(rowset: &Rowset, position: u32) -> Option<&RowsetColumn> {
     rowset.layout.columns.iter().find(|column| column.id == position)
 }
@@ -47,7 +48,7 @@ fn table_cell(column: TableColumn<'_>, origin: Origin) -> ComparedColumn {
     }
 }
 
-/// Makes the plan of one index.
+/// Builds the plan of one index.
 pub(super) struct Builder<'a> {
     pub(super) database: &'a Database,
     pub(super) object_id: i32,
@@ -60,10 +61,10 @@ pub(super) struct Builder<'a> {
     pub(super) has_pages: bool,
 }
 
-/// The origin of a column of the index.
+/// The value that a column of the index contains.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// The column of the table with this id.
+    /// A column of the table, with this ID.
     Column(u32),
     /// The uniquifier.
     Uniquifier,
@@ -71,25 +72,25 @@ enum Origin {
     Locator,
 }
 
-/// The place of a column of the index in the table.
+/// How a row of the table provides the value of an index column.
 enum TableColumn<'a> {
     Stored(&'a RowsetColumn),
     Computed(Formula),
     Locator,
 }
 
-/// The columns of an index: key and included columns by sysiscols, in the order of their positions.
+/// The key and included columns of an index according to sysiscols, in the order of their positions.
 #[derive(Clone, Copy)]
 struct KnownColumns<'a>(&'a [IndexColumn]);
 
 impl<'a> KnownColumns<'a> {
-    /// The last column at `position`.
+    /// The column at `position`; the last one if sysiscols has several.
     fn at(self, position: u32) -> Option<&'a IndexColumn> {
         let end = self.0.partition_point(|column| column.position <= position);
         self.0.get(end.checked_sub(1)?).filter(|column| column.position == position)
     }
 
-    /// Whether the table's column `id` is one of these columns.
+    /// Whether the column `id` of the table is one of these columns.
     fn has(self, id: u32) -> bool {
         self.0
             .iter()
@@ -98,8 +99,8 @@ impl<'a> KnownColumns<'a> {
 }
 
 impl Builder<'_> {
-    /// The plan, which gets the index `at`, and the work for the rows of each unit. `None` if the index could be
-    /// compared but has nothing to compare.
+    /// Builds the plan, which will have index `at` in the list of plans, and the work for the rows of each unit. `None`
+    /// if the index could be compared but has no pages.
     pub(super) fn build(&self, at: usize) -> Result<Option<(Plan, Work)>, Reason> {
         if !self.database.indexes_are_complete() {
             return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());
@@ -176,7 +177,7 @@ impl Builder<'_> {
         Ok(Some((plan, work)))
     }
 
-    /// The catalog's row for the index, if the index is of a kind that has a row for each row of the table.
+    /// The catalog's row for the index. An error if indexes of this kind do not have one row for each row of the table.
     fn index_row(&self) -> Result<&Index, Reason> {
         const HYPOTHETICAL: u32 = 0x100;
         let index = self.database.indexes.get(&(self.object_id, self.index_id)).ok_or(&limits::INDEX_UNKNOWN)?;
@@ -190,8 +191,8 @@ impl Builder<'_> {
         Ok(index)
     }
 
-    /// The columns of the index in order, each with its origin: key and included columns according to sysiscols, then
-    /// the locator (docs/format/index-records.md#what-an-index-row-holds).
+    /// The columns of the index in order, each with its origin: first the key and included columns according to
+    /// sysiscols, then the locator (docs/format/index-records.md#what-an-index-row-holds).
     fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
         let known = self.database.index_columns.get(&(self.object_id, self.index_id));
         let known = KnownColumns(known.map(Vec::as_slice).unwrap_or_default());
@@ -212,8 +213,8 @@ impl Builder<'_> {
         Ok(origins)
     }
 
-    /// The hidden columns that follow the index's own: the row's address in a heap, or those clustering key columns,
-    /// uniquifier included, that the index does not already have.
+    /// The locator columns after the index's own columns: for a heap, the address of the row; for a clustered index,
+    /// those of its key columns, uniquifier included, that the index does not already have.
     fn locators(&self, known: KnownColumns<'_>) -> Vec<Origin> {
         let Some(table) = self.table.first() else { return Vec::new() };
         if table.index_id == 0 {
@@ -285,7 +286,7 @@ impl Builder<'_> {
             .map_or_else(|| format!("column ID {id}"), |column| column.name.clone())
     }
 
-    /// The cells by which 8955 and 8956 identify the row of the table: its clustering key.
+    /// The cells that identify the table row in 8955 and 8956: the columns of the clustering key.
     fn identity(&self, origins: &[(u32, Origin, TypeInfo)]) -> Vec<usize> {
         let Some(table) = self.table.first().filter(|table| table.index_id == 1) else { return Vec::new() };
         let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();

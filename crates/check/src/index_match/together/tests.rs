@@ -5,17 +5,17 @@ use super::*;
 use crate::integers::formula_of_ints;
 use crate::test_pages::{PAGE, TestPage};
 
-/// Number of rows on a page: more than a block of any loop, and odd.
+/// Number of rows on a page: odd, and more than any loop processes at a time.
 const ROWS: usize = 51;
 
-/// A table with a string of some length and a key of eight bytes.
+/// A rowset whose rows have a fixed-length string and a key of eight bytes.
 #[derive(Clone)]
 struct Rowset {
     strings: Vec<Vec<u8>>,
     keys: Vec<[u8; 8]>,
     are_null: Vec<bool>,
     are_ghosts: Vec<bool>,
-    /// Number of columns in the null bitmaps.
+    /// Number of columns that the null bitmaps declare.
     columns: u16,
 }
 
@@ -78,7 +78,8 @@ impl Rowset {
         BatchPlan { filter: None, wants_first: false, places, words }
     }
 
-    /// Whether one pass computed the sum of the rows; asserts that both ways agree with hashing row by row.
+    /// Whether one pass could compute the sum of the rows. Asserts that the sums in one pass and in several passes
+    /// equal the sum of rows hashed one by one.
     fn is_in_one_pass(&self, form: Normalization, with_address: bool) -> bool {
         let (hash, bytes, mut desk) = (FactHash::new(Some(9)), self.page(), HashScratch::default());
         let page = Page::new(&bytes);
@@ -198,7 +199,7 @@ fn an_operation_on_two_ints_adds_up_in_one_pass_as_row_by_row() {
                 *key = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
             }
             if let Some(row) = row_beyond {
-                // No operation on these operands gives an int.
+                // With these operands, the result of each operation is outside the range of int.
                 let ints = [i32::MIN, if text == "[a]-[b]" { 1 } else { i32::MIN }];
                 rowset.keys[row] = [ints[0].to_le_bytes(), ints[1].to_le_bytes()].concat().try_into().unwrap();
             }

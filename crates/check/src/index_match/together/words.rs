@@ -1,4 +1,5 @@
-//! Rows with the same few hashed words, which are processed in one pass, in registers.
+//! Rows with a few words to hash, the same number in each row. They are hashed in one pass that keeps the words in
+//! registers.
 
 use format::PageId;
 use format::same_shape::Rows;
@@ -10,24 +11,25 @@ use crate::index_match::hash::locator_bytes;
 use crate::integers::IntegerScratch;
 use crate::vectors::VectorColumn;
 
-/// The most words per row; each number of words has its own loops.
+/// The maximum number of words per row. Each number of words has its own compiled loops.
 const MOST: usize = 6;
 
-/// Bytes of a word.
+/// Number of bytes in a word.
 const BYTES: u16 = 8;
 
-/// A value of up to eight bytes, or eight bytes of a longer value, or the remainder of one.
+/// A value of up to eight bytes, or a piece of a longer value: eight bytes, or the last bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Word {
-    /// Offset of its end in a row.
+    /// Offset of the word's end in a row.
     end: u16,
-    /// Number of bytes; the bytes before them are ignored.
+    /// Number of bytes that belong to the word; the bytes before them are read but ignored.
     length: u16,
     role: Role,
 }
 
-/// The words of rows. Most are values in the fixed part that are not NULL. The first may be a computed integer, or a
-/// value in the vector if the index lacks rows without that value. The last may be the row's address.
+/// The words to hash for each row. Most are non-NULL values in the fixed part. The first word may be a computed
+/// integer, or a value in the sparse vector if the index lacks rows in which it is NULL. The last word may be the
+/// address of the row.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     words: Vec<Word>,
@@ -35,12 +37,12 @@ pub(super) struct Words {
 }
 
 impl Word {
-    /// A word that does not come from the row; the bytes read there are ignored.
+    /// A word that is not stored in the row. The bytes that are read from the row in its place are ignored.
     fn elsewhere(length: u16) -> Self {
         Self { end: BYTES, length, role: length.into() }
     }
 
-    /// The words of a value.
+    /// The words of a value in the fixed part: eight bytes each, except the last word.
     fn of(offset: u16, length: u16) -> impl Iterator<Item = Self> {
         let last = length.saturating_sub(1) / BYTES * BYTES;
         let inner = (BYTES..=last).step_by(BYTES.into()).map(|end| (end, BYTES, INNER));
@@ -50,7 +52,7 @@ impl Word {
 }
 
 impl Words {
-    /// `None` if some place has another kind of value, or if there are too many words.
+    /// `None` if some place has a kind of value that cannot be a word, or if there are too many words.
     pub(super) fn of(places: &[Place]) -> Option<Self> {
         let mut found = Self { words: Vec::new(), has_address: false };
         for (at, place) in places.iter().enumerate() {
@@ -60,7 +62,7 @@ impl Words {
             };
             match *place {
                 Place::Fixed { offset, length: length @ 1.., .. } => {
-                    // One word too many is enough to reject.
+                    // More words than this are not needed to see that there are too many.
                     found.words.extend(Word::of(offset, length).take(MOST + 1));
                 }
                 Place::Locator if at > 0 && at + 1 == places.len() => {
@@ -81,7 +83,7 @@ impl Words {
         (1..=MOST).contains(&found.words.len()).then_some(found)
     }
 
-    /// The sum over rows that have these words; `None` if that takes more than one pass.
+    /// The sum of the rows with these words; `None` if one pass cannot compute it.
     pub(super) fn sum(
         &self,
         plan: &BatchPlan,
@@ -107,7 +109,7 @@ impl Words {
         sum(self, plan, hash, page, rows, integers)
     }
 
-    /// Like `sum`, for `N` words; if `HAS_ADDRESS` is set, the last one is an address.
+    /// Like `sum`, for `N` words. If `HAS_ADDRESS` is set, the last word is the address of the row.
     #[inline(never)]
     fn sum_of<const N: usize, const HAS_ADDRESS: bool>(
         &self,
@@ -131,8 +133,8 @@ impl Words {
         };
         let (selected, has_complex) = match &plan.filter {
             None => (None, true),
-            // A filter and a computed value would share a buffer, and a filter over some of the rows needs two
-            // selections.
+            // A filter and a computed value would need the same buffer. A filter on a page with deleted or complex rows
+            // would need two selections.
             Some(_) if computed.is_some() || rows.are_live().is_some() => return None,
             Some(filter) => {
                 let (selected, is_known_of_complex) = filter.select(rows, integers)?;
@@ -140,7 +142,7 @@ impl Words {
             }
         };
         let counted = if has_complex { rows.are_live() } else { rows.are_plain() };
-        // The code below has only one selection.
+        // The code below can apply only one selection.
         if selected.is_some() && counted.is_some() {
             return None;
         }
@@ -153,7 +155,8 @@ impl Words {
             Some(formula) => {
                 let shift = 8 * u32::from(BYTES.saturating_sub(formula.length));
                 if let Some(computed) = formula.values_of_two_ints(rows) {
-                    // Collected rather than tested: on nearly all pages all results are ints.
+                    // Overflow is tested once at the end instead of in each row, because on nearly all pages all
+                    // results are ints.
                     let mut beyond_ints = 0;
                     let computed = computed.map(|value| {
                         beyond_ints |= value ^ i64::from(value as i32);
@@ -176,8 +179,8 @@ impl Words {
     }
 }
 
-/// The sum and the number of the selected rows; of all rows if `which` is `None`. If `HAS_FIRST` is set, the first word
-/// does not come from the row.
+/// The sum of the selected rows and their number; of all rows if `which` is `None`. If `HAS_FIRST` is set, the first
+/// word does not come from the row.
 #[inline(always)]
 fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     hash: &FactHash,
@@ -193,7 +196,8 @@ fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     }
 }
 
-/// The words of each row. If `HAS_FIRST` is set, the first word comes from `first`, whose highest bytes count.
+/// The words of each row. If `HAS_FIRST` is set, the first word is taken from the highest bytes of the values of
+/// `first`.
 #[inline(always)]
 fn values<const N: usize, const HAS_ADDRESS: bool, const HAS_FIRST: bool>(
     words: &[Word; N],

@@ -1,4 +1,4 @@
-//! The rows.
+//! The table of limits.
 
 use super::{Limit, LimitKind, Mark};
 
@@ -39,12 +39,12 @@ const UPDATE_STATISTICS: &str =
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
-    // Ranges that another window must read.
+    // Ranges that another maintenance window must read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
         "not read before the window ended: links, keys and rows are compared once all ranges of this image are read",
         action "Nothing: the next window continues. To read everything at once, check without --window.";
 
-    // Limits that demote findings.
+    // Limits that turn findings into demoted findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "not shut down cleanly: the log, which was not applied, may explain this",
         action NEEDS_LOG;
@@ -90,7 +90,7 @@ limits! {
         "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
         action NEEDS_LOG;
 
-    // Pages against the log.
+    // Comparing pages with the log.
     AUDIT_LOG_DAMAGED = "audit.log-damaged", Damaged, "pages against the log",
         "the log is damaged: its records after this place are unknown",
         action "Copy the log again; if it is the original, take a full backup at once, as log backups will fail.";
@@ -116,7 +116,7 @@ limits! {
         "more pages contradict the log than are listed",
         action "Data files and log are probably from different points in time; copy them again, all at once.";
 
-    // Files, pages.
+    // Files and pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven root, "file",
         "not given; on the server it was {}",
         action "Name the file too.";
@@ -183,7 +183,7 @@ limits! {
         "allocation units of an unknown type",
         action ON_SERVER;
 
-    // The catalog as read.
+    // Reading the catalog.
     CATALOG_BOOT_PAGE = "catalog.boot-page", Damaged, "catalog",
         "the boot page is damaged or cannot be read, and nothing else leads to the catalog",
         action "Restore from a backup; no repair exists for the boot page.";
@@ -276,7 +276,7 @@ limits! {
         "activation procedures and users of queues are not checked",
         action ON_SERVER;
 
-    // Objects that are not in the data files, or only described there.
+    // Objects that are stored outside the data files, or are only described in them.
     TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven apart, "table",
         "memory-optimized: not in the data files (5296)",
         action "Back up the memory-optimized filegroup: SQL Server verifies its checksums then.";
@@ -319,7 +319,7 @@ limits! {
         "the rows are not in the data files",
         action ON_SERVER;
 
-    // Headers of pages, and counts.
+    // Page headers and counts.
     HEADERS_COUNTS_COMPRESSED = "headers.counts-compressed", Undocumented note, "free-space and ghost counts in page headers",
         "SQL Server does not document how compressed pages count free bytes and ghosts",
         action NOTHING;
@@ -426,7 +426,7 @@ limits! {
         "fragments in an undocumented form",
         action ON_SERVER;
 
-    // Expressions of the catalog: filters, computed columns, constraints.
+    // Expressions in the catalog: filters, computed columns, constraints.
     EXPRESSION_MISSING = "expression.missing", Damaged, "expressions",
         "the expression is not in the catalog",
         action SEE_FINDINGS;
@@ -455,7 +455,7 @@ limits! {
         "rows for which the computed value is not certain",
         action EXTENDED_ON_SERVER;
 
-    // Indexes against their tables.
+    // Comparing indexes with their tables.
     INDEX_DAMAGED = "index.damaged", Damaged, "index rows against table rows",
         "the table or the index itself is damaged",
         action SEE_FINDINGS;

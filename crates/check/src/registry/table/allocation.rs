@@ -1,4 +1,4 @@
-//! Allocation maps, IAM chains and who owns a page.
+//! Checks of allocation maps, IAM chains, and the owners of pages.
 
 use super::{Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_IAM, Repair, ReportOrder, SET_MAPS, SHARED_PAGES};
 

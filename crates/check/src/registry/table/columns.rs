@@ -1,4 +1,4 @@
-//! Columns of a row, partitions and constraints.
+//! Checks of the columns of a row, of partitions, and of constraints.
 
 use super::{Check, Class, Phase, Policy, REBUILD, RESTORE_PAGE_OR_REBUILD, Repair, ReportOrder};
 

@@ -1,4 +1,4 @@
-//! Heaps: forwarding stubs and the rows to which they lead.
+//! Checks of heaps: forwarding stubs and forwarded rows.
 
 use super::{Check, Class, Phase, Policy, RESTORE_IAM, RESTORE_PAGE, Repair, ReportOrder};
 

@@ -1,4 +1,4 @@
-//! Indexes against their table, columnstore indexes, and counts.
+//! Checks that compare indexes with their table, and checks of columnstore indexes and counts.
 
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 

@@ -1,4 +1,4 @@
-//! Pages against the log, and the container of a backup.
+//! Checks that compare pages with the log, and checks of the container of a backup.
 
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 

@@ -1,4 +1,4 @@
-//! Off-row values, and the free space of their pages.
+//! Checks of off-row values, and of the free space of their pages.
 
 use super::{Check, Class, Phase, Policy, RESTORE_VALUE, Repair, ReportOrder};
 

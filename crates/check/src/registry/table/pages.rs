@@ -1,4 +1,4 @@
-//! One page: header, slots, records.
+//! Checks of a single page: header, slots, records.
 
 use super::{
     Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_PAGE, RESTORE_PAGE_OR_REBUILD, Repair, ReportOrder,

@@ -1,4 +1,4 @@
-//! The critical system tables, the catalog as a whole and against itself, and Service Broker.
+//! Checks of the critical system tables, of the catalog, and of Service Broker.
 
 use super::{Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_OR_CREATE, Repair, ReportOrder};
 

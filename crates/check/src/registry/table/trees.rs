@@ -1,4 +1,4 @@
-//! B-trees: keys, levels, links.
+//! Checks of B-trees: keys, levels, links.
 
 use super::{Check, Class, Phase, Policy, REBUILD, RESTORE_PAGE_OR_REBUILD, Repair, ReportOrder};
 

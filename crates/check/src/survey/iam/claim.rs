@@ -1,4 +1,4 @@
-//! The claims of IAM pages: their units, the intervals that they map, extents and single pages.
+//! The claims of IAM pages: units, mapped intervals, extents and single pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use crate::survey::maps::{FileMap, Single};
 use crate::units::UnitIndex;
 
 impl Follower<'_> {
-    /// Pages of a chain that have another unit's id: 8959. They count for the chain's unit, unless that other unit's
-    /// own chain has them.
+    /// Reports pages of a chain that have the ID of another unit: 8959. Assigns them to the unit of the chain, unless
+    /// the other unit's own chain contains them.
     pub(super) fn assign_units(&mut self) {
         let mut in_own_chain = BTreeSet::new();
         let mut foreign = Vec::new();
@@ -27,8 +27,8 @@ impl Follower<'_> {
             let (mut from, mut at) = (PageId::NONE, head);
             while let Some(page) = self.sound(at) {
                 if !visited.insert(at) {
-                    // This walk or an earlier one has already visited the page. A page of another unit is reported only
-                    // once.
+                    // The walk along this chain or an earlier chain has already visited the page. A page of another
+                    // unit is reported only once per chain.
                     if page.unit != unit {
                         foreign.push((unit, from, at));
                     }
@@ -55,8 +55,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The filegroup of each file according to the units with an IAM page for it, if there are several units and all
-    /// agree.
+    /// For each file, the filegroup of the units that have an IAM page for the file, if there are several of these
+    /// units and all are in the same filegroup.
     fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
         let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
         for page in self.sound.values() {
@@ -72,8 +72,8 @@ impl Follower<'_> {
         units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
     }
 
-    /// One IAM page per interval (8947), in the right filegroup (8996). If a file header contradicts the catalog and
-    /// all units that use the file, the header is wrong (5250).
+    /// Checks that each unit has one IAM page per interval (8947), and that the interval is in the unit's filegroup
+    /// (8996). If the catalog, or all units that use a file, contradict the file header, the header is wrong (5250).
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
         let agreed = self.filegroups_by_units();
@@ -115,7 +115,8 @@ impl Follower<'_> {
         intervals
     }
 
-    /// Enters the claims of all IAM pages; returns the claims to extents that another unit had already claimed.
+    /// Enters the claims of all IAM pages into `files`. Returns the claims to extents that another unit had already
+    /// claimed.
     pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
         let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {
@@ -178,7 +179,8 @@ impl Follower<'_> {
                         self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }
-                // A file that was shrunk below the interval may still have an empty IAM page for it.
+                // If the file was shrunk and now ends before the interval, an empty IAM page for the interval may still
+                // exist.
                 _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
                 _ => self.findings.push(
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
@@ -193,7 +195,7 @@ impl Follower<'_> {
         claims
     }
 
-    /// A page listed twice: 8910 if by two units, 8973 if by one.
+    /// The finding for a page that is listed twice: 8910 if two units list it, 8973 if one unit lists it twice.
     fn claimed_twice(&self, owner: Owner, page: PageId, other: Single, unit: UnitIndex) -> Finding {
         let other_owner = self.units.get(other.unit).map(|unit| unit.owner);
         match other_owner {
@@ -205,13 +207,13 @@ impl Follower<'_> {
     }
 }
 
-/// The PFS type bits required for a page in a chain's list.
+/// The PFS type bits that are required for a page that a chain lists one by one.
 pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }
 
-/// The bitmap of the IAM page `id`, which was sound when its chain was followed; `raw` is its current content on disk.
-/// `None` if that is damaged.
+/// The bitmap of the IAM page `id`, which was sound when its chain was followed. `raw` is the page as it is on disk
+/// now; `None` if it is damaged now.
 pub(crate) fn iam_bitmap(id: PageId, raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
     if audit::identity(raw, id).is_some() {
         return None;

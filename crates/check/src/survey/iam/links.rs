@@ -1,4 +1,5 @@
-//! IAM chains: the first page according to the catalog, the links between IAM pages, their sequence numbers.
+//! Checks the links of IAM chains: the first page according to the catalog, the pointers between IAM pages, and their
+//! sequence numbers.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::registry::{self};
 use crate::units::UnitIndex;
 
 impl Follower<'_> {
-    /// The catalog's pointers: 8968, 2575, 8959.
+    /// Checks the catalog's pointers to first IAM pages: 8968, 2575.
     pub(super) fn check_heads(&mut self) {
         for (unit, head) in self.heads() {
             let Some(owner) = self.units.get(unit).map(|unit| unit.owner) else { continue };
@@ -35,7 +36,7 @@ impl Follower<'_> {
         }
     }
 
-    /// The pointers between IAM pages: 2575, 2576, 8969, 2577.
+    /// Checks the pointers between IAM pages: 2575, 2576, 8969, 2577.
     pub(super) fn check_links(&mut self) {
         let heads: BTreeMap<PageId, UnitIndex> = self.heads().into_iter().map(|(unit, head)| (head, unit)).collect();
         for page in self.sound.values() {
@@ -53,7 +54,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether a page names a next page that is not a sound IAM page.
+    /// Whether the next pointer of a page refers to a page that is not a sound IAM page.
     fn loses_its_next(&self, page: &IamPage) -> bool {
         let is_known = self.sound(page.next).is_some() || self.left_out.contains(page.next);
         !page.next.is_none() && !self.is_in_missing_file(page.next) && !is_known
@@ -75,10 +76,10 @@ impl Follower<'_> {
         }
         if page.prev.is_none() {
             match is_head {
-                // The catalog's pointer counts as number -1; the first page has 0.
+                // Message 2577 numbers the catalog's pointer as -1; the first IAM page must have sequence number 0.
                 true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
                 true => {}
-                // If sysallocunits is incomplete, it is unknown whether one of its rows names the page.
+                // If sysallocunits is incomplete, one of its missing rows may name this page.
                 false if !self.database.units_are_complete() => {}
                 false => {
                     found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
@@ -94,8 +95,8 @@ impl Follower<'_> {
         found
     }
 
-    /// The owner of an IAM page in messages. CHECKDB does not load a unit whose catalog row names no IAM page, so its
-    /// owner prints as unknown (docs/format/cases.md#case-13).
+    /// The owner of an IAM page that messages print. CHECKDB does not load a unit whose catalog row names no IAM page,
+    /// so it prints this owner as unknown (docs/format/cases.md#case-13).
     pub(super) fn owner_of(&self, page: &IamPage) -> Owner {
         let unit = self.units.get(page.unit);
         let named =
@@ -103,7 +104,7 @@ impl Follower<'_> {
         unit.filter(|_| named).map_or(Owner::unknown(page.named), |unit| unit.owner)
     }
 
-    /// Whether a pointer leads into a file that the catalog lists but that was not given: nothing can be checked there.
+    /// Whether a page is in a file that the catalog lists but that was not given, so that the page cannot be checked.
     pub(super) fn is_in_missing_file(&self, page: PageId) -> bool {
         is_missing(self.source, self.database, page.file)
     }

@@ -1,4 +1,4 @@
-//! The maps of a range of a file as bytes, for a process that reads no other pages.
+//! Encodes the maps of a range of a file, for a process that does not read the allocation pages itself.
 
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
 
@@ -27,19 +27,19 @@ impl Lengths {
 }
 
 impl FileMap {
-    /// Drops the maps of all pages; the facts about the file as a whole remain.
+    /// Drops the maps of all pages. The facts about the whole file remain.
     pub(in crate::survey) fn forget_maps(&mut self) {
         let Self { file_id, pages, lost_from_header, config, .. } = *self;
         *self = Self { file_id, pages, lost_from_header, config, ..Self::default() };
     }
 
-    /// Whether a range is inside the file and begins with an extent, so that its maps can be written.
+    /// Whether a range is inside the file and begins at the start of an extent, so that its maps can be written.
     pub(in crate::survey) fn has_stretch(&self, range: FileRange) -> bool {
         let is_inside = range.file_id == self.file_id && range.pages > 0 && range.end() <= self.pages;
         is_inside && range.first.is_multiple_of(EXTENT_PAGES)
     }
 
-    /// Whether several units claim an extent of a range.
+    /// Whether a range contains an extent that several units claim.
     pub(in crate::survey) fn has_shared(&self, range: FileRange) -> bool {
         (range.first / EXTENT_PAGES..range.end().div_ceil(EXTENT_PAGES)).any(|extent| self.is_shared(extent))
     }
@@ -63,7 +63,7 @@ impl FileMap {
         for run in owners.chunk_by(|one, next| one == next) {
             (run.len() as u64, run.first().copied().unwrap_or_default()).write(to)?;
         }
-        // The slots of the last extent may be beyond the end of the file.
+        // Single pages in the last extent may be beyond the end of the file.
         let end = range.end().checked_next_multiple_of(EXTENT_PAGES).unwrap_or(u32::MAX);
         let singles: Vec<(u32, Single)> =
             self.singles.range(range.first..end).map(|(page, single)| (*page, *single)).collect();
@@ -74,7 +74,7 @@ impl FileMap {
     pub(in crate::survey) fn read_stretch(&mut self, range: FileRange, from: &mut Input<'_>) -> Result<(), SumsError> {
         let lengths = Lengths::of(range);
         let mut piece = |length: usize| {
-            // The map grows with the bytes read.
+            // No capacity is reserved: damaged input could declare a huge length.
             let mut map = Vec::new();
             from.take(length, |piece| map.extend_from_slice(piece)).map(|()| map)
         };
@@ -102,7 +102,7 @@ impl FileMap {
     }
 }
 
-/// The facts about a file as a whole.
+/// Encodes only the facts about the whole file.
 impl Wire for FileMap {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         ((self.file_id, self.pages), self.lost_from_header, self.config).write(to)

@@ -11,7 +11,7 @@ use crate::survey::survey;
 use crate::test_pages::ids;
 use crate::units::Units;
 
-/// A lab database in one file.
+/// A database written by crate `lab`, in one file.
 fn written() -> MemoryFiles {
     let folder = tempfile::tempdir().unwrap();
     let paths = lab::write(&lab::orders::orders(Version::V852, 3, 2 << 20), folder.path()).unwrap().files;
@@ -32,7 +32,7 @@ fn two_leaves(files: &MemoryFiles, database: &Database) -> [PageId; 2] {
     [leaves[0], *leaves.last().unwrap()]
 }
 
-/// The verdict on a page after its bytes are changed, the failed checks, and the tallies.
+/// The verdict on a page after `change` was applied to its bytes, with the failed checks and the tallies.
 fn judged(
     files: &MemoryFiles,
     (id, options): (PageId, &Options),
@@ -74,14 +74,14 @@ fn a_page_is_sound_bad_or_passed_by() {
     assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_IO.id, registry::PAGE_UNPROCESSED.id]));
     assert_eq!(bad_pages(&tallies), 1);
 
-    // A page that fails its audit is also reported as 8928 for its unit.
+    // A page that fails its audit is also reported for its unit, as 8928.
     let (verdict, found, _) = judged(&files, (first, &all), |page| {
         page[0] = 9;
         seal(page);
     });
     assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_HEADER.id, registry::PAGE_UNPROCESSED.id]));
 
-    // The page's header names another unit; the IAM pages name this one.
+    // The header of the page names another unit than the IAM pages.
     let other = *files.read_page(last).unwrap();
     let (verdict, found, tallies) = judged(&files, (first, &all), |page| {
         *page = other;
@@ -91,7 +91,7 @@ fn a_page_is_sound_bad_or_passed_by() {
     assert_eq!((verdict, bad_pages(&tallies)), (Verdict::Bad(unit), 1));
     assert!(!found.is_empty() && !found.contains(&registry::PAGE_IO.id), "{found:?}");
 
-    // A reorganize was working on the page.
+    // The page has the type of pages that a reorganize is working on.
     let (verdict, found, tallies) = judged(&files, (first, &all), |page| {
         page[1] = PageType::ReorgTemporary as u8;
         seal(page);

@@ -3,14 +3,14 @@ use format::types::xtype;
 use crate::registry::limits;
 use crate::test_tree::{TestTree, id};
 
-/// Asserts that a run over the tree finds exactly `expected`.
+/// Asserts that a run over the tree has exactly the `expected` findings.
 #[track_caller]
 fn finds(tree: &TestTree, expected: &[&str]) {
     let found = tree.checked(|_| ());
     assert_eq!(found.findings, expected);
 }
 
-/// Changes one key.
+/// Changes one key of a page.
 fn key(tree: TestTree, page: u32, slot: usize, key: u32) -> TestTree {
     tree.with(page, |page| page.entries[slot].0 = key)
 }
@@ -19,13 +19,13 @@ fn trees() -> [TestTree; 2] {
     [TestTree::clustered(), TestTree::nonclustered()]
 }
 
-/// Trees whose keys have another type of four bytes in which the numbers of the tests keep their order: positive reals
-/// are in the order of their bits, and numbers below 256 in that of their first byte.
+/// Trees whose keys have another type of four bytes. The numbers in the tests have the same order in this type:
+/// positive reals are ordered like their bits, and texts of numbers below 256 are ordered like their first byte.
 fn trees_of(key_type: u8) -> [TestTree; 2] {
     trees().map(|tree| TestTree { key_type, ..tree })
 }
 
-/// Reals have key images; texts in a binary collation have none.
+/// Reals have key images; texts with a binary collation have none.
 const OTHER_TYPES: [u8; 2] = [xtype::REAL, xtype::CHAR];
 
 #[test]
@@ -71,7 +71,7 @@ fn keys_are_bound_whether_there_are_images_of_them_or_not() {
 
 #[test]
 fn legal_a_first_entry_with_any_key_and_a_first_leaf_below_it() {
-    // A first entry means "less than all", whatever its key.
+    // A first entry means "less than all keys", whatever its key is.
     for tree in trees() {
         let tree = key(key(key(tree, 16, 0, i32::MAX as u32), 17, 0, 77), 18, 0, u32::MAX);
         finds(&key(tree, 19, 0, i32::MIN as u32), &[]);
@@ -95,7 +95,7 @@ fn keys_out_of_order_on_a_page_are_2511_and_equal_ones_2512() {
     for tree in trees() {
         finds(&key(tree, 22, 1, 40), &["2512 22.0 < 22.1"]);
     }
-    // As an int, it is -1.
+    // Read as an int, this key is -1.
     for tree in trees() {
         finds(&key(tree, 22, 1, u32::MAX), &["2511 22.0 < 22.1"]);
     }
@@ -127,7 +127,7 @@ fn a_page_that_was_sound_and_is_bad_when_its_keys_are_read_again_is_not_verified
     for tree in trees() {
         unverified(tree, 17);
     }
-    // Text keys have no images, so the keys of the leaf are read again.
+    // Text keys have no images, so the leaf must be read again for its keys.
     for tree in trees_of(xtype::CHAR) {
         unverified(tree, 19);
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_tree::{TestTree, id};
 
-/// A tree of one leaf, the root, as sums.
+/// The sums of a tree whose root is its only leaf.
 fn one_leaf(context: &Context<'_>) -> TreeSums {
     let mut tree = TreeSums::default();
     let leaf = tree.level(TreeLevel::Data(0));
@@ -10,7 +10,7 @@ fn one_leaf(context: &Context<'_>) -> TreeSums {
     tree
 }
 
-/// Whether `make` gives the sums of a sound clustered tree with this root: page 16, or none.
+/// Whether `make` returns the sums of a sound clustered tree that has this root according to the catalog.
 fn sound(root: PageId, bad_pages: u64, make: impl Fn(&Context<'_>) -> TreeSums) -> bool {
     let mut sound = None;
     let tree = TestTree::clustered().root(root);
@@ -72,7 +72,8 @@ fn data_pages_are_of_level_0_and_a_level_above_data_has_data_below_it() {
 
 #[test]
 fn levels_up_to_255_are_compared_without_gaps() {
-    // A chain of single pages, each the only child of the one above; `top` is the level of the root.
+    // A tower of single pages: each page is the only child of the page on the next level. `gap` is a level that is left
+    // out.
     let tower = |gap: Option<u8>| {
         move |context: &Context<'_>| {
             let mut tree = one_leaf(context);
@@ -95,7 +96,7 @@ fn levels_up_to_255_are_compared_without_gaps() {
 
 #[test]
 fn an_only_child_is_the_page_of_the_level_below() {
-    // There are no links between children: only the named page counts, and how often it is named.
+    // There are no links between children, so it only matters which page is named, and how often.
     let over_leaf = |children: &'static [u32]| {
         move |context: &Context<'_>| {
             let mut tree = TreeSums::default();

@@ -6,15 +6,15 @@ use crate::spill::TempStore;
 use crate::test_pages::UNIT;
 use crate::test_tree::{FREE_PAGE, OTHER_OBJECT, TestTree, described, id};
 
-/// A page that no file can have.
+/// A page address that is impossible in any file.
 const FARTHEST: PageId = PageId { file: u16::MAX, page: u32::MAX };
 
-/// The findings of a second look at the tree alone, and whether it met an unreadable page.
+/// The findings of a second look at the tree, without a sweep, and whether the second look met an unreadable page.
 fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     let mut is_unread = false;
     let (findings, _) = tree.surveyed(|context, to| {
         *to.findings = FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20));
-        // As after a sweep that has found bad pages.
+        // The state after a sweep that has found bad pages.
         context.bad_units = BTreeSet::from([0, 1]).into();
         is_unread = super::tree(context, 0, PageRange::ALL, to.findings).is_err();
     });
@@ -23,8 +23,8 @@ fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     (findings, is_unread)
 }
 
-/// Asserts that a second look gives exactly `expected`, and that the sums over the tree trigger one whenever there is
-/// something to find.
+/// Asserts that a second look has exactly the `expected` findings, and that a whole run has the same findings about
+/// links. So the sums must cause a second look whenever there is something to find.
 #[track_caller]
 fn names<S: AsRef<str>>(tree: &TestTree, expected: &[S]) {
     let mut expected: Vec<&str> = expected.iter().map(AsRef::as_ref).collect();
@@ -55,7 +55,7 @@ fn legal_the_lowest_index_level_of_a_clustered_tree_is_0_or_1() {
         nodes.fold(tree, |tree, node| tree.with(node, |page| page.level -= 1))
     };
     names::<&str>(&lower(TestTree::clustered()), &[]);
-    // The level above the data has number 2 instead of 1: a jump that each of its children shows.
+    // The level above the data has number 2 instead of 1. All children on the data level report this gap.
     let jump = [17, 18].into_iter().fold(TestTree::clustered(), |tree, node| tree.with(node, |page| page.level = 2));
     let jump = jump.with(16, |root| root.level = 3);
     let leaf = |page, node| format!("8931 {page} < {node}, level 0, ref_level 2");
@@ -81,8 +81,8 @@ fn of_a_run_of_lost_leaves_the_first_is_8976_and_the_others_are_8980() {
 fn children_of_a_lost_parent_are_8977_and_what_it_would_say_of_others_is_not_judged() {
     let tree = TestTree::clustered().damaged(&[18]);
     names(&tree, &["8976 18 < 16.1, other_page 17", "8977 21", "8977 22"]);
-    // Page 18 needs its left neighbor to learn which child precedes its first one: 21 may name any page as its
-    // previous.
+    // The left neighbor of page 18 is lost, so it is unknown which child precedes the first child of page 18: page 21
+    // may have any previous page.
     let tree = TestTree::clustered().damaged(&[17]);
     names(&tree, &["8980 17 < 16.0, other_page (0:0)", "8978 18 < 17", "8977 19", "8977 20"]);
 }
@@ -106,7 +106,7 @@ fn a_next_pointer_to_a_page_that_does_not_exist_is_8981_up_to_the_last_page_of_t
 fn a_child_at_the_limits_of_page_numbers_is_8980() {
     for (child, name) in [(id(u32::MAX), "4294967295"), (FARTHEST, "(65535:-1)")] {
         let tree = TestTree::clustered().with(18, |node| node.entries[1].1 = child);
-        // Its former child is still in the chain.
+        // The child that the entry named before is still in the chain.
         names(&tree, &[format!("8980 {name} < 18.1, other_page 21"), "8977 22".to_owned()]);
     }
 }
@@ -123,14 +123,14 @@ fn a_page_that_is_its_own_neighbor_ends_and_is_8936() {
 fn a_chain_that_leads_back_to_its_start_ends_and_is_8936() {
     let open = TestTree::clustered().with(22, |leaf| leaf.next = id(19));
     names(&open, &["8936 19 < 22, found_prev (0:0)"]);
-    // With both pointers the chain is a ring, and its start contradicts the parent.
+    // If both pointers are set, the chain is a ring, and its first page contradicts the parent.
     let ring = open.with(19, |leaf| leaf.prev = id(22));
     names(&ring, &["8935 19 < 17.0, found_prev 22, expected_prev (0:0)"]);
 }
 
 #[test]
 fn entries_that_lead_upwards_end_and_give_a_page_two_parents() {
-    // The root already has a parent: the catalog.
+    // The root already has a parent, because the catalog counts as one.
     let up = TestTree::clustered().with(17, |node| node.entries[1].1 = id(16));
     let moved = "8935 21 < 18.0, found_prev 20, expected_prev 16";
     let two = "8937 16 < (0:0).0, other_page 17, other_slot 1";
@@ -171,7 +171,7 @@ fn level_255_is_not_one_below_level_0() {
 fn a_root_pointer_that_leads_nowhere_is_8980_of_the_catalog_and_the_root_is_8979() {
     let unnamed = "8979 16 < (0:0)";
     names(&TestTree::clustered().root(PageId::NONE), &[unnamed]);
-    // Nor is a page of another table the root of this one.
+    // A page that does not exist, or that belongs to another table, is not a root of this tree.
     for (root, name) in [(id(FREE_PAGE), "23"), (id(25), "25"), (FARTHEST, "(65535:-1)")] {
         let tree = TestTree::clustered().root(root);
         names(&tree, &[format!("8980 {name} < (0:0).0, other_page (0:0)"), unnamed.to_owned()]);
@@ -189,7 +189,7 @@ fn a_page_that_neither_parent_nor_left_neighbor_names_is_8979_with_its_previous_
     let tree =
         TestTree::clustered().with(18, |node| node.entries.truncate(1)).with(21, |leaf| leaf.next = PageId::NONE);
     names(&tree, &["8979 22 < 21"]);
-    // No previous page could name the leftmost leaf: its right neighbor shows that it is no root.
+    // The leftmost leaf has no previous page that could name it, but its right neighbor shows that it is not a root.
     let tree = TestTree::clustered().with(17, |node| _ = node.entries.remove(0));
     names(&tree, &["8977 19", "8935 20 < 17.0, found_prev 19, expected_prev (0:0)"]);
 }
@@ -200,7 +200,7 @@ fn a_child_of_another_table_is_8925_or_8926_if_that_table_has_a_page_before_it()
     names(&first, &[format!("8925 25 < 18.1, other_owner {OTHER_OBJECT}"), "8977 22".to_owned()]);
     let second = TestTree::clustered().with(18, |node| node.entries[1].1 = id(26));
     names(&second, &[format!("8926 26 < 18.1, other_owner {OTHER_OBJECT}, other_page 25"), "8977 22".to_owned()]);
-    // A damaged page 25 cannot be named as a page of that table.
+    // If page 25 is damaged, it cannot be identified as a page of the other table.
     names(&first.damaged(&[25]), &["8980 25 < 18.1, other_page 21", "8977 22"]);
 }
 
@@ -215,7 +215,8 @@ fn a_wrong_previous_pointer_contradicts_the_parent_and_the_left_neighbor() {
     let tree = TestTree::clustered().with(21, |leaf| leaf.prev = FARTHEST);
     let chain = "8936 21 < 20, found_prev (65535:-1)";
     names(&tree, &[chain, "8935 21 < 18.0, found_prev (65535:-1), expected_prev 20"]);
-    // No page points to the leftmost leaf. Only its parent contradicts it, and one contradiction is enough.
+    // No page points to the leftmost leaf. Its wrong previous page contradicts only the parent, and one contradiction
+    // is enough.
     let tree = TestTree::clustered().with(19, |leaf| leaf.prev = id(FREE_PAGE));
     names(&tree, &["8935 19 < 17.0, found_prev 23, expected_prev (0:0)"]);
 }
@@ -260,7 +261,8 @@ fn rows_on_a_page_with_the_level_of_a_node_name_no_children() {
         "2531 22 < 21, level 0, ref_level 1",
     ];
     names(&as_node(TestTree::nonclustered()), &found);
-    // Even if rows are as long as entries and contain possible child addresses: their depth below the root decides.
+    // The result is the same if rows are as long as entries and contain possible child addresses, because the depth
+    // below the root decides.
     let long = TestTree { locator_bytes: 6, ..TestTree::nonclustered() };
     let long = long.with(21, |leaf| leaf.entries = vec![(30, id(19)), (35, id(16))]);
     names::<&str>(&long, &[]);
@@ -327,7 +329,7 @@ fn no_link_is_missing_because_of_a_page_that_was_sound_and_is_bad_at_the_second_
     assert!(!tree().checked(|_| ()).findings.is_empty());
     let found = tree().rotting(20).checked(|_| ());
     assert_eq!((found.findings, found.limits), (vec![], vec![limits::PAGES_UNREADABLE.id]));
-    // The page is damaged from the start, so it is a finding, with its consequences.
+    // If the page is damaged from the start, it is reported, together with the missing links that result.
     let findings = tree().damaged(&[20]).checked(|_| ()).findings;
     assert!(findings.iter().any(|text| text.starts_with("8928 20")), "{findings:?}");
 }

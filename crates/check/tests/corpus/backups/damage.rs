@@ -1,4 +1,4 @@
-//! A changed byte, a truncated file or a wrong length must be found, unless nothing protects the place.
+//! A changed byte, a truncated file or a wrong length must be reported, unless the changed place has no checksum.
 
 use std::fs;
 use std::ops::Range;
@@ -17,12 +17,13 @@ use tempfile::TempDir;
 use super::check;
 use crate::Corpus;
 
-/// Bytes changed in each backup, one at a time.
+/// The number of bytes that are changed in each backup, one at a time.
 const ROUNDS: usize = 200;
-/// A check of these small files takes milliseconds.
+/// Time limit for one check. A check of these small files usually takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Backups of all forms: plain, plain with re-read extents, WITH CHECKSUM, two containers, stripes.
+/// Backups of all forms: plain, plain with extents that were read again, WITH CHECKSUM, two compressed containers,
+/// stripes.
 const SUBJECTS: [&[&str]; 6] = [
     &["AlonsoMesen14__AnalisisMultiDimensional-Proyecto/Parametros.bak"],
     &["Aroubaz__Advanced-Database-Master2/DW2.bak"],
@@ -61,7 +62,7 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Copies files to its own folder and changes one of them.
+/// Copies of backup files in a temporary folder, so that the first one can be changed.
 struct Lab {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -81,7 +82,7 @@ impl Lab {
         Ok(Self { folder, files, bytes })
     }
 
-    /// Whether damage is noticed when the first file holds `bytes`: by a finding, or because the file is refused.
+    /// Whether damage is noticed if the first file contains `bytes`: there is a finding, or the file is refused.
     fn finds(&self, bytes: &[u8]) -> Result<bool, Failed> {
         let first = self.folder.path().join("0.bak");
         fs::write(&first, bytes)?;
@@ -116,7 +117,7 @@ fn flips(files: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("byte {at} changed, nothing found").into());
         }
     }
-    // The other changes are in free pages, padding and texts without a checksum.
+    // Changes outside protected places are in free pages, padding and texts without a checksum.
     if inside < ROUNDS / 4 || found < inside {
         return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
     }
@@ -143,7 +144,8 @@ fn cuts(files: &[PathBuf]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes the header checksum of each block but the first, by which the file is recognized.
+/// Changes the header checksum of each block, one at a time. The first block is left out, because the program
+/// recognizes a backup by it.
 fn wrong_sums(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes).into_iter().skip(1) {
@@ -168,8 +170,8 @@ fn rubbish_at_the_end(file: &Path) -> Result<(), Failed> {
     }
 }
 
-/// Adds an end-of-tape marker of the tape format, which SQL Server was never seen to write: after each block, and at
-/// the end.
+/// Inserts an end-of-tape marker (EOTM) of the tape format, before each block and at the end. SQL Server was never seen
+/// to write this marker.
 fn undescribed_block(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     let mut block = vec![0; 1024];
@@ -198,7 +200,7 @@ fn undescribed_block(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes lengths and sizes huge, with correct checksums.
+/// Sets lengths and sizes to wrong values, most of them huge, with correct checksums.
 fn lies(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes) {
@@ -212,8 +214,8 @@ fn lies(file: &Path) -> Result<(), Failed> {
                 header[8..16].copy_from_slice(&length.to_le_bytes());
                 let sum = xor(header, 10);
                 header[20..22].copy_from_slice(&sum.to_le_bytes());
-                // Blocks that are skipped or absorbed into the stream lead to no next block, unless the stream holds
-                // nothing that is needed.
+                // After a wrong stream length, the next block is not found. That must be noticed if the stream contains
+                // data pages or log.
                 let is_found = lab.finds(&bytes)?;
                 if !is_found && matches!(&stream.tag, b"MQDA" | b"MQTL") && length > 3 {
                     return Err(format!("{length} as length at byte {}: nothing found", stream.start).into());
@@ -221,7 +223,8 @@ fn lies(file: &Path) -> Result<(), Failed> {
             }
         }
         if block.tag == *b"MSCI" || block.tag == *b"MSLS" {
-            // The size of the data file, then the pages copied, then the object's own length.
+            // The offsets are those of the size of the data file (0x28), the number of pages copied (0x18) and the
+            // length of the object itself (4).
             let config = &lab.bytes[block.streams[0].data.clone()];
             let at = config.windows(4).position(|tag| tag == b"SFIN").unwrap_or_default();
             for (offset, value) in [(0x28, u64::MAX), (0x28, 16 << 40), (0x18, 0xFFFF_FFF8), (4, 0xFFFF_FFFF), (4, 0)] {
@@ -282,7 +285,7 @@ pub(super) fn blocks(bytes: &[u8]) -> Vec<Block> {
     blocks
 }
 
-/// The records of a sound compressed backup: from tag to the end of the payload.
+/// The records of a sound compressed backup, each from its tag to the end of its payload.
 pub(super) fn records(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut at, tag, header) = if bytes[8] == 1 { (0x10, 0x81, 8) } else { (0x1E0, 0x21, 28) };
     let mut records = Vec::new();
@@ -302,7 +305,7 @@ pub(super) fn records(bytes: &[u8]) -> Vec<Range<usize>> {
     records
 }
 
-/// Places where a changed byte must be found.
+/// The places where any changed byte must be noticed.
 fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Failed> {
     let mut places = Vec::new();
     if !bytes.starts_with(b"TAPE") {
@@ -334,7 +337,7 @@ fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Faile
             }
         }
     }
-    // If a page occurs twice, the later image counts.
+    // If a backup contains a page twice, only the later image counts, so the regions are visited from the end.
     let mut later = Vec::new();
     for region in regions.into_iter().rev() {
         let mut here = Vec::new();
@@ -360,7 +363,7 @@ fn is_allocated(pages: &BackupPages, id: PageId) -> bool {
     })
 }
 
-/// The log blocks in a range that carry a checksum.
+/// The log blocks within a range that have a checksum.
 fn log_blocks(bytes: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut at = range.start;

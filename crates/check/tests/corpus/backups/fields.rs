@@ -1,5 +1,5 @@
-//! Changes one field of a backup that the lab writes, or truncates the file: exactly the expected messages must report
-//! it.
+//! Changes one field of a backup that the lab writes, or truncates the file. The report must contain exactly the
+//! expected findings.
 
 use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::{Version, orders};
@@ -11,10 +11,10 @@ use super::damage::{blocks, records};
 /// Changes the bytes of a backup.
 type Change = fn(&mut Vec<u8>);
 
-/// The changed field; the change; the ids of all findings.
+/// The changed field, the change, and the check IDs of all expected findings.
 type Case = (&'static str, Change, &'static [&'static str]);
 
-/// WITH CHECKSUM, not compressed.
+/// Cases for an uncompressed backup WITH CHECKSUM.
 const PLAIN: [Case; 10] = [
     (
         "the checksum of a block's header",
@@ -93,7 +93,7 @@ fn block(bytes: &[u8], tag: &[u8; 4]) -> usize {
     blocks(bytes).iter().find(|block| block.tag == *tag).expect("a block").at
 }
 
-/// The offset of a stream of that block.
+/// The offset of the stream `wanted` in the first block with this tag.
 fn stream(bytes: &[u8], tag: &[u8; 4], wanted: &[u8; 4]) -> usize {
     let blocks = blocks(bytes);
     let block = blocks.iter().find(|block| block.tag == *tag).expect("a block");

@@ -1,4 +1,5 @@
-//! Pages that the log of a backup still changes: anything that they explain is not verified and never a finding.
+//! Pages that the log of a backup still changes (pages in flight): a fault that such a page may explain is listed as
+//! not verified and is never a finding.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,10 +15,10 @@ use super::run;
 use crate::Corpus;
 use crate::image::{put_page, put16, seal};
 
-/// A backup whose log has records of many pages, all of them older than the images.
+/// A backup whose log contains records of many pages. All these records are older than the images of their pages.
 const SUBJECT: &str =
     "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter07Files/FilledDWPubsSalesDB/DWPubsSales_AfterETL.bak";
-/// Offset of its first page.
+/// Offset of the first page in this backup.
 const FIRST_PAGE: usize = 7680;
 
 pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -33,7 +34,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Edits the page at `at` and corrects its protection.
+    /// Changes the page at `at` and corrects its protection.
     fn edit(&self, at: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let page = bytes[at..].first_chunk_mut::<PAGE_BYTES>().expect("page");
@@ -49,7 +50,7 @@ impl Lab {
     }
 }
 
-/// Makes an image older than the last record of its page.
+/// Makes the image of a page older than the page's last log record.
 fn age(page: &mut [u8; PAGE_BYTES]) {
     let slot = u16_at(page, 48).unwrap_or_default();
     put16(page, 48, slot.saturating_sub(1));
@@ -74,7 +75,7 @@ fn damage(file: &PathBuf) -> Result<(), Failed> {
         if !report.findings.is_empty() {
             return Err(format!("{id} in flight: {:?}", report.findings.first()).into());
         }
-        // A link to a page that cannot be a neighbor: found on a settled page, not on one in flight.
+        // A link to a page that cannot be a neighbor: on a settled page it is a finding, on a page in flight it is not.
         let break_link = |page: &mut [u8; PAGE_BYTES]| put_page(page, 16, PageId::new(1, 9));
         let settled = run(&lab.open(&lab.edit(at, break_link))?);
         if settled.findings.is_empty() {

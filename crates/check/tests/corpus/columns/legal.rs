@@ -1,4 +1,4 @@
-//! Values that look wrong but are legal or cannot be proven wrong, and contradictions that do prove them wrong.
+//! Values that look wrong but are legal or cannot be proven wrong, and contradictions that do prove a value wrong.
 
 use catalog::Stored;
 use check::Report;
@@ -39,7 +39,7 @@ fn messages(report: &Report) -> Vec<u16> {
     report.findings.iter().map(|finding| finding.check.msg).collect()
 }
 
-/// Servers write such rows: docs/format/records.md.
+/// Rows in which a NULL keeps its old bytes are legal, because servers write them: docs/format/records.md.
 fn kept() -> Result<(), Failed> {
     let mut image = subjects::image(subjects::NOTES);
     let sound = image.check();
@@ -59,7 +59,7 @@ fn contradicted() -> Result<(), Failed> {
     let spot = set_to_null(&mut image, "indexed");
     let report = image.check();
     let places: Vec<_> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
-    // The table row has no index row with NULL, and the index row with the value has no table row.
+    // The table row, now NULL, has no index row, and the index row with the old value has no table row.
     let of_row = |text: &String| text.contains(&format!("(1:{}:{})", spot.page, spot.slot));
     match messages(&report) == [8951, 8955, 8952, 8956] && places.iter().any(of_row) {
         true => Ok(()),

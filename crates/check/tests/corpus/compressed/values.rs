@@ -1,4 +1,4 @@
-//! Values in the format of ROW compression, written from the published description alone
+//! Encodes values in the format of ROW compression. The code follows only the published description
 //! (docs/format/compression.md#values).
 
 use format::types::{TypeInfo, xtype};
@@ -8,15 +8,15 @@ use format::types::{TypeInfo, xtype};
 pub enum Stored {
     /// NULL.
     Null,
-    /// A bit that the descriptor alone stores.
+    /// A bit, which has no bytes: the descriptor contains its value.
     Bit(bool),
-    /// Bytes.
+    /// A value that is stored as bytes.
     Bytes(Vec<u8>),
-    /// A pointer.
+    /// A pointer to an off-row value.
     Complex(Vec<u8>),
 }
 
-/// Encodes a value of a type, given in the form of uncompressed records.
+/// Encodes a value of a type. `plain` is the value as uncompressed records store it.
 pub fn encode(info: TypeInfo, plain: &[u8]) -> Vec<u8> {
     match info.xtype {
         xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::MONEY | xtype::SMALLMONEY | xtype::DATETIME => {
@@ -85,7 +85,7 @@ fn units(plain: &[u8]) -> Vec<u16> {
     plain.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
-/// SCSU of odd length if that is shorter, plain UTF-16 otherwise.
+/// Encodes a string as SCSU with an odd number of bytes if that is shorter than UTF-16, otherwise as UTF-16.
 fn unicode(units: &[u16]) -> Vec<u8> {
     let mut text = scsu(units);
     if text.len().is_multiple_of(2) && !text.is_empty() {
@@ -94,7 +94,7 @@ fn unicode(units: &[u16]) -> Vec<u8> {
     if text.len() < 2 * units.len() { text } else { units.iter().flat_map(|unit| unit.to_le_bytes()).collect() }
 }
 
-/// Uses one window for all characters if possible, otherwise Unicode mode.
+/// Encodes a string as SCSU: with one window if it contains all characters, otherwise in Unicode mode.
 fn scsu(units: &[u16]) -> Vec<u8> {
     let is_literal = |unit: u16| matches!(unit, 0x00 | 0x09 | 0x0A | 0x0D | 0x20..=0x7F);
     for (tag, window) in [(None, 0x80u16), (Some(0x12), 0x400), (Some(0x13), 0x600)] {

@@ -1,5 +1,5 @@
-//! Writes the rows of a real table or index under ROW or PAGE compression, from the published description alone
-//! (docs/format/compression.md): no compressed row of a server is available.
+//! Writes the rows of a real table or index with ROW or PAGE compression. The code follows only the published
+//! description (docs/format/compression.md), because no compressed rows written by a server are available.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use format::{AllocUnitId, Page, PageBytes, PageType};
 use super::values::{Stored, encode};
 use crate::image::{Image, get16, offset_of, put16, slot_at};
 
-/// Number of columns that share a length byte.
+/// The number of columns in a cluster; the lengths of their short values are stored as one sum.
 const CLUSTER: usize = 30;
 
 /// A kind of compression.
@@ -36,9 +36,9 @@ pub fn in_row_unit<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a Al
     rowset.units.iter().map(|unit| &database.units[*unit]).find(|unit| unit.kind == UnitKind::InRow)
 }
 
-/// The pages of a unit that hold rows of its leaf level.
+/// The leaf pages of a unit.
 pub fn leaf_pages(image: &Image, unit: &AllocUnit, index_id: i32) -> Vec<u32> {
-    // Data pages written by SQL Server 2000 carry index id 0.
+    // Data pages written by SQL Server 2000 have index ID 0.
     let of_2000 = AllocUnitId(if index_id == 1 { unit.id.0 & 0xFFFF_FFFF_FFFF } else { unit.id.0 });
     let is_leaf = |page: &u32| {
         let bytes = image.page(*page);
@@ -54,12 +54,13 @@ pub fn leaf_pages(image: &Image, unit: &AllocUnit, index_id: i32) -> Vec<u32> {
     (0..(image.bytes.len() / PAGE_BYTES).min(8088) as u32).filter(is_leaf).collect()
 }
 
-/// Compresses a rowset; returns false, with nothing changed, if that is not possible.
+/// Compresses a rowset. If that is impossible, changes nothing and returns false.
 pub fn compress(image: &mut Image, database: &Database, rowset: &Rowset, mode: Mode) -> bool {
     compress_changed(image, database, rowset, mode, &|_, _| {})
 }
 
-/// Like `compress`; `change` may modify the values of each row, given by number, before they are written.
+/// Like `compress`, but `change` may modify the values of each row before they are written. Its first argument is the
+/// slot of the row.
 pub fn compress_changed(
     image: &mut Image,
     database: &Database,
@@ -100,7 +101,7 @@ pub fn compress_changed(
     true
 }
 
-/// The key of the clustered or nonclustered index first, then by column id.
+/// The columns in the order of compressed records: first the key columns of the index, then the others by column ID.
 pub fn stored_order(rowset: &Rowset) -> Vec<RowsetColumn> {
     let mut columns = rowset.layout.columns.clone();
     columns
@@ -108,7 +109,7 @@ pub fn stored_order(rowset: &Rowset) -> Vec<RowsetColumn> {
     columns
 }
 
-/// Changes the catalog's rows to describe a compressed rowset.
+/// Changes the rows of the catalog so that they describe the rowset as compressed.
 fn describe(image: &mut Image, rowset: &Rowset, columns: &[RowsetColumn], mode: Mode) {
     image.edit_each_row(5, |row| {
         if row[4..12] == rowset.id.to_le_bytes() {
@@ -195,14 +196,14 @@ fn row(record: &Record<'_>, columns: &[RowsetColumn]) -> Option<Row> {
             Plain::Absent => column.default.as_ref().map(|value| Stored::Bytes(encode(column.info, value))),
         });
     }
-    // Columns added later: omitted at the end, NULL in between.
+    // The row may lack columns that were added later. They are omitted at the end of the record and NULL elsewhere.
     let used = values.iter().rposition(Option::is_some)? + 1;
     let values = values.into_iter().take(used).map(|value| value.unwrap_or(Stored::Null)).collect();
     let tag = record.version_tag().map(|tag| tag.to_vec()).unwrap_or_default();
     Some(Row { status: 1 | kind << 2 | if tag.is_empty() { 0 } else { 2 }, values, tag })
 }
 
-/// Anchor and dictionary of a page.
+/// The compression information of a page: anchor and dictionary.
 #[derive(Default)]
 struct Info {
     anchor: Vec<Stored>,
@@ -234,7 +235,8 @@ impl Info {
     }
 }
 
-/// Makes the rows of a page share prefixes and whole values.
+/// Replaces common prefixes and repeated values in the rows of a page by references to an anchor and a dictionary,
+/// which are returned.
 fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
     let mut info = Info { anchor: vec![Stored::Null; columns.len()], symbols: BTreeMap::new() };
     for (number, column) in columns.iter().enumerate() {
@@ -242,7 +244,7 @@ fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
         if values().any(|value| matches!(value, Stored::Complex(_))) || column.info.xtype == xtype::TEXT {
             continue;
         }
-        // Every fourth column has no anchor, and one has an empty anchor.
+        // For variety, every fourth column has no anchor, and one column has an empty anchor.
         info.anchor[number] = match number % 4 {
             3 => Stored::Null,
             _ if column.info.xtype == xtype::BIT => Stored::Bit(number.is_multiple_of(2)),
@@ -274,7 +276,7 @@ fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
     info
 }
 
-/// The form of a value whose column has this anchor.
+/// The form in which a value is stored if its column has this anchor.
 fn relative(value: &Stored, anchor: &Stored) -> Stored {
     match (value, anchor) {
         (Stored::Bit(false), Stored::Bit(true)) => Stored::Bytes(vec![0]),
@@ -332,7 +334,7 @@ fn record(row: &Row, symbols: &BTreeMap<Vec<u8>, u8>) -> Vec<u8> {
     bytes
 }
 
-/// Offset of the first record of a page.
+/// Offset of the first record on a page.
 pub fn first_record(bytes: &PageBytes) -> usize {
     (0..get16(bytes, 22)).map(|slot| offset_of(bytes, slot)).min().unwrap_or(96)
 }

@@ -80,7 +80,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
                     flip_map(image, page, extent);
                 }
             }
-            // The pages still belong to the unit that they name, whether it is among the listed claimants or not.
+            // The pages belong to the unit that their headers name, whether or not that unit is among the claimants in
+            // the message.
             std::iter::once((8904, extent * 8)).chain([(8913, extent * 8); 8]).collect()
         }),
         ("IAM bit of an owned extent lost", |image, facts| {
@@ -155,7 +156,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let iam = facts.clustered.unit.first_iam.page;
             let end = (image.bytes.len() / PAGE_BYTES).div_ceil(8) as u32;
             (end..63_904).for_each(|extent| flip_map(image, iam, extent));
-            // At most 200 are listed per IAM page.
+            // At most 200 extents are listed per IAM page.
             (end..end + 200).map(|extent| (2579, extent * 8)).collect()
         }),
         ("pgfirstiam zeroed", |image, facts| {
@@ -191,7 +192,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("allocation unit in another filegroup", |image, facts| {
             let page = edit_unit_bytes(image, facts.clustered.unit.id, 21, &7u16.to_le_bytes());
-            // There is no such filegroup either.
+            // 8992 is reported too, because filegroup 7 does not exist.
             vec![(8996, facts.clustered.unit.first_iam.page), (8992, page)]
         }),
         ("single-page slot names a page of another unit", |image, facts| {
@@ -251,7 +252,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("fields that allocation pages have no use for", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
-            // Level, ghost count, minimum record length and neighbors are wrong, but the pages can still be trusted.
+            // Level, minimum record length, ghost count, neighbors and unit of these pages are wrong, but their content
+            // can still be trusted.
             image.edit(iam, |bytes| bytes[3] = 1);
             image.edit(1, |bytes| put16(bytes, 58, 3));
             image.edit(2, |bytes| put16(bytes, 14, 91));
@@ -264,7 +266,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let fields = format::fields::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;
             image.edit(0, |bytes| bytes[place].copy_from_slice(&7u16.to_le_bytes()));
-            // There is only one message, not one per IAM page: the catalog and all IAM pages agree.
+            // There is one message for the file header and none for the IAM pages, because the catalog and all IAM
+            // pages agree.
             vec![(5250, 0)]
         }),
         ("file cut inside an extent and a page", |image, facts| {
@@ -281,8 +284,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
     ]
 }
 
-/// The messages 8906 and 8905 for everything that no IAM page lists once this one is lost: its single pages and itself,
-/// and its extents.
+/// The messages for what has no owner if this IAM page is lost: 8906 for the single pages that it lists and for itself,
+/// and 8905 for its extents.
 fn without_owner(image: &Image, iam: u32) -> Expected {
     let (mut singles, extents) = listed(image, iam);
     singles.push(iam);
@@ -292,7 +295,7 @@ fn without_owner(image: &Image, iam: u32) -> Expected {
     for extent in extents {
         let lost: Vec<u32> = singles.iter().filter(|page| **page / 8 == extent).copied().collect();
         let has_free_pages = sgam[194 + extent as usize / 8] & (1 << (extent % 8)) != 0;
-        // Nothing shows that a full extent without an owner was mixed.
+        // If an extent without an owner is full, nothing shows that it was a mixed extent.
         match lost.len() == 8 && !has_free_pages {
             true => expected.push((8905, extent * 8)),
             false => expected.extend(lost.into_iter().map(|page| (8906, page))),
@@ -301,7 +304,7 @@ fn without_owner(image: &Image, iam: u32) -> Expected {
     expected
 }
 
-/// Lists a page in a slot of an IAM page, in an unused slot if possible.
+/// Writes a page into a single-page slot of an IAM page: the first unused slot, or the last slot if all are used.
 fn list_single(image: &mut Image, iam: u32, page: u32) {
     image.edit(iam, |bytes| {
         let slots = IamHeader::read(Page::new(bytes)).expect("IAM page").slots;

@@ -12,7 +12,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("owner of an allocation unit does not exist", |image, facts| {
             edit_unit_bytes(image, facts.nonclustered.unit.id, 9, &0x7777_0000u64.to_le_bytes());
-            // The index of sysallocunits by owner no longer agrees with the table.
+            // The nonclustered index of sysallocunits by owner no longer matches the table.
             vec![(8930, 0), (ANY, 0)]
         }),
         ("sysschobjs in another filegroup", |image, _| {
@@ -56,7 +56,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let flip = |bytes: &mut PageBytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3);
             image.edit_unsealed(page, flip);
             image.edit_unsealed(other, flip);
-            // The only finding for the system table is the one about its page; findings in other tables are reported.
+            // For the system table, only the finding about its page is reported; findings in other tables are reported
+            // as usual.
             let report = image.check();
             let repair = report.findings.iter().find(|finding| finding.page == Some(PageId::new(1, page)));
             assert!(repair.is_some_and(|finding| finding.repair() == check::registry::Repair::None));
@@ -83,7 +84,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let page = leftmost(image, 3);
             let next = Page::new(&image.page(page)).header().next().page;
             image.edit(page, |bytes| bytes[16..22].fill(0));
-            // Layouts lack columns now, but that causes no finding in other tables.
+            // Column layouts are incomplete now, but that must not cause findings in other tables.
             vec![(8978, next)]
         }),
         ("sysrscols: chain cyclic", |image, _| {
@@ -93,14 +94,15 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             vec![(7988, page)]
         }),
         ("sysrscols: root damaged", |image, _| {
-            // The leaves are linked, so all rows are known and other tables get no finding. A server ends its run here.
+            // The leaf pages are still linked, so all rows are known and other tables have no finding. A server would
+            // end its run here.
             let (leaf, root) = (leftmost(image, 3), root(image, 3));
             assert_ne!(leaf, root);
             image.edit_unsealed(root, |bytes| bytes.fill(0));
             vec![(7985, root), (5256, root)]
         }),
         ("sysiscols: root damaged, and its first leaf", |image, _| {
-            // The columns of indexes are unknown, so no index row is reported as missing.
+            // The columns of indexes are unknown now, so no index row may be reported as missing.
             let (leaf, root) = (leftmost(image, 55), root(image, 55));
             image.edit_unsealed(root, |bytes| bytes.fill(0));
             image.edit_unsealed(leaf, |bytes| bytes.fill(0));
@@ -123,7 +125,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let right = Page::new(&image.page(page)).header().next().page;
             image.edit_unsealed(page, |bytes| bytes.fill(0));
             let mut expected = vec![(7995, 0), (8909, page), (8928, page), (8980, page)];
-            // A small database has no other leaf.
+            // In a small database, the table has only one leaf.
             expected.extend((right != 0).then_some((8978, right)));
             expected
         }),

@@ -21,7 +21,8 @@ pub fn trials() -> Vec<Trial> {
         }),
         ("two stubs lead to one row", |image, stub, row| {
             image.edit(stub.page.page, |bytes| {
-                // A record of the page becomes a second stub; its remaining bytes are free space.
+                // Turns a record of the page into a second stub. The bytes that the stub does not need become free
+                // space.
                 let slots = (0..Page::new(bytes).header().slot_count.get()).rev();
                 let slot = slots.filter(|slot| *slot != stub.slot).find(|slot| keeps_all(bytes, *slot)).expect("a row");
                 let (at, from) = (offset_of(bytes, slot), offset_of(bytes, stub.slot));
@@ -59,10 +60,10 @@ pub fn trials() -> Vec<Trial> {
     .collect()
 }
 
-/// The one real database with a forwarded row, and one of the lab.
+/// The only real database with a forwarded row, and a lab database.
 const SUBJECTS: [&str; 2] = ["Dirie__From-Database/Shafici.mdf", subjects::SPECIMEN];
 
-/// Damage to a forwarding pair.
+/// Damages a forwarding pair, given the addresses of its stub and its row. Returns the expected messages.
 type HeapDamage = fn(&mut Image, RecordId, RecordId) -> Expected;
 
 /// Whether a slot holds a row without off-row values.
@@ -74,7 +75,7 @@ fn keeps_all(bytes: &PageBytes, slot: u16) -> bool {
         })
 }
 
-/// Forwarding stubs, and the addresses of the rows to which they lead.
+/// The addresses of all forwarding stubs and of the rows that they point to.
 fn forwarding_pairs(image: &Image) -> Vec<(RecordId, RecordId)> {
     let mut pairs = Vec::new();
     for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {

@@ -1,8 +1,8 @@
-//! Messages are listed in the order of real output (docs/format/cases.md).
+//! Messages are listed in the order of real CHECKDB output (docs/format/cases.md).
 
 use super::*;
 
-/// Damage, and the messages in their order.
+/// Damages the image and returns the expected messages in listing order.
 type Sequence = fn(&mut Image, &Facts) -> Vec<(u16, u32)>;
 
 pub fn trials(subject: &'static str) -> Vec<Trial> {
@@ -32,7 +32,7 @@ pub fn trials(subject: &'static str) -> Vec<Trial> {
             let [_, page, right] = middle(&facts.clustered);
             image.edit(page, |bytes| {
                 let at = offset_of(bytes, 0);
-                // The fixed part, and with it everything after it, would end beyond the record.
+                // With this length, the fixed part and everything after it would end beyond the record.
                 put16(bytes, at + 2, 7000);
             });
             vec![(8944, page), (8928, page), (8976, page), (8978, right)]

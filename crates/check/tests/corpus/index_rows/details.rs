@@ -1,4 +1,4 @@
-//! Damage to the index of order details on their product.
+//! Damage to the order details and to their index on the product.
 
 use super::*;
 
@@ -28,7 +28,7 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
         ("key of an index row changed", |image| {
             let subject = Subject::details(image);
             let product = |image: &Image, at: RecordId| subject.index.int(image, at, subject.index.column(1));
-            // One less, if that keeps the order of the keys.
+            // Finds a row whose key can be lowered by one without changing the order of the keys.
             let at = *subject
                 .index
                 .at
@@ -95,7 +95,8 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
             let has_room = |at: &&RecordId| subject.index.has_room(image, **at);
             let at = *subject.index.at.iter().find(has_room).expect("a page with room");
             subject.index.duplicate(image, at);
-            // The wrong key order takes precedence: an index with structural damage is not compared.
+            // Only the duplicate key is reported, because an index with structural damage is not compared with its
+            // table.
             let database = image.database();
             let is_index = |unit: &&catalog::AllocUnit| {
                 let rowset = database.rowset_of(unit);

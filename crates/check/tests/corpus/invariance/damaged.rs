@@ -1,4 +1,5 @@
-//! Databases of the lab, damaged from a seed: fields, records, whole pages, and especially ownership.
+//! Lab databases with damage that depends on a seed: to fields, records and whole pages, and especially to the
+//! ownership of pages.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,31 +13,31 @@ use libtest_mimic::Failed;
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PageRole, Pages, Random, Site, Survey, Verb, damages, seal};
 
-/// A sound database, and methods that damage it.
+/// A sound database, with methods that damage copies of it.
 pub struct Subject {
     pub files: MemoryFiles,
     pub written: Vec<PathBuf>,
     fields: Vec<Site>,
     damages: Vec<Damage>,
     iam_pages: Vec<PageId>,
-    /// Pages of rows and off-row values.
+    /// Pages with rows or off-row values.
     content: Vec<PageId>,
     _folder: tempfile::TempDir,
 }
 
-/// Changed pages, and a file that was truncated.
+/// Changed pages, and at most one file that was truncated.
 #[derive(Default)]
 pub struct Changes {
     pages: BTreeMap<PageId, PageBytes>,
     cut: Option<(u16, usize)>,
-    /// Whether allocation maps were changed, so that a backup would contain other pages.
+    /// Whether allocation pages were changed. Then a backup would contain other pages.
     pub is_of_allocation: bool,
     /// Descriptions of the changes.
     pub what: Vec<String>,
 }
 
 impl Changes {
-    /// The damaged database; `None` when it is refused.
+    /// The damaged database; `None` if its files are refused.
     pub fn of(&self, files: &MemoryFiles) -> Option<MemoryFiles> {
         let changed = files.with_pages(self.pages.iter().map(|(page, bytes)| (*page, *bytes))).ok()?;
         match self.cut {
@@ -93,12 +94,12 @@ impl Subject {
         Ok(Self { damages, fields, iam_pages, content, written, files, _folder: folder })
     }
 
-    /// Applies one to four changes.
+    /// One to four changes of any kind.
     pub fn damage(&self, seed: u64) -> Changes {
         self.damaged(seed, 0)
     }
 
-    /// The same, but only to single pages of rows and off-row values, or to a field of any page.
+    /// One to four changes to single pages with rows or off-row values, or to a field of any page.
     pub fn damage_to_content(&self, seed: u64) -> Changes {
         self.damaged(seed, 4)
     }
@@ -121,15 +122,16 @@ impl Subject {
         changes
     }
 
-    /// A page whose header names the unit of another page, and nothing else.
+    /// A single change: the header of one page names the unit of another page.
     pub fn renamed(&self, seed: u64) -> Changes {
         let mut changes = Changes::default();
         self.rename(&mut changes, &mut Random::new(seed));
         changes
     }
 
-    /// The B-tree of a user table with a changed link; and the same with an additional claim by the first IAM page of
-    /// the file to an extent of the tree that has nothing to do with the link.
+    /// A user table and two sets of changes. The first set breaks a link in the table's B-tree. The second also lets
+    /// the first IAM page of another unit claim an extent of the tree that does not contain the page with the broken
+    /// link.
     pub fn broken_and_claimed(&self, database: &Database) -> Option<(i32, Changes, Changes)> {
         let header = |page: &PageId| self.files.read_page(*page).map(|bytes| *Page::new(&bytes).header());
         let is_tree = |unit: &&catalog::AllocUnit| {
@@ -153,7 +155,7 @@ impl Subject {
         Some((database.rowset_of(unit)?.object_id, broken, claimed))
     }
 
-    /// Lets up to three IAM pages claim the extent of a page, which may be in use or not.
+    /// Lets one to three IAM pages claim the extent of a page, or in some cases the adjacent extent.
     fn claim_extent(&self, changes: &mut Changes, random: &mut Random) {
         changes.is_of_allocation = true;
         let Some(&target) = random.pick(&self.content) else { return };
@@ -165,7 +167,7 @@ impl Subject {
         }
     }
 
-    /// Lets an IAM page list a single page, or lose an extent.
+    /// Lets an IAM page list a page as a single page, or removes an extent from the IAM page.
     fn claim_page(&self, changes: &mut Changes, random: &mut Random) {
         changes.is_of_allocation = true;
         let (Some(&target), Some(&iam)) = (random.pick(&self.content), random.pick(&self.iam_pages)) else { return };
@@ -185,7 +187,7 @@ impl Subject {
         });
     }
 
-    /// Makes a page's header name the unit of another page.
+    /// Makes the header of a page name the unit of another page.
     fn rename(&self, changes: &mut Changes, random: &mut Random) {
         let (Some(&page), Some(&other)) = (random.pick(&self.content), random.pick(&self.content)) else { return };
         let Some(from) = self.files.read_page(other) else { return };
@@ -197,7 +199,7 @@ impl Subject {
         });
     }
 
-    /// Replaces a page of another unit by a copy of a page with a corrected id.
+    /// Replaces a page by a copy of another page, which keeps the page ID of the replaced page.
     fn copy(&self, changes: &mut Changes, random: &mut Random) {
         let (Some(&page), Some(&other)) = (random.pick(&self.content), random.pick(&self.content)) else { return };
         let Some(mut from) = self.files.read_page(other) else { return };
@@ -210,7 +212,7 @@ impl Subject {
         });
     }
 
-    /// Changes the head of a record.
+    /// Changes one of the first 14 bytes of a record.
     fn record(&self, changes: &mut Changes, random: &mut Random) {
         let Some(&page) = random.pick(&self.content) else { return };
         let (slot, at, value) = (random.number(), random.below(14), random.number() as u8);
@@ -253,7 +255,7 @@ impl Subject {
     }
 }
 
-/// Lets an IAM page claim the extent of a page of its file, or an adjacent extent.
+/// Lets an IAM page claim the extent of a page in the same file or, with `is_beside`, the adjacent extent.
 fn claim(bytes: &mut PageBytes, target: PageId, is_beside: bool) {
     let view = Page::new(bytes);
     let start = IamHeader::read(view).map(|header| header.start).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Damaged databases are checked in every way: findings, unverified items, all counts and the exit status are the same,
-//! byte for byte.
+//! Damaged databases are checked in many ways. The findings, the items not verified, all counts and the exit status
+//! must be the same each time, byte for byte.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,18 +15,19 @@ use trials::mutate::Random;
 
 use super::damaged::{Changes, Subject};
 
-/// Number of damaged copies of each database; for a longer campaign: WAYS=200.
+/// The number of damaged copies of each database. The environment variable WAYS sets it, for example WAYS=200 for a
+/// longer campaign.
 fn copies() -> u64 {
     std::env::var("WAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// Number of ways, out of all, in which each copy is checked.
+/// The number of ways in which each copy is checked, out of all ways.
 const WAYS_PER_COPY: usize = 9;
 
-/// The database that the quick tier uses.
+/// The index of the database that the quick tier tests.
 const QUICK: usize = 5;
 
-/// Each database of the lab with some damaged copies.
+/// One test per lab database, each with several damaged copies, and some special tests.
 pub fn trials() -> Vec<Trial> {
     let trial = |(number, description): (usize, Description)| {
         let name = format!("invariance: damaged copies of {} ({number}), every way", description.name);
@@ -54,7 +55,8 @@ fn descriptions() -> Vec<Description> {
     all
 }
 
-/// Tables and indexes of a few extents each, next to each other, so that batches divide them.
+/// A database in which tables and indexes of a few extents each are next to each other, so that they belong to
+/// different batches.
 fn many_tables((version, verify, files): (Version, PageVerify, u16)) -> Description {
     let table = |number: usize| Table {
         name: format!("table_{number}"),
@@ -82,7 +84,8 @@ fn many_tables((version, verify, files): (Version, PageVerify, u16)) -> Descript
     }
 }
 
-/// Every combination of batches, threads and grants, with readers and the other options in turn.
+/// Every combination of batches, threads and memory grants. The readers and the other options vary from one combination
+/// to the next.
 fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
     let least = minimum_memory_bytes(source, database, &Options { max_threads: 5, ..all_checks() });
     let mut ways = Vec::new();
@@ -94,7 +97,8 @@ fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
                     1 => Readers::Count(2),
                     _ => Readers::Own,
                 };
-                // A missing folder for temporary files has no effect as long as no file is needed.
+                // If no temporary file is needed, it does not matter that the folder for temporary files does not
+                // exist.
                 let temp_dir = (memory_bytes == Some(u64::MAX)).then(|| PathBuf::from("/nowhere/at/all"));
                 let row_by_row = ways.len() % 5 == 1;
                 ways.push(Options {
@@ -116,7 +120,7 @@ fn all_checks() -> Options {
     Options { constraints: true, identities: true, extended_logical_checks: true, ..Options::default() }
 }
 
-/// The content of a report, without the cost of the run.
+/// The content of a report, without the time and memory that the run took.
 fn answer(source: &dyn PageSource, options: &Options) -> String {
     let database = catalog::load(source);
     text(&check::run(source, &database, options, &Silent))
@@ -125,7 +129,7 @@ fn answer(source: &dyn PageSource, options: &Options) -> String {
 fn text(report: &Report) -> String {
     let mut text = String::new();
     let mut put = |what: &str, value: &dyn std::fmt::Debug| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{what} {value:?}");
     };
     for finding in &report.findings {
@@ -147,7 +151,7 @@ fn text(report: &Report) -> String {
     text
 }
 
-/// The first lines that differ.
+/// The first lines that are in only one of the two texts.
 fn difference(a: &str, b: &str) -> String {
     let lines = a.lines().filter(|line| !b.lines().any(|other| other == *line)).map(|line| format!("- {line}"));
     let others = b.lines().filter(|line| !a.lines().any(|other| other == *line)).map(|line| format!("+ {line}"));
@@ -181,7 +185,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     let expected = answer(damaged, &Options { max_threads: 1, ..all_checks() });
     let mut random = Random::new(seed);
     for at in 0..WAYS_PER_COPY {
-        // Each copy is divided into at least 2, 3, 7 and 16 batches.
+        // The first four ways have 2, 3, 7 and 16 batches; the others are chosen at random.
         let way = match at {
             0..4 => ways.get(12 * (at + 1) + random.below(12)),
             _ => random.pick(&ways),
@@ -195,7 +199,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     Ok(())
 }
 
-/// Forms of a backup.
+/// The options for the forms of a backup.
 fn backup_options() -> Vec<BackupOptions<'static>> {
     let plain = BackupOptions::default();
     vec![
@@ -207,8 +211,8 @@ fn backup_options() -> Vec<BackupOptions<'static>> {
     ]
 }
 
-/// Data files and their backups, each form in turn. The allocation maps determine the content of a backup, so they stay
-/// undamaged.
+/// Compares damaged data files with their backups, in one form after another. Allocation pages stay undamaged, because
+/// they determine the pages that a backup contains.
 fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     let subject = Subject::new(description)?;
     let mut forms = backup_options().into_iter().cycle().skip(number as usize);
@@ -231,7 +235,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
             [("data files", &files, false), ("read directly", &files, true), ("backup", &taken.files, false)]
         {
             let source = match source::open(paths, &[], is_direct) {
-                // Not every file system supports direct reads.
+                // Some file systems do not support direct reads.
                 Err(source::OpenError::Direct { .. }) => continue,
                 source => source?,
             };
@@ -245,7 +249,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     if seen == 0 { Err("no copy was backed up: the test does not test".into()) } else { Ok(()) }
 }
 
-/// Trees with enough non-leaf pages that several threads compare their key bounds.
+/// Tests trees with so many non-leaf pages that several threads compare their key bounds.
 fn large_trees() -> Result<(), Failed> {
     let mut description = many_tables((Version::V957, PageVerify::Checksum, 1));
     description.tables = vec![Table {
@@ -299,7 +303,8 @@ fn named_in_another_batch() -> Result<(), Failed> {
     if damaging < 5 { Err("too few tables are damaged: the test does not test".into()) } else { Ok(()) }
 }
 
-/// A tree with a broken link, so that a second look is taken; then an earlier IAM page claims another of its extents.
+/// Tests a tree with a broken link, for which the check takes a second look. Findings about pages must not change if
+/// another unit's IAM page also claims an extent of the tree.
 fn claimed_twice() -> Result<(), Failed> {
     let subject = many()?;
     let database = catalog::load(&subject.files);

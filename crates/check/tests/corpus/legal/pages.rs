@@ -1,4 +1,4 @@
-//! States that any page may legally have: a change to all pages gives no finding.
+//! States that are legal on any page: if all pages are changed in this way, there is no finding.
 
 use catalog::UnitKind;
 use format::lob::Fragment;
@@ -42,7 +42,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Appends a record with its own slot to a page.
+/// Appends a record to a page, with a new slot.
 fn append(bytes: &mut PageBytes, record: &[u8]) {
     let header = *Page::new(bytes).header();
     let (slots, at) = (header.slot_count.get(), usize::from(header.free_data.get()));
@@ -54,10 +54,11 @@ fn append(bytes: &mut PageBytes, record: &[u8]) {
     put16(bytes, 30, (at + record.len()) as u16);
 }
 
-/// A status byte and a version tag.
+/// A ghost version: a status byte and a version tag.
 const GHOST_VERSION: [u8; 15] = [0x4E, 9, 0, 0, 0, 1, 0, 0, 0, 0x77, 0, 0, 0, 0, 0];
 
-/// A version tag alone, and a deleted forwarded row, with or without the status bit that marks its second byte as used.
+/// Adds a version tag alone, and a deleted forwarded row with or without the status bit that marks its second byte as
+/// used.
 fn left_of_rows(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     for reserved in [0, 0x80] {
@@ -76,7 +77,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
             entry.what == "free-space and ghost counts in page headers" && entry.count == 1
         };
         assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");
-        // No live row has that bit.
+        // A row that is not deleted never has this status bit.
         image.edit(page, |bytes| {
             let at = offset_of(bytes, 0);
             bytes[at] |= 0x80;
@@ -88,7 +89,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Files of several releases in which all pages are changed.
+/// Files of several releases. The tests change all their pages.
 const EVERYWHERE: [&str; 5] = [
     HEAP,
     VERSIONED,
@@ -97,10 +98,10 @@ const EVERYWHERE: [&str; 5] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// A change to a page; returns whether it was possible.
+/// Changes a page. Returns false if the change is not possible on this page.
 type EachPage = fn(&mut PageBytes) -> bool;
 
-/// States that any page may be in.
+/// The states, each with the change that produces it.
 const ANY_PAGE: [(&str, EachPage); 4] = [
     ("what is left of a deleted record for the sake of its versions", |bytes| {
         let header = *Page::new(bytes).header();
@@ -126,7 +127,7 @@ const ANY_PAGE: [(&str, EachPage); 4] = [
     }),
 ];
 
-/// Moves the record in the first slot behind all others, optionally with a version tag.
+/// Moves the record of the first slot to the end of the used space and, with `with_tag`, adds a version tag to it.
 fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     const STUB: u8 = 4;
     let header = *Page::new(bytes).header();
@@ -153,7 +154,7 @@ fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     true
 }
 
-/// In heaps and among off-row values, slots stay empty when their records are deleted.
+/// In heaps and among off-row values, the slot of a deleted record may stay empty.
 fn empty_slots(mut image: Image) -> Result<(), Failed> {
     let database = image.database();
     let heaps: Vec<_> = database
@@ -186,8 +187,8 @@ fn empty_slots(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), None)
 }
 
-/// Map bits without meaning for a check: extents changed since a full backup, extents with bulk-loaded data, fill
-/// levels of index pages, pages that may have deleted rows.
+/// Changes map bits that a check ignores: extents changed since the last full backup, extents with bulk-loaded data,
+/// fill levels of index pages, pages that may have ghost records.
 fn idle_bits(image: &Image) -> Result<(), Failed> {
     let pages = image.bytes.len() / PAGE_BYTES;
     for fill in [0, 0xFF] {

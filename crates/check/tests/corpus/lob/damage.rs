@@ -1,4 +1,4 @@
-//! Damage to pieces of values, their links and their pages, with the expected messages.
+//! Damage to fragments of values, to the links between fragments and to their pages, with the expected messages.
 
 use super::*;
 
@@ -25,7 +25,7 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
         ("an internal node lost", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             lose(image, node);
-            // Its page is now empty, but PFS still marks a page of type 4 as full.
+            // The page of the node is empty now, but for a page of type 4 the PFS byte still says that it is full.
             image.edit(1, |bytes| bytes[100 + node.at.page.page as usize] = 0x44);
             let children = values.references.iter().filter(|reference| reference.from == node.at);
             let orphans = children.map(|child| (8964, 1, child.target));
@@ -86,7 +86,8 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
             let iam = (8..(image.bytes.len() / 8192) as u32).find(is_iam).expect("an IAM page");
             let other = RecordId { page: PageId::new(1, iam), slot: 1 };
             image.edit(reference.from.page.page, |bytes| put_record(bytes, reference.at, other));
-            // An IAM page never holds a piece. The piece to which nothing leads any more has lost its parent.
+            // An IAM page never contains a fragment (8965). The fragment that the link pointed to before has lost its
+            // parent (8964).
             vec![(8965, 1, other), (8964, 1, piece.at), owner(row)]
         }),
         ("the id of a piece of data changed", BOTH, |image| {
@@ -149,7 +150,7 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
         ("an internal node turned into a small value", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             image.edit(node.at.page.page, |bytes| put16(bytes, node.offset + 12, 0));
-            // The fragments below it are not reported as orphans.
+            // The fragments below the node are not reported as orphans.
             vec![(8963, 1, node.at), (8961, 4, node.at), owner(values.row(node.id))]
         }),
         ("a link in a row leads to another row's value", &[DIRECT], |image| {
@@ -166,7 +167,8 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
         ("the level of an internal node changed", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             image.edit(node.at.page.page, |bytes| put16(bytes, node.offset + 18, 1));
-            // The node expects another kind of children, and its parent expects another kind of node.
+            // With the changed level, the node expects children of another kind, and its parent expects a node of
+            // another kind.
             let children = values.references.iter().filter(|reference| reference.from == node.at);
             let children = children.map(|child| (8961, 4, child.target));
             [(8961, 4, node.at), owner(values.row(node.id))].into_iter().chain(children).collect()

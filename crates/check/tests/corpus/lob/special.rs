@@ -1,9 +1,9 @@
-//! Values of types that no real sample has, and the effect of damage elsewhere on values.
+//! Values of types for which no real sample exists, and the effects of other damage on off-row values.
 
 use super::*;
 
-/// Turns a column of a (max) type into one of type ntext or text, as in a table with the option "text in row": roots
-/// and short values are in the row.
+/// Declares a (max) column as ntext or text. This is the form of a table with the option "text in row": roots and short
+/// values are in the row.
 pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let in_row = |values: &Values| values.references.iter().find(|r| r.in_row && !r.text_pointer).copied();
@@ -27,7 +27,7 @@ pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// Turns a column of a (max) type into one of type xml, and its values into something that begins like documents.
+/// Declares a (max) column as xml, and makes its values begin like XML documents.
 pub(super) fn documents(image: &Image) -> Result<(), Failed> {
     const SIGNATURE: [u8; 3] = [0xDF, 0xFF, 1];
     let mut image = image.clone();
@@ -82,8 +82,8 @@ pub(super) fn documents(image: &Image) -> Result<(), Failed> {
     if found == [(2570, reference.from)] { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 
-/// Turns a table's values into row-overflow data, of which there is no real sample: the same fragments, pointers of
-/// type 2 and a unit of type 3. Each value has one piece.
+/// Turns the off-row values of a table into row-overflow data, for which no real sample exists: the fragments stay the
+/// same, but the pointers get type 2 and the unit gets type 3. Each value has one fragment.
 pub(super) fn overflow(image: &Image) -> (Image, Reference, Found) {
     let mut image = image.clone();
     let single = |values: &Values| {
@@ -146,7 +146,7 @@ pub(super) fn only_a_ghost(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// Removes four bytes from the last variable column, which is a pointer.
+/// Removes four bytes from the last variable column of a row, which is a pointer.
 pub(super) fn impossible_length(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let last = |values: &Values, image: &Image| {

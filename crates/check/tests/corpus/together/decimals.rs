@@ -1,5 +1,5 @@
-//! Decimals at the limits of their precision, in rows that are checked together and in the same rows one by one: the
-//! last valid value of a column's type is not reported, and the next one is.
+//! Decimals at the limits of their precision, in rows that are checked together and in the same rows one by one. The
+//! greatest valid value of a column's type is not reported; the next greater value is.
 
 use check::{Options, Silent};
 use format::{Page, PageId};
@@ -13,7 +13,7 @@ use super::heads::written;
 use super::{judge, ways};
 
 const PRECISIONS: [u8; 9] = [1, 8, 9, 10, 18, 19, 20, 28, 38];
-/// CHECKDB's message for a value outside its type's domain.
+/// The number of CHECKDB's message for a value outside the domain of its type.
 const OUT_OF_RANGE: u16 = 2570;
 
 pub fn trials() -> Vec<Trial> {

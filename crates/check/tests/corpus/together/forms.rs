@@ -1,5 +1,5 @@
 //! Tables with legal forms of rows that a new table does not have: forwarded rows, empty slots, deleted rows, versions,
-//! sparse values, many columns, compression, and several of them at once.
+//! sparse values, many columns, compression, and combinations of these.
 
 use lab::Version;
 use lab::description::{
@@ -9,7 +9,7 @@ use lab::{PageVerify, SqlType};
 
 const ROWS: u64 = 1_200;
 
-/// A database with a table of each form.
+/// Databases that together have a table of each form.
 pub fn descriptions() -> Vec<Description> {
     vec![
         database("heaps", vec![moved(), holes(), all_at_once(None)]),
@@ -72,7 +72,7 @@ fn holes() -> Table {
     Table { hole_every: 9, ghost_every: 23, ..payments() }
 }
 
-/// Adds sparse columns that are NULL in `nulls` percent of the rows.
+/// Adds four sparse columns. The first two are NULL in `nulls` percent of the rows.
 fn with_sparse(mut table: Table, nulls: u8) -> Table {
     let first = table.columns.len();
     table.columns.extend([
@@ -94,8 +94,8 @@ fn sparse(nulls: u8) -> Table {
     Table { clustered, ..with_sparse(payments(), nulls) }
 }
 
-/// Tables whose vectors all have values of the same columns and of the same length; one with an index on a computed
-/// column, and one with off-row values in addition.
+/// Tables in which all sparse vectors have values of the same columns, with the same lengths. One table also has an
+/// index on a computed column, and one has off-row values.
 fn vectors() -> Vec<Table> {
     let with = |columns: Vec<Column>, is_clustered: bool, ghost_every| {
         let mut table = payments();
@@ -157,7 +157,7 @@ fn with_columns(mut table: Table, count: usize) -> Table {
     table
 }
 
-/// A table with more columns than a word of a null bitmap has bits.
+/// A table with more columns than one word of the null bitmap has bits.
 fn wide(is_clustered: bool) -> Table {
     let mut table = with_columns(payments(), 130);
     table.indexes.extend([
@@ -174,7 +174,7 @@ fn compressed(compression: Compression, has_holes: bool) -> Table {
     Table { compression, hole_every, ghost_every: hole_every * 2, ..payments() }
 }
 
-/// A table with more columns than a cluster of compressed rows has.
+/// A table whose compressed rows have more columns than one cluster.
 fn wide_compressed(compression: Compression) -> Table {
     Table { compression, ..with_columns(payments(), 70) }
 }

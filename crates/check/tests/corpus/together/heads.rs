@@ -1,5 +1,5 @@
-//! Changes the heads of records and slots in every way, for one record of a page or for all, with the checksum
-//! corrected: rows checked together give the same facts as rows checked one by one.
+//! Changes the first bytes of records, and slots, in many ways, on one record of a page or on all, and corrects the
+//! checksum. Rows checked together must give the same facts as rows checked one by one.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,15 @@ use libtest_mimic::{Failed, Trial};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random, seal};
 
-/// Total number of changed pages; for more: TOGETHER_FLIPS=1000000.
+/// The total number of changed pages. The environment variable TOGETHER_FLIPS sets it, for example
+/// TOGETHER_FLIPS=1000000.
 fn flips() -> usize {
     std::env::var("TOGETHER_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
-/// The number of pages whose facts are added up before they are compared.
+/// The number of changed pages whose facts are added up and compared together.
 const PAGES_AT_ONCE: usize = 100;
-/// The number of pages of each role and unit that are changed.
+/// The most pages that are changed for each role of pages in each unit.
 const PAGES_OF_A_KIND: usize = 3;
 
 pub fn trials() -> Vec<Trial> {
@@ -54,7 +55,7 @@ fn read(files: &MemoryFiles, page: PageId) -> Option<PageBytes> {
     Some(bytes)
 }
 
-/// Some pages of each role in each unit.
+/// A few pages of each role in each unit.
 fn pages_of_each_kind(files: &MemoryFiles, database: &Database) -> Vec<(PageId, PageBytes)> {
     let pages = Pages::new(files, database);
     let mut kinds: BTreeMap<_, usize> = BTreeMap::new();
@@ -116,8 +117,8 @@ fn flipped(description: &lab::Description, seed: u64, share: usize) -> Result<()
     result
 }
 
-/// Changes the heads of one, some or all records in the same way, or changes some slots. Most new values are nearly
-/// valid.
+/// Changes the first bytes of one, some or all records in the same way, or changes some slots. Most of the new values
+/// are nearly valid.
 fn change(mut bytes: PageBytes, random: &mut Random) -> PageBytes {
     let view = Page::new(&bytes);
     let is_data = view.header().kind() == Some(PageType::Data);
@@ -156,7 +157,8 @@ fn change(mut bytes: PageBytes, random: &mut Random) -> PageBytes {
     bytes
 }
 
-/// Makes slots empty, shared, moved or reordered, adds or removes one, or moves the end of used space.
+/// Changes slots: makes a slot empty, lets two slots share a record, moves or reorders slots, adds or removes a slot,
+/// or moves the end of the used space.
 fn slot(bytes: &mut PageBytes, slots: u16, random: &mut Random) {
     let at = |slot: usize| PAGE_BYTES - 2 * (slot + 1);
     let (a, b) = (at(random.below(slots.into())), at(random.below(slots.into())));
@@ -171,7 +173,7 @@ fn slot(bytes: &mut PageBytes, slots: u16, random: &mut Random) {
     }
 }
 
-/// Gives each record of a page another kind.
+/// Changes the kind of each record on a page to `kind`.
 fn with_kind(mut bytes: PageBytes, kind: RecordKind) -> PageBytes {
     let view = Page::new(&bytes);
     let slots = view.header().slot_count.get();
@@ -204,7 +206,7 @@ fn index_records() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Leaf pages of base tables, one after another.
+/// Changes leaf pages of base tables, one after another.
 fn base() -> Result<(), Failed> {
     let files = written(&lab::orders::orders(Version::V852, 3, 9 << 20))?;
     let database = catalog::load(&files);
