@@ -1,22 +1,23 @@
-//! Checkpoints: begin and end events from any source, paired and summed.
+//! Checkpoints: pairs begin and end events from any source, and computes totals.
 
 use std::collections::BTreeMap;
 
 use crate::{Event, Moment};
 
-/// Maximum number of events to pair, some 64 bytes each: a year of one checkpoint a minute in eight databases.
+/// Maximum number of marks to pair, about 64 bytes each: enough for a year of one checkpoint per minute in seven
+/// databases.
 pub const MAX_MARKS: usize = 8_000_000;
 
 /// The begin or end of a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mark {
-    /// ID of its database.
+    /// ID of the database.
     pub database_id: u32,
-    /// Activity and sequence number, if the session tracks causality.
+    /// GUID of the activity, and sequence number of the event in it, if the session tracks causality.
     pub activity: Option<([u8; 16], u32)>,
-    /// When it happened.
+    /// Time of the event.
     pub at: Moment,
-    /// Whether it is the end.
+    /// Whether the mark is the end of the checkpoint.
     pub is_end: bool,
 }
 
@@ -37,42 +38,42 @@ impl Mark {
 /// A checkpoint.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Checkpoint {
-    /// ID of its database; `None` if only its log is known.
+    /// ID of the database; `None` if only the log of the database is known.
     pub database_id: Option<u32>,
-    /// When it began, by the clock of the source.
+    /// When the checkpoint began, by the clock of the event's source.
     pub began: Moment,
-    /// When it ended.
+    /// When the checkpoint ended.
     pub ended: Moment,
-    /// Its activity, if the session tracks causality.
+    /// GUID of the activity, if the session tracks causality.
     pub activity: Option<[u8; 16]>,
 }
 
 impl Checkpoint {
-    /// Its duration, in ticks of 100 ns; negative if the clock was set back.
+    /// Duration of the checkpoint, in ticks of 100 ns; negative if the clock was set back.
     pub fn ticks(&self) -> i64 {
         self.ended.0.saturating_sub(self.began.0)
     }
 }
 
-/// Paired checkpoints, and the number of unpaired marks.
+/// The paired checkpoints, and counts of the unpaired marks.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Paired {
-    /// Ordered by database, then by begin.
+    /// The checkpoints, ordered by database, then by begin.
     pub checkpoints: Vec<Checkpoint>,
-    /// Begins without an end: at the end of the files, or before a crash.
+    /// Number of begins without an end: those at the end of the files, or before a crash.
     pub unpaired_begins: u64,
-    /// Ends without a begin: at the start of the files.
+    /// Number of ends without a begin: those at the start of the files.
     pub unpaired_ends: u64,
-    /// Marks that occurred more than once, for example in a file and in its export.
+    /// Number of duplicate marks that were dropped, for example because a file and its export were both read.
     pub repeated: u64,
 }
 
-/// Pairs begins with ends of the same database and the same activity, if known: an end pairs with the mark right before
-/// it if that is a begin. The order of `marks` does not matter.
+/// Pairs begins with ends of the same database, and of the same activity if the activity is known. An end pairs with
+/// the mark right before it if that mark is a begin. The order of `marks` does not matter.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
-    // An activity numbers its marks. XML has milliseconds, event files more digits: of equal marks, the more exact one
-    // is kept.
+    // Causality tracking numbers the events of an activity. XML has times in milliseconds, and event files have more
+    // digits: of equal marks, the mark with more digits is kept.
     let order = |mark: &Mark| match mark.activity {
         Some((_, sequence)) => i64::from(sequence),
         None => mark.at.0.div_euclid(Moment::MILLISECOND),
@@ -84,7 +85,7 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
     for marks in marks.chunk_by(|one, next| group(one) == group(next)) {
         let mut open: Option<Mark> = None;
         for moment in marks.chunk_by(|one, next| order(one) == order(next)) {
-            // Within a millisecond, the end of an open checkpoint comes first.
+            // If a checkpoint is open, an end is processed before a begin of the same millisecond.
             let ends_first = open.is_some();
             let first = moment.iter().filter(|mark| ends_first && mark.is_end);
             let rest = moment.iter().filter(|mark| !(ends_first && mark.is_end));
@@ -114,7 +115,7 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
 pub struct Totals {
     /// Number of checkpoints.
     pub count: u64,
-    /// Sum of their durations, in ticks of 100 ns.
+    /// Sum of the durations, in ticks of 100 ns.
     pub total_ticks: i128,
     /// Longest duration, in ticks of 100 ns.
     pub max_ticks: i64,
@@ -159,7 +160,7 @@ impl Totals {
         ms(self.total_ticks)
     }
 
-    /// Checkpoints per hour, from the first begin to the last; `None` if there is no time between them.
+    /// Checkpoints per hour, from the first begin to the last begin; `None` if both are at the same time.
     pub fn per_hour(&self) -> Option<f64> {
         let hours =
             (i128::from(self.last.0) - i128::from(self.first.0)) as f64 / (3_600_000.0 * Moment::MILLISECOND as f64);
@@ -167,12 +168,12 @@ impl Totals {
     }
 }
 
-/// Ticks in milliseconds.
+/// Converts ticks of 100 ns to milliseconds.
 pub fn ms(ticks: i128) -> f64 {
     ticks as f64 / Moment::MILLISECOND as f64
 }
 
-/// Totals of each hour in which a checkpoint began.
+/// Totals by hour. A checkpoint belongs to the hour in which it began.
 pub fn by_hour<'a>(checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> BTreeMap<Moment, Totals> {
     let mut hours: BTreeMap<Moment, Vec<&Checkpoint>> = BTreeMap::new();
     for checkpoint in checkpoints {
@@ -195,7 +196,7 @@ mod tests {
         paired.checkpoints.iter().map(|one| (one.database_id.unwrap(), ms(one.began), ms(one.ended))).collect()
     }
 
-    /// Pairs the marks in this and in other orders, and requires equal results.
+    /// Pairs the marks in this order and in other orders, and requires equal results.
     fn paired(marks: &[Mark]) -> Paired {
         let expected = pair(marks.to_vec());
         for turn in 0..marks.len() {
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn within_a_millisecond_order_follows_from_what_is_open() {
-        // One checkpoint ends when the next begins, and that one ends within the millisecond of its begin.
+        // In the first case, one checkpoint ends in the millisecond in which the next begins. In the other cases, a
+        // checkpoint begins and ends in one millisecond.
         let found =
             paired(&[mark(5, 0, false, None), mark(5, 4, true, None), mark(5, 4, false, None), mark(5, 9, true, None)]);
         assert_eq!(spans(&found), [(5, 0, 4), (5, 4, 9)]);

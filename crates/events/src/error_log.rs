@@ -1,7 +1,8 @@
-//! Error logs (docs/format/events.md#error-logs): their lines about checkpoints.
+//! Reads the lines about checkpoints in error logs (docs/format/events.md#error-logs).
 //!
-//! SQL Server reports a slow checkpoint in three or four lines of the same process: first the amount written, then the
-//! rates. In exports the newest line is first, so the first of these lines comes last.
+//! SQL Server reports a slow checkpoint in three or four lines of the same process: the first line has the amount
+//! written, and the others have the rates. Exports list the newest line first, so the first line of a report comes
+//! last.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,9 +10,9 @@ use crate::moment::offset_minutes;
 use crate::text::Utf8;
 use crate::{Clock, Moment};
 
-/// Bytes of a line that are read: lines about checkpoints are much shorter.
+/// Number of bytes to read of each line; lines about checkpoints are much shorter.
 const LINE_BYTES: usize = 4096;
-/// Maximum number of lines about checkpoints to keep, some 100 bytes each.
+/// Maximum number of lines about checkpoints to keep, about 100 bytes each.
 const MAX_LINES: usize = 1_000_000;
 
 /// A slow checkpoint, as reported by SQL Server.
@@ -19,68 +20,68 @@ const MAX_LINES: usize = 1_000_000;
 pub struct Flush {
     /// When the line was written, at the end of the checkpoint's writes.
     pub at: Option<Moment>,
-    /// ID of its database; SQL Server 2008 does not report it.
+    /// ID of the database; SQL Server 2008 does not report it.
     pub database_id: Option<u32>,
     /// Number of buffers written.
     pub bufs: u64,
-    /// Number of writes, of one or more buffers each.
+    /// Number of writes; each write has one or more buffers.
     pub writes: Option<u64>,
     /// Duration of the writes, in milliseconds.
     pub ms: u64,
-    /// Buffers that became dirty in the meantime and were not written.
+    /// Number of buffers that became dirty during the checkpoint and were not written.
     pub avoided: Option<u64>,
     /// Writes per second.
     pub writes_per_second: Option<f64>,
     /// Megabytes per second.
     pub mb_per_second: Option<f64>,
-    /// The value reported as "I/O saturation", about the load of the disks.
+    /// The value that SQL Server reports as "I/O saturation", a measure of the load of the disks.
     pub io_saturation: Option<u64>,
     /// Number of context switches.
     pub context_switches: Option<u64>,
-    /// Maximum number of outstanding writes that was allowed at the end.
+    /// Maximum number of outstanding writes, as set at the end of the checkpoint.
     pub last_target_outstanding: Option<u64>,
-    /// Average latency of a write in milliseconds.
+    /// Average latency of a write, in milliseconds.
     pub avg_write_latency_ms: Option<u64>,
 }
 
-/// The begin or end of a checkpoint, as trace flag 3502 logs it.
+/// The begin or end of a checkpoint, as logged by trace flag 3502.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traced {
-    /// When it happened.
+    /// Time of the line.
     pub at: Moment,
-    /// ID of its database.
+    /// ID of the database.
     pub database_id: u32,
-    /// Whether it is the end.
+    /// Whether the line reports the end of the checkpoint.
     pub is_end: bool,
 }
 
-/// The lines of an error log about checkpoints. Times are of [`ErrorLog::clock`].
+/// The lines about checkpoints in an error log. All times are by [`ErrorLog::clock`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct ErrorLog {
-    /// UTC if the log shows the offset of its clock.
+    /// UTC if the error log states the offset of the server's clock, else local time.
     pub clock: Clock,
-    /// Slow checkpoints, by time.
+    /// Slow checkpoints, ordered by time.
     pub flushes: Vec<Flush>,
-    /// Begins and ends, by time.
+    /// Begins and ends of checkpoints, ordered by time.
     pub traced: Vec<Traced>,
-    /// Lines about checkpoints whose first line is missing, or that have an unexpected form.
+    /// Number of lines about checkpoints that have an unexpected form, or without the first line of their report.
     pub unclear: u64,
 }
 
-/// A line: time, process, text.
+/// A line of an error log: time, process, text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line<'a> {
-    /// When it was written, by the server's clock.
+    /// When the line was written, by the server's clock.
     pub at: Moment,
-    /// The process that wrote it: `spid12s`, `Server`.
+    /// The process that wrote the line, such as `spid12s` or `Server`.
     pub source: &'a str,
-    /// The rest of the line.
+    /// The text after time and process.
     pub text: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; `None` if it does not start with a time and a process. Blanks, tabs, commas or quotes separate the
-    /// columns.
+    /// Parses a line; `None` if the line does not start with a time and a process. Blanks, tabs, commas or quotes
+    /// separate the columns.
     pub fn read(line: &'a str) -> Option<Self> {
         let is_between = |c: char| matches!(c, ' ' | '\t' | ',' | ';' | '"' | '|' | '\u{FEFF}');
         let (at, rest) = Moment::parse_start(line.trim_start_matches(is_between))?;
@@ -91,7 +92,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The content of a line about checkpoints.
+/// The parsed text of a line about checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 enum Said {
     Head(Flush),
@@ -110,7 +111,7 @@ enum Said {
         is_end: bool,
     },
     Offset(i64),
-    /// The line starts like one of these, but continues differently.
+    /// The line starts like one of the other kinds, but its remaining text has an unexpected form.
     Unclear,
 }
 
@@ -123,11 +124,12 @@ struct Kept {
 /// Reads an error log, or an export of its lines.
 ///
 /// # Errors
-/// Those of `input`, and an error if it has more lines about checkpoints than can be kept.
+/// Errors of `input`, and an error if there are more lines about checkpoints than the limit.
 pub fn read(input: impl Read) -> io::Result<ErrorLog> {
     let mut text = BufReader::new(Utf8::new(input));
     let (mut kept, mut line) = (Vec::new(), Vec::new());
-    // Number of lines later than the one before, minus the number of earlier ones: negative for exports.
+    // Number of lines that are later than the previous line, minus the number of lines that are earlier: negative for
+    // exports.
     let (mut rising, mut last) = (0i64, None);
     while next_line(&mut text, &mut line)? {
         let text = String::from_utf8_lossy(&line);
@@ -149,7 +151,7 @@ pub fn read(input: impl Read) -> io::Result<ErrorLog> {
     Ok(joined(kept))
 }
 
-/// Reads the start of the next line; `false` at the end.
+/// Reads the next line up to the limit; `false` at the end of the file.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut is_any = false;
@@ -170,7 +172,7 @@ fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Joins the lines of each checkpoint: the lines after a first line that are of the same process.
+/// Combines the lines of each slow checkpoint: the first line, and the following lines of the same process.
 fn joined(lines: Vec<Kept>) -> ErrorLog {
     let offset = lines.iter().find_map(|line| match line.said {
         Said::Offset(minutes) => Some(minutes),
@@ -232,7 +234,7 @@ fn said(text: &str) -> Option<Said> {
         let is_end = match words.rest.trim_start() {
             rest if rest.starts_with("started") => false,
             rest if rest.starts_with("complete") => true,
-            // Phases between begin and end.
+            // Ignores lines about phases between begin and end.
             _ => return None,
         };
         return Some(database_id.map_or(Said::Unclear, |database_id| Said::Traced { database_id, is_end }));
@@ -275,7 +277,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Skips `text` if it comes next; returns whether it did.
+    /// Skips `text` if the input continues with it. Returns whether it did.
     fn skip(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);

@@ -1,4 +1,4 @@
-//! An event, from any source.
+//! An event from any source.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,25 +9,25 @@ use crate::Moment;
 /// An event with its values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Name, for example `checkpoint_begin`.
+    /// Name of the event, for example `checkpoint_begin`.
     pub name: Arc<str>,
-    /// The package of its name, for example `sqlserver`; empty if unknown.
+    /// The package that defines the event, for example `sqlserver`; empty if unknown.
     pub package: Arc<str>,
-    /// When it happened, in UTC; `None` if unknown.
+    /// Time of the event, in UTC; `None` if unknown.
     pub at: Option<Moment>,
-    /// The event's own values, in order.
+    /// Names and values of the event's fields, in order.
     pub fields: Vec<(Arc<str>, Value)>,
-    /// The values of actions that the session collected with it.
+    /// Names and values of the actions that the session collected with the event.
     pub actions: Vec<(Arc<str>, Value)>,
 }
 
 impl Event {
-    /// The value of a field, or of an action if no field has this name.
+    /// The value of the field with this name, or else of the action with this name.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.fields.iter().chain(&self.actions).find(|(of, _)| **of == *name).map(|(_, value)| value)
     }
 
-    /// Number of values that could not be decoded.
+    /// Number of values of the event that could not be decoded.
     pub fn undecoded(&self) -> u64 {
         let values = self.fields.iter().chain(&self.actions);
         values.filter(|(_, value)| matches!(value, Value::Undecoded(_))).count() as u64
@@ -49,23 +49,23 @@ pub enum Value {
     Boolean(bool),
     /// A point in time.
     Time(Moment),
-    /// A text, or a value that is shown as text: GUIDs, XML, names of a map's codes, pointers.
+    /// A text, or a value that is shown as text: a GUID, XML, the text of a map's code, a pointer.
     Text(String),
-    /// A position in an activity: its GUID, and the number of its events before.
+    /// The position of an event in an activity.
     Activity {
-        /// Bytes of the GUID, in the order of Windows.
+        /// The activity's GUID, in the byte order of Windows.
         guid: [u8; 16],
-        /// Sequence number.
+        /// Sequence number of the event in the activity.
         sequence: u32,
     },
     /// Binary data.
     Binary(Vec<u8>),
-    /// The bytes of a value whose type is unknown, or that does not fit in its event.
+    /// The bytes of a value that has an unknown type or extends beyond its event.
     Undecoded(Vec<u8>),
 }
 
 impl Value {
-    /// The value as a non-negative number.
+    /// The value as a non-negative integer; `None` for any other value.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Int(value) | Self::BigInt(value) => u64::try_from(*value).ok(),
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// The value as a position in an activity. Its text form is `GUID-sequence` or `GUID:sequence`.
+    /// The value as the GUID of an activity and a sequence number. The text form is `GUID-sequence` or `GUID:sequence`.
     pub fn activity(&self) -> Option<([u8; 16], u32)> {
         match self {
             Self::Activity { guid, sequence } => Some((*guid, *sequence)),
@@ -108,7 +108,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// The bytes of a GUID in text.
+/// Parses the text form of a GUID.
 fn guid_of(text: &str) -> Option<[u8; 16]> {
     let parts: Vec<&str> = text.split('-').collect();
     let digits = parts.concat();
@@ -119,11 +119,11 @@ fn guid_of(text: &str) -> Option<[u8; 16]> {
     let bytes = u128::from_str_radix(&digits, 16).ok()?.to_be_bytes();
     let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;
     let [i, j, k, l, m, n, o, p] = rest;
-    // The first three groups are little-endian.
+    // The first three groups of a GUID are little-endian.
     Some([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
 }
 
-/// `names`, with a number appended to repeated ones: `a`, `a (2)`.
+/// Makes names unique by adding a number to repeated names: `a`, `a (2)`.
 pub fn unique_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let unique = |name: &str| {

@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::text::Utf8;
 use crate::{error_log, xel};
 
-/// Bytes that [`identify`] needs.
+/// Number of bytes from the start of a file that [`identify`] reads.
 pub const IDENTIFY_BYTES: usize = 1 << 16;
 
 /// Kinds of files with events.
@@ -15,11 +15,11 @@ pub enum Kind {
     Xel,
     /// Events as XML, with or without an enclosing element.
     Xml,
-    /// An error log of SQL Server, or some of its lines.
+    /// An error log of SQL Server, or some lines of one.
     ErrorLog,
 }
 
-/// The kind of a file that starts with these bytes; `None` if it is none of these.
+/// Identifies a file by its first bytes; `None` if it is not a file with events.
 pub fn identify(start: &[u8]) -> Option<Kind> {
     if start.starts_with(&xel::MAGIC) {
         return Some(Kind::Xel);
@@ -28,7 +28,7 @@ pub fn identify(start: &[u8]) -> Option<Kind> {
     let mut text = Vec::new();
     Utf8::new(start).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // An export may have other columns before the events.
+    // In an exported table, other columns may precede the events, so the tag may be anywhere in the text.
     let holds_events = ["<event ", "<events", "<RingBufferTarget"].iter().any(|tag| text.contains(tag));
     if holds_events && !text.contains('\0') {
         return Some(Kind::Xml);

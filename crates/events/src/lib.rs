@@ -1,11 +1,11 @@
-//! Extended Events outside of SQL Server: event files (.xel), events exported as XML, and error logs; and the checkpoints
-//! in them.
+//! Reads Extended Events without SQL Server, from event files (.xel), from events exported as XML, and from error logs;
+//! and finds the checkpoints among them.
 //!
-//! [`xel::Reader`] and [`xml::Reader`] yield the same [`Event`]s, one at a time: they keep one buffer of the file and
-//! the metadata of its events in memory. [`error_log`] reads the lines about checkpoints in an error log.
-//! [`checkpoints`] pairs begins with ends and sums them.
+//! [`xel::Reader`] and [`xml::Reader`] yield the same [`Event`]s, one at a time: they keep only one buffer of the file
+//! and the metadata of its events in memory. [`error_log`] reads the lines about checkpoints in an error log.
+//! [`checkpoints`] pairs begins with ends, and computes totals.
 //!
-//! docs/format/events.md describes the bytes.
+//! docs/format/events.md describes the file formats.
 
 #![warn(clippy::indexing_slicing)]
 

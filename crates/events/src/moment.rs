@@ -1,4 +1,4 @@
-//! Points in time as Windows counts them.
+//! Points in time, counted as Windows does.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use format::types::civil;
 /// Ticks per second.
 const SECOND: i64 = 10_000_000;
 const DAY: i64 = 86_400 * SECOND;
-/// Days from 0001-01-01, where [`civil`] starts counting, to 1601-01-01.
+/// Days from 0001-01-01, the first day that [`civil`] counts, to 1601-01-01.
 const DAYS_TO_1601: i64 = 584_388;
 
-/// A point in time: 100-nanosecond ticks since 1601-01-01, like a FILETIME. A [`Clock`] names its time zone.
+/// A point in time: the number of 100 ns ticks since 1601-01-01, like a FILETIME. A separate [`Clock`] says in which
+/// time zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(pub i64);
 
-/// The clock that a [`Moment`] was read from.
+/// The clock by which a [`Moment`] was measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Clock {
     /// Universal time.
@@ -27,7 +28,7 @@ impl Moment {
     /// Ticks per millisecond.
     pub const MILLISECOND: i64 = SECOND / 1000;
 
-    /// A point in time from a date and a time of day; `None` for impossible dates.
+    /// Makes a point in time from a date and a time of day; `None` for invalid dates.
     pub fn of(year: i64, month: i64, day: i64, ticks_of_day: i64) -> Option<Self> {
         let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let length = match month {
@@ -39,23 +40,23 @@ impl Moment {
         if !(1601..=9999).contains(&year) || !(1..=length).contains(&day) || !(0..DAY).contains(&ticks_of_day) {
             return None;
         }
-        // Years that start in March end with the leap day.
+        // Counts years from March, so that the leap day is the last day of a year.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
-        // 1601-01-01, counted the same way.
+        // 584,694 is the number of days that this formula gives for 1601-01-01.
         Some(Self((days - 584_694) * DAY + ticks_of_day))
     }
 
-    /// A point in time from a datetime as data files store it: ticks of 1/300 second within the day, days since
-    /// 1900-01-01.
+    /// Makes a point in time from the fields of a datetime in a data file: ticks of 1/300 second within the day, and
+    /// days since 1900-01-01.
     pub fn of_datetime(ticks: u32, days: i32) -> Option<Self> {
         const DAYS_TO_1900: i64 = 109_207;
         let whole = (i64::from(days) + DAYS_TO_1900).checked_mul(DAY)?;
         (ticks < 25_920_000).then(|| Self(whole + i64::from(ticks) * SECOND / 300))
     }
 
-    /// Reads `2016-07-09T03:30:14.0234567Z`, also with a blank instead of the T, without seconds or their fraction, and
-    /// with `+02:00` instead of the Z. With neither Z nor offset, the clock is the server's.
+    /// Parses `2016-07-09T03:30:14.0234567Z`. A blank may replace the T, the fraction or the seconds may be missing,
+    /// and `+02:00` may replace the Z. Without Z and offset, the time is in the server's local time.
     pub fn parse(text: &str) -> Option<(Self, Clock)> {
         let text = text.trim();
         let (moment, rest) = Self::parse_start(text)?;
@@ -68,7 +69,7 @@ impl Moment {
         Some((Self(moment.0.checked_sub(offset_minutes(rest)?.checked_mul(60 * SECOND)?)?), Clock::Utc))
     }
 
-    /// Reads the date and time at the start of `text`; returns the rest of the text with it.
+    /// Parses the date and time at the start of `text`. Also returns the remaining text.
     pub fn parse_start(text: &str) -> Option<(Self, &str)> {
         let (year, rest) = digits(text, 4)?;
         let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
@@ -95,25 +96,25 @@ impl Moment {
         Some((Self::of(year, month, day, (hour * 60 + minute) * 60 * SECOND + ticks)?, rest))
     }
 
-    /// The point in time `minutes` later.
+    /// The point in time that is `minutes` later.
     pub fn plus_minutes(self, minutes: i64) -> Self {
         Self(self.0.saturating_add(minutes.saturating_mul(60 * SECOND)))
     }
 
-    /// The start of its hour.
+    /// The start of the hour that contains this point in time.
     pub fn hour(self) -> Self {
         Self(self.0.saturating_sub(self.0.rem_euclid(3600 * SECOND)))
     }
 
-    /// Rounded to the nearest millisecond.
+    /// This point in time, rounded to the nearest millisecond.
     #[must_use]
     pub fn rounded(self) -> Self {
         let half = self.0.saturating_add(Self::MILLISECOND / 2);
         Self(half.saturating_sub(half.rem_euclid(Self::MILLISECOND)))
     }
 
-    /// As ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z, and only milliseconds, as logs in local time have
-    /// no more digits.
+    /// Formats as ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z, and always milliseconds, since logs in
+    /// local time have no more digits.
     pub fn iso(self, clock: Clock) -> String {
         match clock {
             Clock::Utc => self.to_string().replacen(' ', "T", 1) + "Z",
@@ -122,7 +123,7 @@ impl Moment {
     }
 }
 
-/// Date and time with milliseconds, or with all seven digits if more are needed.
+/// Formats the date and time with milliseconds, or with all seven digits if they are needed.
 impl fmt::Display for Moment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, ticks) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
@@ -137,7 +138,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// The offset `+02:00` or `-8:00` in minutes.
+/// Parses an offset such as `+02:00` or `-8:00` as minutes.
 pub(crate) fn offset_minutes(text: &str) -> Option<i64> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -149,7 +150,7 @@ pub(crate) fn offset_minutes(text: &str) -> Option<i64> {
     (rest.is_empty() && after.is_empty() && hours <= 14 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
 }
 
-/// A number of exactly `count` digits, and the rest of the text.
+/// Parses a number of exactly `count` digits. Also returns the remaining text.
 fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(count)?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
@@ -172,7 +173,7 @@ mod tests {
         let (west, _) = Moment::parse("2016-07-08T19:30:14.023-08:00").unwrap();
         assert_eq!(west, east);
         assert_eq!(Moment::of_datetime(300, 0), Moment::of(1900, 1, 1, SECOND));
-        // The texts that SQL Server prints.
+        // The expected texts are those that SQL Server prints.
         let texts = [1, 2, 299].map(|ticks| Moment::of_datetime(ticks, 0).unwrap().iso(Clock::Local));
         assert_eq!(texts.map(|text| text[20..].to_owned()), ["003", "007", "997"]);
     }

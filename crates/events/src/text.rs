@@ -1,14 +1,14 @@
-//! Text files of Windows and Linux as UTF-8.
+//! Decodes text files of Windows and Linux to UTF-8.
 
 use std::io::{self, Read};
 
-/// Bytes read at a time.
+/// Number of bytes per read.
 const CHUNK: usize = 1 << 16;
 
 /// Encoding of a text file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Encoding {
-    /// UTF-8, or bytes that are mostly UTF-8.
+    /// UTF-8, possibly with some invalid bytes.
     Utf8,
     /// UTF-16, low byte first, as Windows writes it.
     Utf16Le,
@@ -17,13 +17,13 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding according to the first bytes of a file, and the length of its byte order mark.
+    /// Detects the encoding from the first bytes of a file. Also returns the length of the byte order mark.
     pub(crate) fn of(start: &[u8]) -> (Self, usize) {
         match start {
             [0xFF, 0xFE, ..] => (Self::Utf16Le, 2),
             [0xFE, 0xFF, ..] => (Self::Utf16Be, 2),
             [0xEF, 0xBB, 0xBF, ..] => (Self::Utf8, 3),
-            // The first characters of these files are ASCII.
+            // Without a byte order mark, UTF-16 is detected by the first characters, which are ASCII in these files.
             [1..=0x7F, 0, 1..=0x7F, 0, ..] => (Self::Utf16Le, 0),
             [0, 1..=0x7F, 0, 1..=0x7F, ..] => (Self::Utf16Be, 0),
             _ => (Self::Utf8, 0),
@@ -31,14 +31,14 @@ impl Encoding {
     }
 }
 
-/// Reads a text in any [`Encoding`] as UTF-8. Invalid bytes become U+FFFD.
+/// Decodes a text in any [`Encoding`] to UTF-8. Invalid bytes become U+FFFD.
 #[derive(Debug)]
 pub(crate) struct Utf8<R> {
     input: R,
     encoding: Option<Encoding>,
-    /// Bytes of the input that are not decoded yet: at most three between reads.
+    /// Bytes of the input that are not yet decoded: at most three between reads.
     raw: Vec<u8>,
-    /// Decoded text that was not read yet, and the offset of its next byte.
+    /// Decoded text that the caller has not read yet, and the offset of its next byte.
     text: Vec<u8>,
     at: usize,
     is_at_end: bool,
@@ -72,7 +72,7 @@ impl<R: Read> Utf8<R> {
             Encoding::Utf16Be => u16::from_be_bytes,
         };
         let (pairs, rest) = self.raw.as_chunks::<2>();
-        // The end of the chunk may cut a surrogate pair.
+        // The end of the chunk may split a surrogate pair.
         let is_cut = !self.is_at_end && pairs.last().is_some_and(|pair| (0xD800..0xDC00).contains(&unit(*pair)));
         let kept = rest.len() + if is_cut { 2 } else { 0 };
         let units = pairs.iter().take(pairs.len() - usize::from(is_cut)).map(|pair| unit(*pair));
@@ -90,7 +90,7 @@ impl<R: Read> Utf8<R> {
             self.text.extend_from_slice(chunk.valid().as_bytes());
             kept = 0;
             if !chunk.invalid().is_empty() {
-                // The end of the chunk may cut a character.
+                // The end of the chunk may split a character.
                 let ends_here = self.raw.ends_with(chunk.invalid()) && chunk.invalid().len() < 4 && !self.is_at_end;
                 match ends_here && is_start_of_character(chunk.invalid()) {
                     true => kept = chunk.invalid().len(),
@@ -102,7 +102,7 @@ impl<R: Read> Utf8<R> {
     }
 }
 
-/// Whether these bytes are an incomplete character, and not invalid.
+/// Whether these bytes are the start of a valid character, as opposed to invalid UTF-8.
 fn is_start_of_character(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_text_is_the_same_in_every_encoding() {
-        // Longer than a chunk, with a surrogate pair across the end of each chunk.
+        // The text is longer than a chunk, and a surrogate pair crosses the end of each chunk.
         let text = "<é\u{1F600}>".to_owned() + &"\u{1F600}".repeat(CHUNK);
         let units = || text.encode_utf16();
         let le: Vec<u8> = units().flat_map(u16::to_le_bytes).collect();

@@ -8,10 +8,10 @@ pub use reader::{Fault, Reader};
 
 /// The first bytes of an event file.
 pub const MAGIC: [u8; 4] = 0xEFAB_375Au32.to_le_bytes();
-/// The version of files, buffers and events that can be read.
+/// The supported version of files, buffers and events.
 pub const VERSION: u16 = 10;
 
-/// Kinds of metadata objects, in the highest four bits of their IDs.
+/// Kinds of metadata objects: the highest four bits of an object ID.
 mod kind {
     pub(super) const ACTION: u32 = 1;
     pub(super) const MAP: u32 = 3;
@@ -23,7 +23,7 @@ mod kind {
     }
 }
 
-/// The package of an object, from its ID.
+/// The number of the package in the ID of an object.
 const fn package_of(id: u32) -> u32 {
     id & 0x3FF
 }

@@ -1,7 +1,9 @@
-//! Events as XML (docs/format/events.md#xml): what `sys.fn_xe_file_target_read_file` returns, ring buffers, exports of SSMS.
+//! Reads events as XML (docs/format/events.md#xml): rows of `sys.fn_xe_file_target_read_file`, ring buffers, and
+//! exports of SSMS.
 //!
-//! There may be any number of roots, other text between them, and the doubled quotes of CSV. Only the five entities of
-//! XML and numeric characters are expanded; document types are skipped.
+//! The input may have any number of root elements, other text between them, and the doubled quotes of CSV. Only the
+//! five predefined entities of XML and numeric character references are expanded; document type declarations are
+//! skipped.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -13,23 +15,23 @@ use quick_xml::events::{BytesStart, Event as Token};
 use crate::text::Utf8;
 use crate::{Clock, Event, Moment, Value};
 
-/// The largest event to read, and the largest piece of text or tag between events.
+/// Maximum size of an event, and of a text or tag between events, in bytes.
 const MAX_EVENT_BYTES: u64 = 64 << 20;
 const MAX_BETWEEN_BYTES: u64 = 1 << 20;
-/// Maximum depth of elements around events, and inside an event, where query plans are deep.
+/// Maximum depth of the elements around an event, and of the elements inside an event, which may hold a query plan.
 const MAX_DEPTH_AROUND: usize = 16;
 const MAX_DEPTH: usize = 2000;
 
 /// An error in a file of events as XML. Reading cannot continue after it.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system refused to read the file.
+    /// The operating system could not read the file.
     #[error("cannot be read: {0}")]
     Io(io::Error),
     /// The file ends inside an event.
     #[error("is cut off: it ends inside an event, after {events} whole ones; export it again")]
     Cut {
-        /// Number of events before it.
+        /// Number of events before the cut event.
         events: u64,
     },
     /// The content is not XML.
@@ -37,19 +39,19 @@ pub enum Fault {
         "is not XML at byte {at} of its text, after {events} events: {what}; the events from there on cannot be read"
     )]
     NotXml {
-        /// Offset in the text as UTF-8.
+        /// Offset in the decoded text, in bytes of UTF-8.
         at: u64,
-        /// Number of events before it.
+        /// Number of events before this offset.
         events: u64,
-        /// What is wrong.
+        /// A description of the syntax error.
         what: String,
     },
 }
 
-/// The decoded text in UTF-8, from which tokens are read.
+/// The decoded UTF-8 text, from which tokens are read.
 type Text<R> = Bounded<BufReader<CsvQuotes<BufReader<Utf8<R>>>>>;
 
-/// Reads events, in order.
+/// Reads the events of a file, in order.
 pub struct Reader<R: Read> {
     tokens: quick_xml::Reader<Text<R>>,
     token: Vec<u8>,
@@ -59,12 +61,12 @@ pub struct Reader<R: Read> {
     ring_buffer: RingBuffer,
 }
 
-/// What a ring buffer reports about itself; both facts mean that events are missing.
+/// What a ring buffer reports about missing events.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RingBuffer {
-    /// Whether some events did not fit into the server's answer.
+    /// Whether the server left out events that did not fit into its output.
     pub is_truncated: bool,
-    /// Number of events that were dropped before they reached the buffer.
+    /// Number of events that were dropped before they reached the ring buffer.
     pub dropped: u64,
 }
 
@@ -77,7 +79,7 @@ impl<R: Read> Reader<R> {
         Self { tokens, token: Vec::new(), depth: 0, events: 0, is_done: false, ring_buffer: RingBuffer::default() }
     }
 
-    /// The combined state of all ring buffers read so far.
+    /// The reports of all ring buffers read so far, combined.
     pub fn ring_buffer(&self) -> RingBuffer {
         self.ring_buffer
     }
@@ -86,7 +88,7 @@ impl<R: Read> Reader<R> {
         self.tokens.get_mut().left = bytes;
     }
 
-    /// The next event; `None` at the end.
+    /// Reads the next event; `None` at the end of the file.
     fn read(&mut self) -> Result<Option<Event>, Fault> {
         loop {
             self.allow(MAX_BETWEEN_BYTES);
@@ -120,7 +122,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads an event to its end.
+    /// Reads the remainder of an event.
     fn event(&mut self, mut event: Unfinished) -> Result<Event, Fault> {
         let mut depth = 0;
         loop {
@@ -190,7 +192,7 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// Whether the text ended inside a token.
+/// Whether the error means that the text ends inside a token.
 fn is_cut(error: &SyntaxError) -> bool {
     !matches!(error, SyntaxError::InvalidBangMarkup)
 }
@@ -214,7 +216,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     })
 }
 
-/// An event that is being read, and its current value.
+/// An event of which a part is read, and its current value.
 struct Unfinished {
     event: Event,
     is_action: bool,
@@ -239,7 +241,7 @@ impl Unfinished {
         let event = Event {
             name: attribute(tag, "name").unwrap_or_default().into(),
             package: attribute(tag, "package").unwrap_or_default().into(),
-            // Timestamps of events are UTC and marked so; others are ignored.
+            // Timestamps of events are in UTC and marked as UTC; any other timestamp is ignored.
             at: at.filter(|(_, clock)| *clock == Clock::Utc).map(|(moment, _)| moment),
             fields: Vec::new(),
             actions: Vec::new(),
@@ -248,8 +250,8 @@ impl Unfinished {
         Self { event, is_action: false, name, type_name: String::new(), value: None, text: None, part }
     }
 
-    /// Handles the start of an element: at depth 1 `data` and `action`, at depth 2 their parts, and deeper the content
-    /// of a value.
+    /// Handles the start of an element. Elements at depth 1 are `data` and `action`, those at depth 2 are their parts,
+    /// and deeper elements are the content of a value.
     fn start(&mut self, depth: usize, tag: &BytesStart<'_>) {
         let name = tag.name();
         match (depth, name.as_ref()) {
@@ -279,7 +281,7 @@ impl Unfinished {
             }
             2 => self.part = Part::Nothing,
             _ if is_empty => {
-                // Its tag was written like a start tag.
+                // The start of this empty element was written as `<name>`; makes it `<name/>`.
                 if let Some(text) = self.at_hand()
                     && text.pop().is_some()
                 {
@@ -308,13 +310,13 @@ impl Unfinished {
         match depth {
             0 | 1 => {}
             2 => self.inside(&[text]),
-            // Content inside XML stays XML.
+            // Escapes text inside a value that is XML, so that the value stays XML.
             _ => self.inside(&[&quick_xml::escape::partial_escape(text)]),
         }
     }
 }
 
-/// Decodes a value by the name of its type.
+/// Decodes a value. `type_name` is the name of its type.
 fn typed(type_name: &str, value: String) -> Value {
     let known = match type_name {
         "int8" | "int16" | "int32" | "uint8" | "uint16" | "uint32" => value.parse().ok().map(Value::Int),
@@ -327,7 +329,7 @@ fn typed(type_name: &str, value: String) -> Value {
     known.unwrap_or(Value::Text(value))
 }
 
-/// Input that fails when more is read than was allowed.
+/// Limits the number of bytes to read; a read beyond the limit fails.
 struct Bounded<R> {
     input: R,
     left: u64,
@@ -358,12 +360,12 @@ impl<R: BufRead> BufRead for Bounded<R> {
     }
 }
 
-/// Input in which the quotes of CSV are no longer doubled, for events in a column of a CSV file.
+/// Replaces doubled quotes by single ones, for events in a column of a CSV file.
 struct CsvQuotes<R> {
     input: R,
-    /// Whether quotes are doubled; `None` before the first bytes.
+    /// Whether the input doubles quotes; `None` before its first bytes.
     are_doubled: Option<bool>,
-    /// Whether the previous byte was a quote that was passed on.
+    /// Whether the previous byte was a quote, and was not dropped.
     after_quote: bool,
 }
 

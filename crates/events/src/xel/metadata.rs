@@ -8,15 +8,16 @@ use format::bytes::{u8_at, u16_at, u32_at, u64_at, utf16};
 use super::package_of;
 use crate::Moment;
 
-/// Maximum bytes of metadata to read: far more than a server has. In memory they need some ten times as much.
+/// Maximum number of bytes of metadata to read: far more than a server writes. In memory, metadata needs about ten
+/// times as many bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// Maximum number of collections of a package: there are nine kinds.
+/// Maximum number of collections in a package. Servers write nine kinds of collections.
 const MAX_COLLECTIONS: u32 = 1000;
-/// Types of an event's static values that do not have eight bytes.
+/// Types of the static values of an event. Static values of all other types have eight bytes.
 const STATIC_TEXT: u32 = 15;
 const STATIC_GUID: u32 = 16;
 
-/// Start and frequency of the ticks in a package's events.
+/// How a package counts time: the time at tick 0, and the number of ticks per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickClock {
     start: i64,
@@ -24,7 +25,7 @@ pub(super) struct TickClock {
 }
 
 impl TickClock {
-    /// The point in time of `ticks`. Without a frequency, ticks are 100 ns.
+    /// Converts `ticks` to a point in time. Without a frequency, a tick is 100 ns.
     pub(super) fn moment(self, ticks: u64) -> Option<Moment> {
         let passed = match self.frequency {
             0 => u128::from(ticks),
@@ -44,9 +45,9 @@ pub(super) struct EventType {
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: Arc<str>,
-    /// ID of its type or map.
+    /// ID of the field's type or map.
     pub(super) type_id: u32,
-    /// Offset in the event.
+    /// Offset of the field in the event.
     pub(super) offset: usize,
 }
 
@@ -56,33 +57,33 @@ pub(super) struct Action {
     pub(super) type_id: u32,
 }
 
-/// Texts of the codes of a map.
+/// A map: texts for the codes of a value.
 #[derive(Debug)]
 pub(super) struct Map {
-    /// Bytes per code.
+    /// Size of a code, in bytes.
     pub(super) bytes: usize,
     /// Whether each bit of a code has its own text.
     pub(super) is_bits: bool,
     pub(super) texts: BTreeMap<u32, Arc<str>>,
 }
 
-/// All packages of a file, by the ids of their objects.
+/// The contents of all packages in a file, by object ID.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     packages: HashMap<u32, (Arc<str>, TickClock)>,
     pub(super) events: HashMap<u32, Arc<EventType>>,
     pub(super) actions: HashMap<u32, Action>,
     pub(super) maps: HashMap<u32, Map>,
-    /// Bytes of each type; 0 for variable length.
+    /// Size of each type in bytes; 0 for variable length.
     pub(super) types: HashMap<u32, usize>,
     bytes: u64,
 }
 
 impl Metadata {
-    /// Reads a buffer of packages, one after the other. Objects that are already known are replaced.
+    /// Reads a buffer of packages. A later object with the same ID replaces an earlier one.
     ///
     /// # Errors
-    /// The offset in `data` where it is invalid, and the reason.
+    /// The offset in `data` of the invalid bytes, and the reason.
     pub(super) fn add(&mut self, data: &[u8]) -> Result<(), (usize, &'static str)> {
         let mut at = 0;
         while at < data.len() {
@@ -114,7 +115,7 @@ impl Metadata {
         cursor.skip(32)?;
         let clock = TickClock { start: cursor.u64()?.cast_signed(), frequency: cursor.u64()? };
         let header = cursor.object()?;
-        // Two GUIDs and a version.
+        // Skips two GUIDs and a version.
         cursor.skip(34)?;
         let collections = cursor.u32().filter(|count| *count <= MAX_COLLECTIONS)?;
         cursor.skip(collections as usize * 12)?;
@@ -173,7 +174,7 @@ impl Metadata {
     }
 }
 
-/// The common start of every object.
+/// The fields at the start of every object.
 struct Object {
     id: u32,
     name: Arc<str>,
@@ -215,7 +216,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The bytes of a text, without the zero character that ends it.
+    /// Reads the bytes of a text, without the terminating zero character.
     fn text_bytes(&mut self) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.at..)?;
         let units = rest.as_chunks::<2>().0.iter().position(|unit| *unit == [0, 0])?;
@@ -231,7 +232,7 @@ impl<'a> Cursor<'a> {
         self.text_bytes().map(|bytes| utf16(bytes).into())
     }
 
-    /// Reads version, capabilities, ID, name and description.
+    /// Reads the fields at the start of an object: version, capabilities, ID, name and description.
     fn object(&mut self) -> Option<Object> {
         self.skip(3)?;
         let (capabilities, id) = (self.u8()?, self.u32()?);
@@ -240,7 +241,7 @@ impl<'a> Cursor<'a> {
         Some(Object { id, name, capabilities })
     }
 
-    /// Reads type, name and value that all events of a type share.
+    /// Skips a static value: the type, name and value of a column that is constant for all events of one type.
     fn static_value(&mut self) -> Option<()> {
         let type_id = self.u32()?;
         self.skip_text()?;

@@ -1,4 +1,4 @@
-//! Reads event files, buffer by buffer.
+//! Reads event files one buffer at a time.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use super::values::{Payload, value};
 use super::{MAGIC, VERSION, kind};
 use crate::{Event, Value};
 
-/// Length of a file's header, and of a buffer's header.
+/// Sizes of the header of a file and of the header of a buffer.
 const FILE_HEADER_BYTES: usize = 24;
 const BUFFER_HEADER_BYTES: usize = 32;
-/// Bytes of an event before its fields, and of an action before its value.
+/// Sizes of the header of an event, before its fields, and of the header of an action, before its value.
 const EVENT_HEADER_BYTES: usize = 24;
 const ACTION_HEADER_BYTES: usize = 8;
-/// The largest buffer to read. Sessions use some megabytes; only a session with larger MAX_EVENT_SIZE uses more.
+/// Maximum size of a buffer. Sessions use some megabytes, unless MAX_EVENT_SIZE is larger.
 const MAX_BUFFER_BYTES: u32 = 256 << 20;
 
-/// An error in an event file, with its offset.
+/// An error in an event file, with its offset in bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system refused to read the file.
+    /// The operating system could not read the file.
     #[error("cannot be read at byte {at}: {cause}")]
     Io {
-        /// Offset in the file.
+        /// Offset in the file, in bytes.
         at: u64,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// The header is not that of an event file.
+    /// The file does not start with the header of an event file.
     #[error("is not an event file of Extended Events")]
     NotAnEventFile,
-    /// The version is not supported.
+    /// The version of the file is not supported.
     #[error(
         "is an event file of version {found}; version {VERSION} can be read, which SQL Server 2012 and later write"
     )]
     Version {
-        /// Its version.
+        /// The version in the file.
         found: u16,
     },
     /// The file ends inside a buffer.
@@ -46,36 +46,36 @@ pub enum Fault {
         "is cut off at byte {at}, inside the buffer that starts at byte {buffer}: the rest is missing; copy the file again"
     )]
     Cut {
-        /// Length of the file.
+        /// Length of the file, in bytes.
         at: u64,
-        /// Offset of the buffer.
+        /// Offset of the buffer in the file.
         buffer: u64,
     },
-    /// Content that no server writes; the rest of the buffer is skipped.
+    /// A buffer has content that no server writes; the remainder of the buffer is skipped.
     #[error("is damaged at byte {at}: {what}; the events from there to byte {until} are missing")]
     Damaged {
         /// Offset of the damage.
         at: u64,
-        /// What is wrong.
+        /// A description of the damage.
         what: &'static str,
         /// Offset where reading continues.
         until: u64,
     },
-    /// Content that no server writes, after which reading cannot continue.
+    /// The file has content that no server writes, and reading cannot continue after it.
     #[error("is damaged at byte {at}: {what}; the events after it cannot be found")]
     Lost {
         /// Offset of the damage.
         at: u64,
-        /// What is wrong.
+        /// A description of the damage.
         what: &'static str,
     },
 }
 
-/// Reads the events of a file, in order. After a fault it continues if possible.
+/// Reads the events of a file, in order. Continues after a fault if possible.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     read: u64,
     metadata: Metadata,
     names: Vec<String>,
@@ -83,19 +83,19 @@ pub struct Reader<R> {
     /// The current buffer, and its offset in the file.
     buffer: Vec<u8>,
     buffer_at: u64,
-    /// Offset of its next event, and the end of its events.
+    /// Offset in the buffer of the next event, and the end of the buffer's events.
     at: usize,
     end: usize,
-    /// Whether the file ends inside this buffer.
+    /// Whether the file ends inside the current buffer.
     is_cut: bool,
     is_done: bool,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the file's header.
+    /// Reads the header of the file.
     ///
     /// # Errors
-    /// [`Fault`] if the header is invalid or of another version.
+    /// [`Fault`] if the header is invalid or has another version.
     pub fn new(input: R) -> Result<Self, Fault> {
         let mut reader = Self {
             input,
@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
             Some(found) => return Err(Fault::Version { found }),
             None => return Err(Fault::Cut { at: reader.read, buffer: 0 }),
         }
-        // Buffers are aligned to the disk's sectors; the first one follows the header.
+        // Buffers are aligned to disk sectors, so padding follows the header of the file.
         let alignment = u64::from(u16_at(&reader.buffer, 6).unwrap_or_default());
         let Some(rest) = alignment.checked_sub(FILE_HEADER_BYTES as u64) else {
             return match reader.buffer.len() < FILE_HEADER_BYTES {
@@ -135,19 +135,19 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Reads only events with one of these names; all events if `names` is empty.
+    /// Skips all events except those with one of these names; an empty list skips no event.
     #[must_use]
     pub fn only(mut self, names: &[String]) -> Self {
         self.names = names.to_vec();
         self
     }
 
-    /// Number of events so far that were skipped because of their names.
+    /// Number of events skipped so far because of their names.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
 
-    /// Appends up to `count` bytes to the buffer; memory grows only with what the file has.
+    /// Appends up to `count` bytes to the buffer. Memory grows with the bytes read, not with `count`.
     fn fill(&mut self, count: u64) -> Result<(), Fault> {
         let read = (&mut self.input).take(count).read_to_end(&mut self.buffer);
         self.read += read.map_err(|cause| {
@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
             return Err(self.cut());
         }
         if self.buffer.iter().all(|byte| *byte == 0) {
-            // A file grows in steps: its unwritten end is zeros.
+            // A server extends the file in steps, so the unwritten end of the file is zeros.
             return if self.rest_is_zeros()? { Ok(false) } else { Err(nothing_here) };
         }
         let header = &self.buffer;
@@ -194,7 +194,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(0, "the buffer's header contradicts itself"));
         }
         match kind {
-            // A buffer of events.
+            // A buffer with events.
             0 => (self.at, self.end) = (start, end.min(self.buffer.len())),
             1 => {
                 let data = self.buffer.get(start..end.min(self.buffer.len())).unwrap_or_default();
@@ -203,7 +203,7 @@ impl<R: Read> Reader<R> {
                     _ => {}
                 }
             }
-            // A header of a further part, or an index of buffers.
+            // Skips the header of another part of the file, and an index of buffers.
             2 | 3 => {}
             _ => return Err(self.damaged(14, "a buffer of an unknown kind")),
         }
@@ -223,13 +223,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A fault in the current buffer, whose rest is skipped.
+    /// Makes the fault for damage in the current buffer, and skips the remainder of the buffer.
     fn damaged(&mut self, at: usize, what: &'static str) -> Fault {
         (self.at, self.end) = (0, 0);
         Fault::Damaged { at: self.buffer_at + at as u64, what, until: self.read }
     }
 
-    /// Reads the next event; `None` if its name was not requested.
+    /// Reads the next event; `None` if its name is not among the requested names.
     fn event(&mut self) -> Result<Option<Event>, Fault> {
         let start = self.at;
         let bytes = self.buffer.get(start..self.end).unwrap_or_default();
@@ -284,7 +284,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The fault for content that reaches beyond its buffer: the file may end there.
+    /// Makes the fault for content that extends beyond its buffer: the file is cut if it ends in this buffer, else it
+    /// is damaged.
     fn misfit(&mut self, at: usize, what: &'static str) -> Fault {
         match self.is_cut {
             true => self.cut(),
@@ -298,10 +299,11 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// An action's id and value.
+/// The ID and value of an action.
 type RawAction<'a> = (u32, &'a [u8]);
 
-/// The actions after an event, and the number of their bytes; `None` if they reach beyond `bytes`.
+/// Reads the actions after an event. Also returns the number of their bytes; `None` if an action extends beyond
+/// `bytes`.
 fn actions(bytes: &[u8], follow: bool) -> Option<(Vec<RawAction<'_>>, usize)> {
     let (mut found, mut at) = (Vec::new(), 0usize);
     if !follow {

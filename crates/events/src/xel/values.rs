@@ -9,7 +9,7 @@ use super::metadata::{Field, Map, Metadata};
 use super::{kind, package_of};
 use crate::{Moment, Value};
 
-/// The types of values: their numbers in package 0.
+/// Numbers of the value types that package 0 defines.
 mod base {
     pub(super) const INT8: u32 = 1;
     pub(super) const INT16: u32 = 2;
@@ -35,12 +35,12 @@ mod base {
     pub(super) const XML: u32 = 27;
 }
 
-/// Id of the type of pointers.
+/// ID of the pointer type.
 const POINTER_ID: u32 = (kind::TYPE << 28) | (base::POINTER << 10);
-/// Bytes of the offset and length that locate a value of variable length.
+/// Size of the descriptor of a value of variable length: its offset and its length.
 const DESCRIPTOR_BYTES: usize = 8;
 
-/// The number of a type, if it is one of package 0.
+/// The number of a type; `None` if another package than package 0 defines the type.
 pub(super) fn base_type(type_id: u32) -> Option<u32> {
     (kind::of(type_id) == kind::TYPE && package_of(type_id) == 0).then_some((type_id >> 10) & 0x3FFFF)
 }
@@ -48,8 +48,8 @@ pub(super) fn base_type(type_id: u32) -> Option<u32> {
 /// The bytes of an event.
 pub(super) struct Payload<'a> {
     bytes: &'a [u8],
-    /// Bytes left for further values. Values of an event do not overlap, so together they have at most as many bytes as
-    /// the event; overlapping ones would let a small file use much memory.
+    /// Number of bytes that further values may use. In a sound event, values do not overlap, so all values together are
+    /// no larger than the event. Without this limit, overlapping values could make a small file use much memory.
     left: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Payload<'a> {
         Some(bytes)
     }
 
-    /// The value of `field`; the next field starts at `next`.
+    /// Reads the value of `field`. `next` is the offset of the next field.
     pub(super) fn field(&mut self, metadata: &Metadata, field: &Field, next: usize) -> Value {
         let known = match kind::of(field.type_id) {
             kind::MAP => metadata.maps.get(&field.type_id).and_then(|map| {
@@ -130,13 +130,14 @@ fn of_base(base: u32, bytes: &[u8], pointer_bytes: usize) -> Option<Value> {
     })
 }
 
-/// An address in hexadecimal.
+/// Formats a pointer in hexadecimal.
 fn pointer(bytes: &[u8], pointer_bytes: usize) -> Option<String> {
     let bytes = bytes.get(..pointer_bytes).filter(|bytes| matches!(bytes.len(), 4 | 8))?;
     Some(format!("0x{:0digits$X}", unsigned(bytes), digits = 2 * bytes.len()))
 }
 
-/// Text in the server's code page, which the file does not name: ASCII in practice; other bytes are decoded as Latin 1.
+/// Decodes text in the server's code page. The file does not name the code page; in practice the text is ASCII. Other
+/// bytes are decoded as Latin 1.
 fn ansi(bytes: &[u8]) -> String {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -146,7 +147,7 @@ fn ansi(bytes: &[u8]) -> String {
 }
 
 impl Map {
-    /// The text of a code, or its number if it has no text.
+    /// The text of a code, or the code as a number if the map has no text for it.
     fn value(&self, bytes: &[u8]) -> Value {
         if bytes.is_empty() || bytes.len() > 8 {
             return Value::Undecoded(bytes.to_vec());

@@ -1,4 +1,4 @@
-//! Real event files: each is read to its last event, with every value.
+//! Real event files. The reader reads every event of each file, and decodes every value.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use events::xel::Reader;
 
-/// Event files of the corpus; none without it.
+/// Event files of the corpus; empty without the corpus.
 fn event_files() -> Vec<PathBuf> {
     fn search(folder: &Path, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -37,7 +37,7 @@ fn every_real_event_file_is_read_to_its_last_event() {
         for event in Reader::new(BufReader::new(File::open(path).unwrap())).unwrap() {
             let event = event.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
             assert_eq!(event.undecoded(), 0, "{}: {event:?}", path.display());
-            // A machine's clock sometimes steps back, but never by minutes.
+            // A machine's clock may be set back a little, but never by minutes.
             let at = event.at.unwrap();
             assert!(last.is_none_or(|last| at > events::Moment::plus_minutes(last, -5)), "{}: {at}", path.display());
             last = Some(at);

@@ -1,4 +1,4 @@
-//! Event files of real servers, and made-up sequences of checkpoints.
+//! Event files of real servers, and generated sequences of checkpoints.
 
 mod corpus;
 mod stories;

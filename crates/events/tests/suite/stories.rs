@@ -1,4 +1,4 @@
-//! Made-up sequences of checkpoints: every file format yields the same checkpoints, and damage never yields different
+//! Generated sequences of checkpoints. Every file format yields the same checkpoints, and damage never yields wrong
 //! ones.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -26,7 +26,7 @@ fn from_xel(bytes: &[u8]) -> Paired {
     paired(xel::Reader::new(bytes).unwrap().map(Result::unwrap))
 }
 
-/// Compares the paired checkpoints with the true ones.
+/// Compares the paired checkpoints with the generated checkpoints.
 fn judge(found: &Paired, story: &Story) {
     let ms = |moment: events::Moment| (moment.0 - Story::start()).div_euclid(events::Moment::MILLISECOND);
     let spans: Vec<_> =
@@ -139,7 +139,7 @@ fn an_error_log_reports_the_slow_ones() {
     }
 }
 
-/// The events before the first fault, and whether there was one.
+/// Returns the events before the first fault, and whether there was a fault.
 fn before_fault<F>(events: impl Iterator<Item = Result<Event, F>>) -> (Vec<Event>, bool) {
     let mut found = Vec::new();
     for event in events {
@@ -204,7 +204,8 @@ fn a_damaged_buffer_costs_only_its_events() {
     let story = Story::new(3, 3, 200, false);
     let mut bytes = story.event_file(0x200);
     let (all, _) = before_fault(xel::Reader::new(&bytes[..]).unwrap());
-    // The second buffer of events: after the file's header, the metadata and one buffer.
+    // Damages the second buffer of events, which follows the header of the file, the metadata and the first buffer of
+    // events.
     let next = |at: usize| at + u32::from_le_bytes(bytes[at + 16..at + 20].try_into().unwrap()) as usize;
     let at = next(next(0x200)) + 76;
     bytes[at + 4] = 0;
@@ -233,7 +234,7 @@ fn what_is_not_in_the_metadata_is_shown_as_bytes() {
     let name: Vec<u8> = "uint32".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
     let mut changed = bytes.clone();
-    // The ID of the type, before its name: now no field finds it.
+    // Changes the ID of the type, which precedes its name, so that the type of the field is unknown.
     changed[at - 2] ^= 0x20;
     let events: Vec<Event> = xel::Reader::new(&changed[..]).unwrap().map(Result::unwrap).collect();
     assert!(events.iter().all(|event| event.undecoded() == 1 && event.fields[0].1.to_string() == "0x05000000"));
@@ -248,7 +249,7 @@ fn only_the_named_events_are_read() {
     assert_eq!(reader.passed_over(), 10 + story.unpaired_begins);
 }
 
-/// Seeded changes of bytes: nothing panics, and memory and time stay in proportion to the file.
+/// Changes random bytes, by seed. Nothing panics, and memory and time stay proportional to the size of the file.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damaged_bytes_do_no_harm() {
