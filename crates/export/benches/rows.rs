@@ -1,8 +1,9 @@
-//! How many MB of data pages per second one core exports, by kind of table and form of file: `cargo bench -p
-//! mdfsck-export --bench rows`; after `--` come words that select tables and forms.
+//! Measures how many MB of data pages per second one core exports, for each kind of table and each form of file. Run it
+//! with `cargo bench -p mdfsck-export --bench rows`; words after `--` select tables and forms.
 //!
-//! Processor time of the best of several runs that alternate. Beside each is its ratio to a yardstick of the same run:
-//! reading the same pages and verifying their checksums, which is the least possible work.
+//! Each rate is based on the processor time of the best of several runs, which alternate between the forms. The ratio
+//! beside it compares the rate with a yardstick of the same run: reading the same pages and verifying their checksums,
+//! the least possible work.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -20,7 +21,7 @@ use script::Definitions;
 use source::{DataFiles, PageBuffer, PageSource};
 
 const RUNS: u32 = 5;
-/// The approximate bytes of a table.
+/// The approximate size of a table in bytes.
 const BYTES: u64 = 40 << 20;
 
 /// Processor time of this process.
@@ -29,7 +30,7 @@ fn cpu() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
-/// A table: its name, the bytes of its rows, and its columns.
+/// A table: its name, the approximate size of a row in bytes, and its columns.
 type Subject = (&'static str, u64, fn() -> Vec<Column>);
 
 fn uniform(low: i64, high: i64) -> Values {
@@ -94,7 +95,7 @@ fn description((name, row_bytes, columns): Subject) -> Description {
     let table = Table {
         name: "subject".to_owned(),
         columns: [id].into_iter().chain(columns()).collect(),
-        // The form of non-leaf rows of a compressed index is undocumented.
+        // Compressed tables are heaps, because the form of non-leaf rows of a compressed index is undocumented.
         clustered: (!is_compressed).then(|| Index::on("pk", &[0]).primary_key()),
         compression: if is_compressed { Compression::Page } else { Compression::None },
         rows: BYTES / row_bytes,
@@ -112,7 +113,7 @@ fn description((name, row_bytes, columns): Subject) -> Description {
     }
 }
 
-/// Reads and verifies all pages of the file; returns their number, and how many of them have off-row values.
+/// Reads and verifies all pages of the file. Returns the number of pages, and the number of pages with off-row values.
 fn verify_all(source: &dyn PageSource) -> (u64, u64) {
     let mut buffer = PageBuffer::new(RANGE_PAGES as u32);
     let (mut all, mut off_row, mut first) = (0, 0, format::PageId::new(1, 0));
@@ -153,7 +154,8 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// MB of pages per second: the two yardsticks, then each form.
+/// Measures MB of pages per second. The first two rates are the yardsticks: verifying checksums, and reading rows. The
+/// others are the rates of the forms.
 fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
     let (all_pages, off_row_pages) = verify_all(source.pages);
@@ -186,7 +188,7 @@ fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f6
     }
     let megabytes = |pages: u64| pages as f64 * PAGE_BYTES as f64 / 1e6;
     let mut rates = best.map(|best| megabytes(pages) / best.as_secs_f64());
-    // The file has more pages than those with the table's rows.
+    // The file also has pages without rows of the table.
     rates[0] = megabytes(all_pages) / best[0].as_secs_f64();
     Ok(rates)
 }

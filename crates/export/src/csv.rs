@@ -47,7 +47,7 @@ impl RowText for Csv {
             match values.get(*source).unwrap_or(&Value::Null) {
                 Value::Null => {}
                 Value::Text(value) => text(out.bytes(), value.as_bytes()),
-                // The most common kinds come first, and are matched only once.
+                // The most common kinds of values come first, because each value is matched only once.
                 Value::Integer(n) => digits::signed(out.bytes(), *n),
                 Value::Decimal { unscaled, scale } => digits::decimal(out.bytes(), *unscaled, *scale),
                 Value::DateTime(moment) => digits::date_time(out.bytes(), *moment, b'T'),
@@ -93,7 +93,7 @@ pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Texts up to this length are searched and copied in one pass, without a call to copy.
+/// Texts up to this length are searched and copied in one pass, eight bytes at a time, without a call to `memcpy`.
 const SHORT_BYTES: usize = 64;
 
 #[inline]
@@ -117,8 +117,8 @@ fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     if rest.is_empty() {
         return true;
     }
-    // The last eight bytes may overlap the ones before them: the overlap is cut off first. For a text of less than
-    // eight bytes the excess is cut off afterwards.
+    // The last eight bytes may overlap bytes that are already copied, so the copied part of the overlap is cut off
+    // first. A text of less than eight bytes is padded to eight, and the padding is cut off afterwards.
     let last = match bytes.last_chunk() {
         Some(last) => {
             out.truncate(end - 8);
@@ -139,7 +139,7 @@ fn long(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     is_plain
 }
 
-/// Writes the inside of a quoted field.
+/// Writes the content of a quoted field, with each quote doubled.
 fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
     loop {

@@ -11,18 +11,19 @@ use self::table::{eight, first_of, four};
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NEGATIVE_ZERO: &[u8] = b"-0.0";
-/// Numbers below this have at most eight digits, which are written at once.
+/// Numbers below 10^8 have at most eight digits, which are written in one step.
 const E8: u64 = 100_000_000;
 /// 10^19: a number below it fits into a `u64`.
 const E19: u128 = 10_000_000_000_000_000_000;
 
-/// Writes the last `length` of eight digits; at least one.
+/// Writes the last `length` of eight digits; `length` is at least 1.
 #[inline]
 fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);
 }
 
-/// The number of digits of a number below 10,000. It is calculated, so that later writes need not wait for the digits.
+/// The number of digits of a number below 10,000. It is calculated from the number, so that later writes need not wait
+/// until the digits are looked up.
 #[inline]
 fn digits_below_10_000(n: u64) -> usize {
     1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999)
@@ -43,7 +44,7 @@ pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
     }
 }
 
-/// As `unsigned`, for a number of at least nine digits.
+/// Like `unsigned`, for a number of at least nine digits.
 fn long_unsigned(out: &mut Vec<u8>, n: u64) {
     let (upper, lower) = (n / E8, n % E8);
     match upper {
@@ -72,7 +73,7 @@ fn padded(out: &mut Vec<u8>, n: u64, length: usize) {
     last_of(out, eight(n % E8), length.min(8));
 }
 
-/// Writes `unscaled / 10^scale`, with all digits of the scale.
+/// Writes `unscaled / 10^scale`, with exactly `scale` digits after the point.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     if unscaled < 0 {
@@ -101,7 +102,8 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
 fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     let (whole, rest) = (magnitude / power, magnitude % power);
     if whole >= E19 {
-        // At most 38 digits: the upper part has 19 or, for bytes that are not a decimal, 20.
+        // A decimal has at most 38 digits, so the upper part has at most 19. It can have 20 if the bytes are not a
+        // valid decimal.
         unsigned(out, u64::try_from(whole / E19).unwrap_or(u64::MAX));
         padded(out, (whole % E19) as u64, 19);
     } else {
@@ -136,13 +138,13 @@ pub(crate) fn guid_bytes(b: &[u8; 16]) -> [u8; 16] {
     [b3, b2, b1, b0, b5, b4, b7, b6, b8, b9, b10, b11, b12, b13, b14, b15]
 }
 
-/// Writes bytes as a T-SQL constant, which differs from a text: `0x00FF`.
+/// Writes bytes as a T-SQL binary constant: `0x00FF`. The prefix distinguishes them from a text.
 pub(crate) fn hex_literal(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"0x");
     hex(out, bytes);
 }
 
-/// Writes bytes as hexadecimal capitals.
+/// Writes bytes as hexadecimal digits in upper case.
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
@@ -152,7 +154,7 @@ pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Writes base 64 with padding, piece by piece.
+/// Writes Base64 with padding; accepts the bytes in pieces.
 #[derive(Default)]
 pub(crate) struct Base64 {
     kept: Vec<u8>,
@@ -175,13 +177,13 @@ impl Base64 {
         groups.for_each(|group| base64_group(out, group));
     }
 
-    /// Ends the text.
+    /// Writes the last bytes and the padding.
     pub(crate) fn finish(self, out: &mut Vec<u8>) {
         base64_group(out, &self.kept);
     }
 }
 
-/// Writes one to three bytes as four characters, and no bytes as none.
+/// Writes one to three bytes as four characters. Writes nothing for an empty group.
 fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
     let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
     let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
@@ -192,8 +194,9 @@ fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
     }
 }
 
-/// Writes the shortest digits that give the same number: plain between 10^-5 and 10^16, otherwise with an exponent.
-/// Many readers read `-0` as an integer, which loses its sign.
+/// Writes the shortest digits that read back as the same number: in plain notation between 10^-5 and 10^16, otherwise
+/// with an exponent. Negative zero is written as `-0.0`, because many readers take `-0` for an integer and lose its
+/// sign.
 pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
     use std::io::Write;
     let magnitude = n.abs();
@@ -207,7 +210,7 @@ pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
     };
 }
 
-/// As `float`, for a real.
+/// Like `float`, for a real.
 pub(crate) fn real(out: &mut Vec<u8>, n: f32) {
     use std::io::Write;
     let magnitude = n.abs();

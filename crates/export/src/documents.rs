@@ -1,4 +1,4 @@
-//! Tests that the writers write the forms that the table in docs/values.md shows.
+//! Tests that each writer writes values as the table in docs/values.md shows them.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ const BEGIN: &str = "<!-- forms -->\n";
 const END: &str = "<!-- end -->";
 /// 2005-01-31 as days since 0001-01-01.
 const DAY: u32 = 731_976;
-/// One second before midnight, with all digits.
+/// 23:59:59.1234567 in ticks of 100 ns since midnight.
 const TICKS: u64 = 863_990_000_000 + 1_234_567;
 /// POINT (1 2) as WKB.
 const POINT: [u8; 21] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0, 0, 0, 0, 0, 0, 0, 0x40];
@@ -40,7 +40,7 @@ fn decimal(unscaled: i128, scale: u8) -> Value<'static> {
     Value::Decimal { unscaled, scale }
 }
 
-/// A type, and a value of it.
+/// One entry per type: its name, its kind, and a value.
 fn samples() -> Vec<(&'static str, Kind, Value<'static>)> {
     let to_the_minute = DateTime { day: DAY, time: TimeOfDay { ticks: 863_400_000_000, digits: 0 } };
     let datetime = DateTime { day: DAY, time: TimeOfDay { ticks: 863_999_970_000, digits: 3 } };
@@ -83,7 +83,7 @@ fn samples() -> Vec<(&'static str, Kind, Value<'static>)> {
     ]
 }
 
-/// Collects the output.
+/// Collects the output of a writer.
 #[derive(Default)]
 struct Kept(Vec<u8>);
 
@@ -113,7 +113,7 @@ fn read(field: &Read) -> String {
     }
 }
 
-/// The columns of the file as another reader sees them: name, type and value of each.
+/// Writes the value to a Parquet file and reads the file with the library. Returns name, type and value of each column.
 fn parquet(layout: &Layout, value: Value<'_>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);

@@ -61,7 +61,7 @@ fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Res
             escaped(out.bytes(), text.as_bytes());
             out.bytes().push(b'"');
         }
-        // Only the prefix `0x` distinguishes it from a text.
+        // The prefix `0x` distinguishes binary values of a sql_variant from its texts.
         Value::Bytes(bytes) if kind == Kind::Variant => {
             out.bytes().push(b'"');
             digits::hex_literal(out.bytes(), bytes);
@@ -97,7 +97,7 @@ fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Res
             out.gap(at, GapReason::Unreadable(*why));
             out.bytes().extend_from_slice(b"null");
         }
-        // As a JSON number, most readers would round a decimal.
+        // Decimals are written as JSON strings, because most readers would round a JSON number.
         other => {
             out.bytes().push(b'"');
             plain::write(out.bytes(), other, b'T');
@@ -112,7 +112,7 @@ fn null_from(bytes: &mut Vec<u8>, start: usize) {
     bytes.extend_from_slice(b"null");
 }
 
-/// Writes the inside of a JSON string.
+/// Writes the content of a JSON string, with escapes.
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
     let mut rest = bytes;

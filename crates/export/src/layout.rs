@@ -6,13 +6,13 @@ use rows::{Column, Place, Table};
 /// A column of a file.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Name.
+    /// The name of the column.
     pub name: String,
-    /// The kind of its values.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// The position of its value in a row.
+    /// The position of the column's value in a row.
     pub source: usize,
-    /// Column ID in the table; 0 for a column that the file has in addition to those of the table.
+    /// The column ID in the table; 0 for a column that the table does not have.
     pub column_id: u32,
 }
 
@@ -21,16 +21,16 @@ pub struct Field {
 pub enum Kind {
     /// bit.
     Bit,
-    /// An integer of `bits` bits; 8 bits have no sign.
+    /// An integer of `bits` bits; an integer of 8 bits is unsigned.
     Integer {
-        /// 8, 16, 32 or 64.
+        /// The number of bits: 8, 16, 32 or 64.
         bits: u8,
     },
     /// decimal, numeric, money, smallmoney.
     Decimal {
-        /// Digits, at most 38.
+        /// The number of digits, at most 38.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the decimal point.
         scale: u8,
     },
     /// real.
@@ -41,24 +41,24 @@ pub enum Kind {
     Date,
     /// time.
     Time {
-        /// Digits after the second.
+        /// The number of digits of the fraction of a second.
         digits: u8,
     },
     /// datetime, smalldatetime, datetime2.
     DateTime {
-        /// Digits after the second.
+        /// The number of digits of the fraction of a second.
         digits: u8,
     },
     /// datetimeoffset.
     DateTimeOffset {
-        /// Digits after the second.
+        /// The number of digits of the fraction of a second.
         digits: u8,
     },
     /// uniqueidentifier.
     Guid,
     /// Text.
     Text,
-    /// hierarchyid, as its path.
+    /// hierarchyid, written as its path, such as `/1/2/`.
     Hierarchy,
     /// geometry.
     Geometry,
@@ -68,7 +68,7 @@ pub enum Kind {
     Bytes,
     /// rowversion, which the server generates.
     RowVersion,
-    /// sql_variant: each value has a type of its own.
+    /// sql_variant; each value has its own type.
     Variant,
 }
 
@@ -125,18 +125,19 @@ impl Kind {
 pub struct Layout {
     /// The columns in order.
     pub fields: Vec<Field>,
-    /// Names of columns that are computed when they are read, and are in no file.
+    /// Names of computed columns that are not persisted: SQL Server calculates their values on reading, so no file has
+    /// them.
     pub computed: Vec<String>,
 }
 
 impl Layout {
-    /// The stored columns of a table. The values of a row are parallel to [`Table::columns`].
+    /// The stored columns of a table. A row has one value per entry of [`Table::columns`], in the same order.
     pub fn of(table: &Table) -> Self {
         Self::behind(table, &[])
     }
 
-    /// As [`Self::of`], with additional columns in front: a row has their values first. If the table already has a
-    /// column of that name, the additional column gets another name.
+    /// Like [`Self::of`], with additional columns before those of the table; a row begins with the values of these
+    /// columns. If the table already has a column of the same name, the additional column is renamed.
     pub fn behind(table: &Table, front: &[(&str, Kind)]) -> Self {
         let is_taken = |name: &str| table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
         let free = |name: &str| {

@@ -1,9 +1,9 @@
-//! Files of rows: CSV, JSON lines, T-SQL and Parquet.
+//! Writes rows to files: CSV, JSON lines, T-SQL and Parquet.
 //!
-//! [`write_table`] writes the rows of a table, [`write_rows`] rows from any source. docs/values.md shows each value in
-//! each form of file. The same table gives the same bytes with any number of threads.
+//! [`write_table`] writes the rows of a table; [`write_rows`] writes rows from any source. docs/values.md shows how
+//! each form of file represents each type. Exporting a table gives the same bytes with any number of threads.
 
-// Indexing is used only after a bounds check; a comment on each such line names it.
+// Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 mod csv;

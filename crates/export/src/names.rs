@@ -1,18 +1,18 @@
-//! File names for tables: safe in every file system, and unique.
+//! File names for tables. Every file system accepts them, and they are unique.
 
 use std::collections::BTreeMap;
 
 use catalog::Database;
 
-/// The most bytes of a name without its extension; file systems accept 255 in all.
+/// The maximum length of a name without its extension, in bytes. File systems accept 255 bytes with the extension.
 const MOST_BYTES: usize = 180;
-/// Endings of the names of a table's other files.
+/// Suffixes of the additional files that an export may write for a table.
 const OTHER_FILES: [&str; 3] = [".unreadable", ".doubtful", ".rebuilt"];
 /// Names that Windows reserves for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// The first part of the file names of objects, by object ID: `dbo.Orders`. Names depend on all objects of the
-/// database, so that a table has the same name whatever other tables are exported.
+/// The file names of objects without extension, by object ID: `dbo.Orders`. If `objects` contains all objects of the
+/// database, a table gets the same name regardless of which tables are exported.
 pub fn stems(database: &Database, objects: &[i32]) -> BTreeMap<i32, String> {
     let full = |id: i32| match database.objects.get(&id) {
         Some(object) => format!("{}.{}", database.schema_name(object), object.name),
@@ -31,20 +31,20 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
         let folded = folded(stem);
         count.get(&folded) == Some(&1) && !OTHER_FILES.iter().any(|end| folded.ends_with(end))
     };
-    // Safe names never contain `~`; appending it and the object ID makes the name unique.
+    // Safe names never contain `~`, so appending `~` and the object ID makes the name unique.
     stems
         .into_iter()
         .map(|(id, stem)| if is_alone(&stem) { (id, stem) } else { (id, format!("{stem}~{id}")) })
         .collect()
 }
 
-/// Equal for all names that some file system does not distinguish, as they differ only in case.
+/// The same text for all names that differ only in case, because some file systems do not distinguish them.
 fn folded(name: &str) -> String {
     name.to_uppercase().to_lowercase()
 }
 
-/// Whether a file system may replace the character by another, or by several: Korean letters that combine to a
-/// syllable, and characters that exist only for compatibility with older code pages.
+/// Whether a file system may replace the character by one or more others: Korean letters that combine to a syllable,
+/// and characters that exist only for compatibility with older code pages.
 fn is_of_two_forms(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11FF}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
 }

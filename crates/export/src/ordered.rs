@@ -1,7 +1,7 @@
-//! Runs work in several threads and writes the results in order, with bounded memory.
+//! Distributes work among threads and writes the results in order, with bounded memory.
 //!
-//! Each thread takes the next pages of the table, turns their rows into text or columns, and waits for its turn to
-//! write. The thread whose turn it is never waits, so a row of any length passes through it piece by piece.
+//! Each thread takes the next pages of the table, converts their rows to text or columns, and waits for its turn to
+//! write. The thread with the earliest unwritten pages never waits, so it can write a row of any length in pieces.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Turns {
-    /// Waits until all earlier work is written.
+    /// Waits until all work with a lower number is written.
     ///
     /// # Errors
     /// If other work has failed.
@@ -31,11 +31,11 @@ impl Turns {
         while state.next != number && state.failure.is_none() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // Only the first failure is reported, so this one stays unseen.
+        // Only the first failure is reported, so no user sees this error.
         if state.failure.is_some() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Marks this work as written; the next work may then write.
+    /// Marks the work `number` as written. The work with the next number may then write.
     pub(crate) fn done(&self, number: u64) {
         lock(&self.state).next = number + 1;
         self.changed.notify_all();
@@ -54,8 +54,8 @@ impl Turns {
     }
 }
 
-/// Locks even if another thread panicked while it held the lock: the data is still consistent, and that thread
-/// records its failure.
+/// Locks a mutex even if another thread panicked while it held the lock. The data is still consistent, and the panicked
+/// thread records its failure.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -63,7 +63,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Distributes the pages of a table among threads.
 pub(crate) struct Jobs<'a> {
     scan: Mutex<(Scan<'a>, u64)>,
-    /// The least number of pages of a job, except the last.
+    /// The minimum number of pages in a job. The last job may have fewer.
     pages: usize,
 }
 
@@ -72,7 +72,8 @@ impl<'a> Jobs<'a> {
         Self { scan: Mutex::new((scan, 0)), pages }
     }
 
-    /// The next pages, and the number of the job. Jobs are the same for any number of threads.
+    /// The next pages to read, and the number of the job. The division into jobs does not depend on the number of
+    /// threads.
     pub(crate) fn next(&self) -> Option<(u64, Vec<Range>)> {
         let mut guard = lock(&self.scan);
         let (scan, number) = &mut *guard;
@@ -90,10 +91,10 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// Runs `work` in `threads` threads until no work is left.
+/// Runs `work` in `threads` threads until no jobs are left.
 ///
 /// # Errors
-/// The first failure.
+/// The first failure of any thread.
 pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Result<()> + Sync)) -> io::Result<()> {
     let each = || {
         let guard = Unfinished(&turns);
@@ -105,7 +106,7 @@ pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Re
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.max(1) {
-            // If a thread cannot be started, the others take longer; the results are the same.
+            // If a thread cannot be started, the remaining threads do its work; the output does not change.
             let _ = std::thread::Builder::new().spawn_scoped(scope, each);
         }
         each();
@@ -113,7 +114,7 @@ pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Re
     turns.result()
 }
 
-/// Notes that a thread ended in the middle of its work, so that no other thread waits for it.
+/// Records a failure if a thread panics during its work, so that no other thread waits for it.
 struct Unfinished<'t>(&'t Turns);
 
 impl Drop for Unfinished<'_> {

@@ -1,11 +1,11 @@
-//! Collects the text of rows and passes it on in pieces.
+//! Collects the text of rows and passes it on in pieces of about 1 MB.
 
 use std::io;
 
 use format::RecordId;
 use rows::{LongValue, Unreadable};
 
-/// Bytes that are collected before they are written.
+/// The text is passed on when it has at least this many bytes.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
 /// Accepts text in pieces.
@@ -14,43 +14,44 @@ pub(crate) trait Valve {
     fn write(&mut self, piece: &Piece) -> io::Result<()>;
 }
 
-/// Text of rows.
+/// The text of several rows, or of a part of a row.
 #[derive(Default)]
 pub(crate) struct Piece {
     /// The text.
     pub(crate) bytes: Vec<u8>,
-    /// Positions in it at which rows begin; the first row may have begun in an earlier piece.
+    /// Positions in `bytes` at which rows begin. The first bytes may belong to a row that began in an earlier piece.
     pub(crate) starts: Vec<usize>,
     /// Values that are written as NULL although they are not NULL.
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// A value that cannot be read, or not be written in this form of file.
+/// A value that cannot be read, or that this form of file cannot express.
 #[derive(Clone, Debug)]
 pub struct Gap {
-    /// The row: within a piece counted from 0; in the end the row of the file, from 1.
+    /// The number of the row: counted from 0 within a piece, and from 1 in the finished file.
     pub row: u64,
     /// The address of the row in the database.
     pub place: RecordId,
-    /// The column, as a position in the file.
+    /// The position of the column in the file.
     pub field: usize,
-    /// Why the value is missing.
+    /// The reason why the value is missing.
     pub why: GapReason,
 }
 
-/// Why a value is not in a file.
+/// The reason why a value is not in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GapReason {
     /// The value cannot be read.
     Unreadable(Unreadable),
     /// The value is longer than a row group allows.
     TooLong,
-    /// The form of file cannot express the number: it is not a number, infinite, or outside the column's type.
+    /// The form of file cannot express the number, because it is NaN, infinite, or outside the range of the column's
+    /// type.
     NoForm,
 }
 
 impl GapReason {
-    /// The reason as text.
+    /// A description of the reason, for users.
     pub fn text(self) -> String {
         match self {
             Self::Unreadable(Unreadable::Lost(page)) => {
@@ -69,27 +70,27 @@ impl GapReason {
     }
 }
 
-/// Collects the text of rows, and passes it on when there is enough.
+/// Collects the text of rows and passes each piece to a [`Valve`].
 pub(crate) struct Out<'a> {
     piece: Piece,
     place: RecordId,
     valve: &'a mut dyn Valve,
-    /// Rows that began in pieces that are already written.
+    /// The number of rows that began in earlier pieces.
     written_rows: u64,
 }
 
 impl<'a> Out<'a> {
-    /// `buffer` is an empty piece; its allocations are reused.
+    /// Creates a collector. `buffer` is an empty piece with allocations to reuse.
     pub(crate) fn new(valve: &'a mut dyn Valve, buffer: Piece) -> Self {
         Self { piece: buffer, place: RecordId::default(), valve, written_rows: 0 }
     }
 
-    /// The emptied piece, so that its allocations can be reused.
+    /// Returns the empty piece, so that its allocations can be reused.
     pub(crate) fn into_buffer(self) -> Piece {
         self.piece
     }
 
-    /// The bytes collected so far.
+    /// The text that was collected but not yet passed on.
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.piece.bytes
     }
@@ -100,18 +101,18 @@ impl<'a> Out<'a> {
         self.piece.starts.push(self.piece.bytes.len());
     }
 
-    /// Notes a value of the row that is written as NULL, and why.
+    /// Records that a value of the current row is written as NULL, and why.
     pub(crate) fn gap(&mut self, field: usize, why: GapReason) {
         let row = (self.written_rows + self.piece.starts.len() as u64).saturating_sub(1);
         self.piece.gaps.push(Gap { row, place: self.place, field, why });
     }
 
-    /// Passes the text on if there is enough of it.
+    /// Passes the text on if it has at least [`PIECE_BYTES`] bytes.
     pub(crate) fn relieve(&mut self) -> io::Result<()> {
         if self.piece.bytes.len() >= PIECE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Passes all text on.
+    /// Passes all collected text on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.valve.write(&self.piece)?;
         self.written_rows += self.piece.starts.len() as u64;
@@ -121,7 +122,8 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Writes a long value with `each`. If it cannot be read, notes the gap, writes nothing, and returns `false`.
+    /// Writes a long value by calling `each` for its pieces. If the value cannot be read, records a gap, writes
+    /// nothing, and returns `false`.
     pub(crate) fn long(
         &mut self,
         field: usize,
@@ -136,13 +138,14 @@ impl<'a> Out<'a> {
             each(&mut self.piece.bytes, piece);
             self.relieve()
         })?;
-        // The value was complete just before: the files have changed since, or began to fail.
+        // The check above read the whole value. If reading it fails now, the files have changed or the storage is
+        // failing.
         written.map(|()| true).map_err(|_| io::Error::other("a long value could be read once, but not again"))
     }
 }
 
-/// Whether all pieces of a long value can be read. It is checked before the value is written, since written text cannot
-/// be taken back.
+/// Whether all pieces of a long value can be read. Call this before writing the value, because written text cannot be
+/// taken back.
 pub(crate) fn is_whole(value: LongValue<'_>) -> io::Result<Result<(), Unreadable>> {
     value.pieces(&mut |_| Ok(()))
 }

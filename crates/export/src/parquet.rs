@@ -1,8 +1,8 @@
 //! Parquet files.
 //!
-//! A thread collects the columns of a row group in memory and encodes them; in its turn it appends them to the file.
-//! Row groups end at rows that depend only on the rows, so the file is the same for any number of threads and any
-//! memory.
+//! Each thread collects the columns of a row group in memory, encodes them, and appends them to the file in its turn.
+//! The boundaries of row groups depend only on the rows, so the file is the same for any number of threads and any
+//! amount of memory.
 
 mod chunk;
 mod dictionary;
@@ -35,11 +35,11 @@ use crate::table::{EachRow, Task};
 use crate::target::Partial;
 use crate::text_file::GapSink;
 
-/// Pages of a job: enough for a row group of rows without off-row values.
+/// Pages per job: enough to fill a row group with rows that have no off-row values.
 const JOB_PAGES: usize = 1024;
-/// The approximate bytes of values in a row group, and the most in a row.
+/// The approximate size of the values of a row group, and the maximum size of the values of a row, in bytes.
 const GROUP_BYTES: usize = 8 << 20;
-/// The first and the last bytes of a file.
+/// The bytes with which every file begins and ends.
 const MAGIC: &[u8] = b"PAR1";
 
 /// A file to which row groups are appended.
@@ -87,7 +87,8 @@ impl<W: Write + Send> File<W> {
     }
 }
 
-/// The system's error, if it is the cause: a user needs to see that the disk is full.
+/// Returns the operating system's error if it caused the failure, so that the user sees, for example, that the disk is
+/// full.
 fn failure(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
     use crate::layout::{Field, Kind};
 
-    /// The file with this number of row groups of one row each.
+    /// Writes a file of `groups` row groups with one row each.
     fn written(groups: usize, write: impl FnOnce(TypePtr, &WriterPropertiesPtr, Vec<Encoded>) -> Vec<u8>) -> Vec<u8> {
         let kinds = [Kind::Text, Kind::Integer { bits: 64 }, Kind::Decimal { precision: 38, scale: 2 }];
         let field = |(source, kind): (usize, Kind)| Field { name: format!("c{source}"), kind, source, column_id: 1 };
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn a_file_is_the_one_that_the_library_writes_with_any_number_of_row_groups() {
         let folder = tempfile::tempdir().unwrap();
-        // The last number exceeds what is kept in memory.
+        // The descriptions of 5000 row groups exceed the memory limit of the footer and go to a temporary file.
         for groups in [0, 1, 2, 14, 15, 200, 5000] {
             let ours = written(groups, |schema, properties, encoded| {
                 let mut file = File::new(schema, properties, folder.path().to_owned(), Vec::new()).unwrap();

@@ -1,10 +1,10 @@
-//! A value as plain text, as CSV has it between commas.
+//! Values as plain text, in the form that CSV uses between commas.
 
 use rows::Value;
 
 use crate::digits;
 
-/// Writes a value that is not text, bytes or a long value.
+/// Writes a value of any type except texts, bytes and long values.
 #[inline(always)]
 pub(crate) fn write(out: &mut Vec<u8>, value: &Value<'_>, between: u8) {
     match value {

@@ -1,4 +1,4 @@
-//! A few rows of a table, for a person or a pipe.
+//! A few rows of a table, to show to a user or to write to a pipe.
 
 use std::io::{self, Write};
 
@@ -13,12 +13,12 @@ use crate::plain;
 use crate::table::TableSource;
 use crate::text_file::RowText;
 
-/// The most characters of a value that a person sees.
+/// The maximum number of characters shown of a value.
 const MOST_CHARS: usize = 200;
-/// The most bytes of a value that a person sees.
+/// The maximum number of bytes shown of a binary value.
 const MOST_BYTES: usize = 24;
 
-/// How much was read for a preview.
+/// The extent of a preview.
 #[derive(Clone, Debug)]
 pub struct Previewed {
     /// The number of rows.
@@ -49,10 +49,10 @@ pub fn write_some(
     Ok((read, valve.gaps))
 }
 
-/// Rows of cells; `None` stands for NULL.
+/// Rows of cells; `None` is NULL.
 pub type Cells = Vec<Vec<Option<String>>>;
 
-/// At most `limit` rows as texts of one line each, `None` for NULL; and the names of the columns.
+/// Returns the names of the columns, and at most `limit` rows. Each value is a text of one line; `None` is NULL.
 ///
 /// # Errors
 /// Errors of the reader.
@@ -95,7 +95,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Reads rows until `limit` is reached.
+/// Reads at most `limit` rows, and finds out whether there are more.
 fn some(
     source: TableSource<'_>,
     limit: u64,
@@ -110,7 +110,7 @@ fn some(
         let read = reader.read(&range, &mut |row| {
             if previewed.rows == limit {
                 previewed.has_more = true;
-                // Ends the reading of this range.
+                // The error stops the reading of this range.
                 return Err(io::ErrorKind::Interrupted.into());
             }
             previewed.rows += 1;
@@ -125,7 +125,7 @@ fn some(
     Ok(previewed)
 }
 
-/// Writes at once, and keeps the values that could not be read.
+/// Writes each piece immediately, and keeps the gaps.
 struct To<'a> {
     out: &'a mut dyn Write,
     gaps: Vec<Gap>,

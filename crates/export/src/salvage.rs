@@ -14,37 +14,38 @@ use crate::table::{Destination, EachRow, Form, SqlFrame, write_rows};
 /// The files for salvaged rows. A file without rows is not created.
 #[derive(Clone, Debug)]
 pub struct SalvageFiles {
-    /// Rows that are not proven to be current.
+    /// Rows that may not be current.
     pub doubtful: Destination,
-    /// Rows of lost pages, with the values that nonclustered indexes have.
+    /// Rows of lost pages, assembled from the values in nonclustered indexes.
     pub rebuilt: Destination,
 }
 
-/// A form of file, without parts that depend on the table.
+/// A form of file, without the statements of T-SQL that depend on the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SalvageForm {
     /// CSV.
     Csv,
     /// JSON lines.
     JsonLines,
-    /// T-SQL that creates a separate table beside the table: `Orders.doubtful`.
+    /// T-SQL that creates a separate table next to the original one: `Orders.doubtful`.
     Sql,
     /// Parquet.
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
-/// Columns in front of those of the table, in both files.
+/// Columns that both files have before the columns of the table.
 const IN_FRONT: [(&str, Kind); 3] =
     [("_page", Kind::Text), ("_slot", Kind::Integer { bits: 32 }), ("_why", Kind::Text)];
 
-/// The most UTF-16 units of a name.
+/// The maximum length of an object name, in UTF-16 code units.
 const MOST_NAME_UNITS: usize = 128;
 
-/// Salvages a table into files.
+/// Salvages the rows of a table into files.
 ///
 /// # Errors
-/// If a file cannot be written. Then there is no file of doubtful rows, but possibly one of rebuilt rows.
+/// If a file cannot be written. In this case the file of doubtful rows does not exist, but the file of rebuilt rows
+/// may.
 pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageFiles) -> io::Result<Salvaged> {
     let layout = Layout::behind(request.table, &IN_FRONT);
     let form_of = |suffix: &str| match form {
@@ -66,7 +67,8 @@ pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageF
     Ok(salvaged.unwrap_or_default())
 }
 
-/// A separate table in which every column accepts NULL, and the server generates no values.
+/// The statements for a separate table in which every column accepts NULL and no column gets its values from the
+/// server.
 fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     let table = request.table;
     let start = shortened(&table.name, MOST_NAME_UNITS - suffix.len() - 1);
@@ -82,7 +84,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
         })
         .collect();
     let names: Vec<String> = named.iter().map(|field| quote(&field.name)).collect();
-    // An outer join drops IDENTITY and makes every column accept NULL.
+    // SELECT INTO from an outer join creates columns that accept NULL and do not have the IDENTITY property.
     let what =
         if suffix == "doubtful" { "not proven to be current rows" } else { "assembled from nonclustered indexes" };
     let review = comment(&format!("Rows of {source} that are {what}. Review them before they go anywhere else."));
@@ -101,7 +103,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     }
 }
 
-/// The start of a name, at most `most` UTF-16 units long.
+/// The longest start of a name with at most `most` UTF-16 code units.
 fn shortened(name: &str, most: usize) -> &str {
     let mut units = 0;
     let ends = name.char_indices().find(|(_, c)| {
@@ -111,7 +113,7 @@ fn shortened(name: &str, most: usize) -> &str {
     ends.and_then(|(end, _)| name.get(..end)).unwrap_or(name)
 }
 
-/// Writes to both files.
+/// Passes doubtful rows and rebuilt rows to their files.
 struct Both<'s, 'd, 'r> {
     doubtful: &'s mut EachRow<'d>,
     rebuilt: &'s mut EachRow<'r>,

@@ -1,4 +1,4 @@
-//! The statements around the rows of a table in a script.
+//! The statements before and after the rows of a table in a script.
 
 use catalog::Database;
 use format::types::xtype;
@@ -7,12 +7,12 @@ use script::{Constant, Definitions, Script, batch, comment, is_plain, quote};
 
 use crate::table::SqlFrame;
 
-/// Bits of syscolpars.status: a period column of a temporal table, which the server fills
+/// The bits of syscolpars.status that mark a period column of a temporal table, which the server fills
 /// (docs/format/catalog.md#syscolpars).
 const PERIOD: u32 = 0x3000_0000;
 
-/// `CREATE TABLE` before the rows; keys, indexes and checks after them. Foreign keys are left out: they need other
-/// tables. `None` if the catalog does not have the table.
+/// Writes `CREATE TABLE` before the rows, and keys, indexes and checks after them. Foreign keys are left out because
+/// they need other tables. Returns `None` if the catalog does not have the table.
 pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> Option<SqlFrame> {
     let script = Script::new(database, definitions);
     let id = table.object_id;
@@ -73,7 +73,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
             before.push_str(&batch(&allow));
             after.push_str(&batch(&format!("SET IDENTITY_INSERT {name} OFF;")));
         }
-        // An INSERT that is executed from a constant needs its own settings, which end with the execution.
+        // An INSERT that runs from a string constant must contain its own SET, because settings of EXEC end with it.
         (true, false) => insert.insert_str(0, &allow),
         (false, _) => {}
     }
@@ -84,15 +84,15 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     Some(SqlFrame { before, insert, columns, after })
 }
 
-/// A batch that disables the statements that follow, up to [`GUARDED`], if an object of this name exists: otherwise the
-/// rows would be added to another table.
+/// A batch that disables all following statements, up to [`GUARDED`], if an object of this name already exists. Without
+/// it the rows would be added to that object.
 pub(crate) fn guard(name: &str) -> String {
     let mut constant = b"N'".to_vec();
     let mut text = Constant::default();
     text.add(&mut constant, name.as_bytes());
     text.finish(&mut constant);
     constant.push(b'\'');
-    // The bytes consist of whole characters.
+    // The bytes are whole characters, so no character is replaced.
     let constant = String::from_utf8_lossy(&constant);
     format!(
         "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'An object of this name exists already: nothing is created or \
@@ -103,7 +103,8 @@ pub(crate) fn guard(name: &str) -> String {
 /// Ends the effect of [`guard`].
 pub(crate) const GUARDED: &str = "SET NOEXEC OFF;\nGO\n";
 
-/// The foreign keys of tables, to be created after all of the tables. Empty if there are none.
+/// The statements that create the foreign keys of tables. Run them after all tables exist. The text is empty if the
+/// tables have no foreign keys.
 pub fn foreign_keys(database: &Database, definitions: &Definitions, tables: &[i32]) -> String {
     let script = Script::new(database, definitions);
     let statements = tables.iter().flat_map(|id| script.foreign_keys(*id));

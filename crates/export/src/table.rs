@@ -18,19 +18,19 @@ use crate::target::Partial;
 use crate::text_file::{GapSink, RowText, Statements, TextSink};
 use crate::tsql::Tsql;
 
-/// Pages of a job that writes text.
+/// Pages per job if the form of file is text.
 const TEXT_PAGES: usize = 128;
 
 /// A table to be exported.
 #[derive(Clone, Copy)]
 pub struct TableSource<'a> {
-    /// The source of its pages.
+    /// The source of the database's pages.
     pub pages: &'a dyn PageSource,
-    /// The catalog.
+    /// The catalog of the database.
     pub database: &'a Database,
     /// The table.
     pub table: &'a Table,
-    /// How it is read.
+    /// Options of the scan that reads the table.
     pub options: ScanOptions,
 }
 
@@ -40,44 +40,46 @@ pub enum Form {
     Csv,
     /// JSON lines.
     JsonLines,
-    /// T-SQL, with these statements around the rows.
+    /// T-SQL, with these statements before and after the rows.
     Sql(SqlFrame),
     /// Parquet.
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
-/// The statements around the rows in a script, and the columns that an INSERT may name.
+/// The statements before and after the rows of a script, and the columns that an INSERT names.
 pub struct SqlFrame {
-    /// Before the rows.
+    /// The statements before the rows.
     pub before: String,
-    /// `INSERT INTO [dbo].[Orders] (`..`) VALUES` with a line break, or `INSERT INTO .. DEFAULT VALUES`.
+    /// The beginning of each INSERT: `INSERT INTO [dbo].[Orders] (`..`) VALUES` with a line break, or `INSERT INTO ..
+    /// DEFAULT VALUES`.
     pub insert: String,
-    /// IDs of the columns that the INSERT names, ascending.
+    /// IDs of the columns that the INSERT names, in ascending order.
     pub columns: Vec<u32>,
-    /// After the rows.
+    /// The statements after the rows.
     pub after: String,
 }
 
-/// The paths of the output.
+/// The paths of the files to write.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The file of the rows.
+    /// The file that gets the rows.
     pub rows: PathBuf,
-    /// The file that lists unreadable values, if there are any.
+    /// The file that lists unreadable values. It is written only if there are any.
     pub unreadable: PathBuf,
-    /// Whether existing files of these names are replaced.
+    /// Whether existing files are replaced.
     pub replaces: bool,
 }
 
 /// The result of an export.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Rows in the file.
+    /// The number of rows in the file.
     pub rows: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Values that are written as NULL although they are not NULL; the second file lists them.
+    /// The number of values that are written as NULL although they are not NULL. [`Destination::unreadable`] lists
+    /// them.
     pub unreadable_values: u64,
     /// The reader's counts for the pages.
     pub counts: RangeCounts,
@@ -85,16 +87,16 @@ pub struct Written {
     pub order: Order,
 }
 
-/// Totals of all threads; each adds to them in its turn.
+/// Totals of all threads. Each thread adds to them in its turn.
 pub(crate) struct Totals {
     pub(crate) gaps: GapSink<Partial>,
     pub(crate) counts: RangeCounts,
 }
 
-/// Writes the stored rows of a table. Calls `progress` with the number of pages read.
+/// Writes the stored rows of a table. Calls `progress` with the number of pages that were read.
 ///
 /// # Errors
-/// If a file cannot be written. Then no file gets its final name.
+/// If a file cannot be written. In this case no file gets its final name.
 pub fn write_table(
     source: TableSource<'_>,
     form: Form,
@@ -123,11 +125,11 @@ pub fn write_table(
     Ok(Written { rows, bytes: finish(out, gaps, destination)?, unreadable_values, counts, order })
 }
 
-/// Writes rows that `fill` delivers one by one, in the same form of file as a table; returns their number. Without rows
-/// no file is created.
+/// Writes rows that `fill` delivers one by one, in the same form of file as [`write_table`]. Returns the number of
+/// rows. If there are no rows, no file is created.
 ///
 /// # Errors
-/// If a file cannot be written, and errors of `fill`. Then no file gets its final name.
+/// If a file cannot be written, and errors of `fill`. In this case no file gets its final name.
 pub fn write_rows(
     layout: &Layout,
     form: Form,
@@ -155,7 +157,7 @@ pub fn write_rows(
     Ok(rows)
 }
 
-/// Receives a row: its address, and its values.
+/// A callback that receives the address and the values of a row.
 pub type EachRow<'a> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 'a;
 
 fn statements(frame: SqlFrame) -> Statements {
@@ -170,8 +172,8 @@ fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
     GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
 }
 
-/// Gives the files their final names: first the file of gaps, as without it the rows would look complete. A file of
-/// gaps from an earlier run is removed with the rows that it described. Returns the bytes of the rows.
+/// Gives the files their final names. The file of gaps comes first, because without it the rows would seem complete. If
+/// there are no gaps, removes a file of gaps that an earlier run left. Returns the size of the rows file in bytes.
 fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
     let has_gaps = match gaps.finish() {
         Some(file) => file.finish().map(|_| true)?,
@@ -180,7 +182,7 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     match (rows.finish(), has_gaps) {
         (Ok(bytes), true) => Ok(bytes),
         (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
-        // The rows of an earlier run still exist and keep the name; this file of gaps does not belong to them.
+        // The rows file of an earlier run keeps the name, and the new file of gaps does not describe it.
         (Err(error), true) if !destination.replaces => {
             let _ = remove(&destination.unreadable);
             Err(error)
@@ -213,7 +215,7 @@ fn one_by_one(
     Ok((sink.finish()?, rows))
 }
 
-/// Writes at once.
+/// Writes each piece immediately.
 struct Direct<'a> {
     sink: &'a mut TextSink<Partial>,
     gaps: &'a mut GapSink<Partial>,
@@ -265,11 +267,11 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Writes when it is the turn of its work.
+/// Waits for the turn of its job before it writes.
 struct InTurn<'a> {
     turns: &'a Turns,
     number: u64,
-    /// The number of rows in earlier work, once it is this work's turn.
+    /// The number of rows in all earlier jobs; known once it is the turn of this job.
     base: Option<u64>,
     sink: &'a Mutex<TextSink<Partial>>,
     totals: &'a Mutex<Totals>,

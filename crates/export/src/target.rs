@@ -1,10 +1,11 @@
-//! Files that are either complete or do not exist.
+//! Files that appear under their final name only when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that gets its name when it is complete. Until then it is `NAME.partial`; dropping it deletes the file.
+/// A file that gets its final name when it is complete. Until then it is named `NAME.partial`, and dropping this value
+/// deletes it.
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -14,13 +15,13 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Creates the file `path`. A partial file of an interrupted run is overwritten.
+    /// Creates the file that will be named `path`. Overwrites a partial file that an interrupted run left.
     ///
     /// # Errors
-    /// If it cannot be created, or its temporary name belongs to something other than a plain file.
+    /// If the file cannot be created, or if its temporary name belongs to a folder, a link or a device.
     pub fn create(path: &Path, replaces: bool) -> io::Result<Self> {
         let partial = partial(path);
-        // A link could lead to a file that must not be touched.
+        // A symbolic link could point to a file that must not be changed.
         match fs::symlink_metadata(&partial) {
             Ok(found) if !found.is_file() => {
                 let text = format!("{} exists and is not a regular file", partial.display());
@@ -33,12 +34,12 @@ impl Partial {
         Ok(Self { path: path.to_owned(), file: Some(file), replaces, bytes: 0 })
     }
 
-    /// Its final name.
+    /// The final path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its folder.
+    /// The folder of the file.
     pub fn folder(&self) -> PathBuf {
         match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder.to_owned(),
@@ -46,15 +47,15 @@ impl Partial {
         }
     }
 
-    /// Bytes written.
+    /// The number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Gives the file its name.
+    /// Writes the file to disk and gives it its final name. Returns its size in bytes.
     ///
     /// # Errors
-    /// If part of it is not on disk, or a file of that name was created meanwhile.
+    /// If the file cannot be written to disk or renamed, or if another file of that name was created meanwhile.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(file) = self.file.take() else { return Ok(self.bytes) };
         let partial = partial(&self.path);
@@ -69,16 +70,17 @@ impl Partial {
     }
 }
 
-/// Renames a file, unless a file of the new name exists by now.
+/// Renames a file, unless a file of the new name already exists.
 fn give_new_name(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
-        // The file is complete under both names: if the old one cannot be removed, the next run overwrites it.
+        // The file is complete under both names. If the old name cannot be removed, the next run overwrites the partial
+        // file.
         Ok(()) => {
             let _ = fs::remove_file(from);
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // The file system does not support hard links.
+        // Without support for hard links, existence is checked before the file is renamed.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
@@ -100,13 +102,13 @@ impl Write for Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // If it cannot be removed, the next run overwrites it.
+            // If the partial file cannot be removed, the next run overwrites it.
             let _ = fs::remove_file(partial(&self.path));
         }
     }
 }
 
-/// The name of a file until it is complete.
+/// The temporary path of a file that is not yet complete.
 pub fn partial(path: &Path) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(".partial");

@@ -1,4 +1,4 @@
-//! A text file, with statements before, between and after its rows.
+//! A text file of rows, with statements before, between and after the rows.
 
 use std::io::{self, BufWriter, Write};
 
@@ -9,7 +9,7 @@ use script::{Constant, EXECUTE, EXECUTED};
 use crate::out::{Gap, Out, Piece};
 use crate::tsql::BATCH_ROWS;
 
-/// Bytes at which an INSERT ends, whatever its number of rows.
+/// An INSERT ends when its text reaches this many bytes, even if it could have more rows.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Writes rows as text. The text of a row does not depend on earlier rows.
@@ -17,21 +17,22 @@ pub(crate) trait RowText: Sync {
     /// The beginning of the file.
     fn head(&self) -> Vec<u8>;
 
-    /// Writes a row, which begins with [`Out::begin_row`] and ends with [`Out::relieve`].
+    /// Writes a row. An implementation calls [`Out::begin_row`] first and [`Out::relieve`] last.
     fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()>;
 }
 
-/// The statements around the rows of a script.
+/// The statements before, between and after the rows of a script.
 pub(crate) struct Statements {
-    /// Before the rows.
+    /// The statements before the rows.
     pub(crate) before: String,
     /// The beginning of each INSERT.
     pub(crate) insert: String,
-    /// Whether the INSERT has values: rows are then a list.
+    /// Whether the INSERT has a VALUES list. If it has none, each row needs its own INSERT.
     pub(crate) has_values: bool,
-    /// After the rows.
+    /// The statements after the rows.
     pub(crate) after: String,
-    /// Whether each INSERT is a constant that the server executes, because a name in it could not be sent otherwise.
+    /// Whether each INSERT is written as a string constant that the server executes. This is needed if a script runner
+    /// would misread a name in it.
     pub(crate) is_executed: bool,
 }
 
@@ -39,16 +40,16 @@ pub(crate) struct Statements {
 pub(crate) struct TextSink<W: Write> {
     out: Inserts<BufWriter<W>>,
     statements: Option<Statements>,
-    /// The number of rows begun.
+    /// The number of rows that have begun.
     pub(crate) rows: u64,
     batch_rows: u64,
     batch_bytes: u64,
 }
 
 impl<W: Write> TextSink<W> {
-    /// Begins the file.
+    /// Writes the beginning of the file.
     pub(crate) fn new(out: W, head: &[u8], statements: Option<Statements>) -> io::Result<Self> {
-        // Pieces of rows bypass its buffer; the text between rows is short.
+        // The buffer is for the short texts between rows; large pieces of rows bypass it.
         let mut out = BufWriter::new(out);
         out.write_all(head)?;
         if let Some(statements) = &statements {
@@ -79,7 +80,7 @@ impl<W: Write> TextSink<W> {
         self.out.write(piece.bytes.get(range).unwrap_or_default())
     }
 
-    /// Writes the separator before a row.
+    /// Writes what belongs before a row: the start of an INSERT, or a comma.
     fn between(&mut self) -> io::Result<()> {
         let Some(statements) = &self.statements else { return Ok(()) };
         let is_full = self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES;
@@ -98,7 +99,7 @@ impl<W: Write> TextSink<W> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Writes the end of the file, and returns the output.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if let Some(statements) = &self.statements {
             if self.batch_rows > 0 {
@@ -113,7 +114,7 @@ impl<W: Write> TextSink<W> {
 /// Writes rows, and INSERT statements as batches.
 struct Inserts<W> {
     out: W,
-    /// The constant for an INSERT that cannot be sent in a batch as it is.
+    /// The string constant for an INSERT that a script runner would misread; `None` if the INSERT is written directly.
     constant: Option<Constant>,
     scratch: Vec<u8>,
 }
@@ -142,7 +143,7 @@ impl<W: Write> Inserts<W> {
     }
 }
 
-/// The file of values that are written as NULL although they are not NULL: row, column, page, slot, reason.
+/// The file that lists values that are written as NULL although they are not NULL: row, column, page, slot, reason.
 pub(crate) struct GapSink<W> {
     make: Box<dyn FnMut() -> io::Result<W> + Send>,
     out: Option<W>,
@@ -152,12 +153,12 @@ pub(crate) struct GapSink<W> {
 }
 
 impl<W: Write> GapSink<W> {
-    /// The file is created with the first gap.
+    /// Creates the sink. Calls `make` to create the file when the first gap is written.
     pub(crate) fn new(columns: Vec<String>, make: Box<dyn FnMut() -> io::Result<W> + Send>) -> Self {
         Self { make, out: None, columns, count: 0 }
     }
 
-    /// Writes gaps whose rows are counted from `base`.
+    /// Writes gaps. Adds `base` to their row numbers.
     pub(crate) fn take(&mut self, gaps: &[Gap], base: u64) -> io::Result<()> {
         if gaps.is_empty() {
             return Ok(());
@@ -182,7 +183,7 @@ impl<W: Write> GapSink<W> {
         }
     }
 
-    /// The file, if there was a gap.
+    /// Returns the file; `None` if there were no gaps.
     pub(crate) fn finish(self) -> Option<W> {
         self.out
     }

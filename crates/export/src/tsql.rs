@@ -1,4 +1,4 @@
-//! INSERT statements of T-SQL.
+//! The rows of T-SQL INSERT statements.
 
 use std::fmt::LowerExp;
 use std::io;
@@ -13,19 +13,19 @@ use crate::out::{GapReason, Out};
 use crate::plain;
 use crate::text_file::RowText;
 
-/// The most rows of an INSERT that SQL Server accepts.
+/// The maximum number of rows that SQL Server accepts in an INSERT.
 pub(crate) const BATCH_ROWS: u64 = 1000;
-/// Byte order and type of WKB.
+/// The length of the byte order and the type at the start of WKB, in bytes.
 const WKB_START: usize = 5;
 
-/// Writes rows as lists of values.
+/// Writes rows as parenthesized lists of values.
 pub(crate) struct Tsql {
-    /// Number of the column in the file, position of its value in the row, and its kind.
+    /// For each column: its position in the file, the position of its value in the row, and its kind.
     fields: Vec<(usize, usize, Kind)>,
 }
 
 impl Tsql {
-    /// `is_inserted` decides by column ID which columns an INSERT names.
+    /// Creates a writer. `is_inserted` decides by column ID whether an INSERT names the column.
     pub(crate) fn new(layout: &Layout, is_inserted: &dyn Fn(u32) -> bool) -> Self {
         let fields = layout.fields.iter().enumerate();
         let fields = fields.filter(|(_, field)| field.kind != Kind::RowVersion && is_inserted(field.column_id));
@@ -117,7 +117,7 @@ fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> boo
     is_written
 }
 
-/// The text around the literal of a type that has no literal of its own.
+/// The text before and after the literal, for types that T-SQL has no literals for.
 fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     match (kind, value) {
         (_, Value::Null | Value::Unreadable(_)) => ("", ""),
@@ -133,15 +133,15 @@ fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes are WKB, which begins with its byte order and a type below 18. The stored form begins with the SRID
-/// and a version, so that for every existing SRID its bytes 3 and 4 are 0, and 1 or 2.
+/// Whether bytes are WKB. WKB begins with its byte order, 1, and a type below 18 as a 32-bit integer. SQL Server's
+/// stored form begins with the SRID and a version: for every existing SRID its bytes 3 and 4 are 0, and 1 or 2.
 fn is_wkb(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
 }
 
 fn starts_as_wkb(long: LongValue<'_>) -> bool {
     let mut start = Vec::new();
-    // The error ends the reading as soon as the start is known.
+    // The error stops the reading once the start of the value is known.
     let _ = long.pieces(&mut |piece| {
         start.extend_from_slice(piece.get(..WKB_START).unwrap_or(piece));
         if start.len() < WKB_START { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
@@ -149,11 +149,11 @@ fn starts_as_wkb(long: LongValue<'_>) -> bool {
     is_wkb(&start)
 }
 
-/// The most UTF-16 characters that a sql_variant accepts as nvarchar.
+/// The maximum length of an nvarchar in a sql_variant, in UTF-16 code units.
 const MOST_VARIANT_CHARS: usize = 4000;
 
-/// Writes a value of a sql_variant, with a base type that holds it. SQL Server types the rows of an INSERT like those
-/// of a UNION: without the outer CAST all values of the column would become one type.
+/// Writes a value of a sql_variant, with a base type that can hold it. SQL Server gives a column of a VALUES list one
+/// type, like a column of a UNION. The outer CAST to sql_variant preserves the base type of each value.
 fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
     if matches!(value, Value::Null | Value::Unreadable(_)) {
         return literal(at, Kind::Text, value, out);
@@ -169,7 +169,7 @@ fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
         Value::DateTime(moment) => Some(format!("datetime2({})", moment.time.digits)),
         Value::DateTimeOffset { utc, .. } => Some(format!("datetimeoffset({})", utc.time.digits)),
         Value::Guid(_) => Some("uniqueidentifier".to_owned()),
-        // A literal that is long, or concatenated, has a max type, which a sql_variant does not accept.
+        // Long literals and concatenated literals have a max type, which a sql_variant does not accept.
         Value::Text(text) if text.as_str().encode_utf16().count() > MOST_VARIANT_CHARS => {
             Some("varchar(8000)".to_owned())
         }
@@ -191,7 +191,8 @@ fn cast(at: usize, value: &Value<'_>, base: &str, out: &mut Out<'_>) -> io::Resu
     Ok(())
 }
 
-/// Begins a literal that may be concatenated from parts: parts of type nvarchar(4000) would be truncated.
+/// The beginning of a literal that is concatenated from parts. Without the CAST, the result would be an nvarchar(4000)
+/// and be truncated.
 const MAX_TEXT: &str = "CAST(N'' AS nvarchar(max))+N'";
 
 /// Writes a text literal.
@@ -206,7 +207,7 @@ fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
 }
 
-/// Writes the text between the quotes; returns whether it is concatenated from parts.
+/// Writes the text between the quotes. Returns whether it is split into several concatenated literals.
 fn inside(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let mut constant = Constant::default();
     constant.add(out, bytes);

@@ -14,7 +14,7 @@ fn pair(n: u64) -> [u8; 2] {
     [b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]
 }
 
-/// Writes a day number as `2005-01-31`.
+/// Writes the date of a day number as `2005-01-31`.
 #[inline]
 pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
     out.extend_from_slice(&date_text(day));
@@ -41,10 +41,10 @@ fn digits_of([a, b, c, d]: [u32; 4]) -> u64 {
     tens | (pairs - tens * 10) << 8 | ZEROS
 }
 
-/// Year, month and day of the day `number`, 0 for 0001-01-01.
+/// Year, month and day of a day number; day 0 is 0001-01-01.
 fn civil(number: u32) -> (u32, u32, u32) {
-    // Days since 0000-03-01, so that a leap day is the last day of its year. The constants come from Neri and Schneider,
-    // "Euclidean affine functions and their application to calendar algorithms".
+    // Counts days from 0000-03-01, so that a leap day is the last day of its year. The constants come from Neri and
+    // Schneider, "Euclidean affine functions and their application to calendar algorithms".
     let quarters = 4 * (number + 306) + 3;
     let (century, of_century) = (quarters / 146_097, quarters % 146_097 / 4);
     let scaled = 2_939_745 * u64::from(4 * of_century + 3);
@@ -56,7 +56,7 @@ fn civil(number: u32) -> (u32, u32, u32) {
     (100 * century + year + u32::from(is_next_year), month, day + 1)
 }
 
-/// Writes a time as `23:59:59.1234567`, with as many digits as the type has.
+/// Writes a time as `23:59:59.1234567`, with as many fractional digits as the type has.
 #[inline]
 pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
     out.extend_from_slice(&clock(time));
@@ -70,7 +70,7 @@ fn clock(time: TimeOfDay) -> [u8; 8] {
     [h1, h2, b':', m1, m2, b':', s1, s2]
 }
 
-/// The six digits of a time to the second, followed by two zeros.
+/// The six digits of hour, minute and second, followed by two zeros.
 #[inline]
 fn clock_digits(time: TimeOfDay) -> u64 {
     let seconds = (time.ticks / TICKS_PER_SECOND) as u32;
@@ -78,7 +78,7 @@ fn clock_digits(time: TimeOfDay) -> u64 {
     digits_of([minutes / 60, minutes % 60, seconds % 60, 0])
 }
 
-/// Writes the fraction of a second, with the point before it.
+/// Writes the decimal point and the fraction of a second.
 #[inline]
 fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     let digits = usize::from(time.digits.min(7));
@@ -88,9 +88,9 @@ fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
     }
 }
 
-/// Writes date, `between`, time.
+/// Writes the date, the character `between`, and the time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    // Works on words of eight bytes: reading a word right after writing its bytes one by one stalls the processor.
+    // Composes words of eight bytes. Writing single bytes and then reading them as a word would stall the processor.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
     let year_and_month = date & 0xFFFF_FFFF | byte(b'-', 4) | (date >> 32 & 0xFFFF) << 40 | byte(b'-', 7);
@@ -118,7 +118,8 @@ pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes:
     out.extend_from_slice(&[h1, h2, b':', m1, m2]);
 }
 
-/// The local time of a UTC time, `offset_minutes` east of UTC. Limited to the first and the last point of the calendar.
+/// Converts a UTC time to the local time `offset_minutes` east of UTC. The day is limited to the calendar of SQL
+/// Server, 0001-01-01 to 9999-12-31.
 fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
     const LAST_DAY: i64 = 3_652_058;
     let minutes =
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        // 1900-01-01 is day 693,595, and the last day of SQL Server is 3,652,058.
+        // 1900-01-01 is day 693,595; the last day that SQL Server supports is 3,652,058.
         for (day, expected) in
             [(0, "0001-01-01"), (693_595, "1900-01-01"), (730_178, "2000-02-29"), (3_652_058, "9999-12-31")]
         {

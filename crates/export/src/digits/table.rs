@@ -1,10 +1,10 @@
 //! The digits of small numbers, from which all other numbers are composed.
 
-/// The digits of all numbers below 10,000 with leading zeros, as words with the first digit in the lowest byte. A
-/// lookup needs less than half the time of a calculation.
+/// The digits of all numbers below 10,000, with leading zeros. Each entry is a word with the first digit in the lowest
+/// byte. A lookup needs less than half the time of a calculation.
 static FOURS: [u32; 10_000] = fours();
 
-// Each index is below the length; this runs at compile time.
+// Every index below is less than the array length. This function runs at compile time.
 #[allow(clippy::indexing_slicing)]
 const fn fours() -> [u32; 10_000] {
     let mut all = [0; 10_000];
@@ -20,7 +20,7 @@ const fn digit(n: usize) -> u8 {
     b'0' + (n % 10) as u8
 }
 
-/// A zero in each byte.
+/// The character `0` in each byte.
 pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// The four digits of a number below 10,000.

@@ -1,7 +1,8 @@
-//! A column of a row group, as the file stores it.
+//! A column of a row group in the form that the file stores.
 //!
-//! The library writes values one at a time, each as a separate object. Here values are kept in the form of a page from
-//! the start, so that a page is a plain copy; the library only describes pages and columns.
+//! The library would write values one at a time, each as a separate object. Here the values are collected in the form
+//! that a page stores, so that writing a page only copies bytes. The library only writes the descriptions of pages and
+//! columns.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -15,22 +16,22 @@ use super::plain::{Plain, Presence};
 use super::schema::{FileColumn, Part};
 use super::{hybrid, range};
 
-/// Bytes of values at which a page ends, so that it stays in the processor's cache.
+/// Bytes of values at which a page ends, so that a page fits into the processor's cache.
 const PAGE_BYTES: usize = 256 << 10;
-/// Rows at which a page ends; a multiple of eight.
+/// The maximum number of rows on a page; a multiple of eight.
 const PAGE_ROWS: usize = 128 << 10;
-/// Bytes of a column that decide whether compression is worthwhile.
+/// Bytes of a column that are compressed as a sample, to decide whether compression is worthwhile.
 const SAMPLE_BYTES: usize = 16 << 10;
 
 /// A column of a row group.
 pub(super) struct Chunk {
-    /// Its pages.
+    /// The pages of the column.
     pub(super) bytes: Vec<u8>,
     /// The description of the column for the footer of the file, with page offsets into `bytes`.
     pub(super) described: ColumnChunkMetaData,
 }
 
-/// Encodes columns; reuses its allocations.
+/// Encodes columns, and reuses its allocations for each.
 pub(super) struct ChunkEncoder {
     snappy: snap::raw::Encoder,
     compressed: Vec<u8>,
@@ -50,7 +51,7 @@ impl ChunkEncoder {
         Self { snappy: snap::raw::Encoder::new(), compressed: Vec::new() }
     }
 
-    /// Encodes these values as a column.
+    /// Encodes the values of one column.
     pub(super) fn encode(&mut self, column: &FileColumn, plain: &Plain, presence: &Presence) -> Result<Chunk> {
         let dictionary = if column.part == Part::Bool { None } else { Dictionary::of(plain) };
         let mut pages = Pages { out: TrackedWrite::new(Vec::new()), encoder: self, codec: None, uncompressed: 0 };
@@ -120,7 +121,8 @@ impl ChunkEncoder {
     }
 }
 
-/// The end of the page that begins at `from`: a multiple of eight rows, so that its bits are whole bytes, or the last row.
+/// The end of the page that begins at `from`. A page has a multiple of eight rows, so that its presence bits fill whole
+/// bytes, unless it ends with the last row.
 fn page_end(from: Place, plain: &Plain, presence: &Presence) -> Place {
     let mut to = from;
     while to.row < presence.rows() && to.byte - from.byte < PAGE_BYTES && to.row - from.row < PAGE_ROWS {
@@ -141,8 +143,8 @@ struct Pages<'e> {
 }
 
 impl Pages<'_> {
-    /// Decides by the first page whether the column is compressed: only if that saves at least a quarter. If it saves
-    /// less, compression takes more time than the rest of the export.
+    /// Decides from the start of the first page whether to compress the column. It is compressed only if the sample
+    /// shrinks by at least a quarter; for less, compression would take more time than the rest of the export.
     fn choose(&mut self, body: &[u8]) {
         let sample = body.get(..SAMPLE_BYTES).unwrap_or(body);
         let is_compressible = self.encoder.compress(sample).is_ok_and(|bytes| bytes.len() * 4 <= sample.len() * 3);

@@ -1,4 +1,4 @@
-//! Columns with few distinct values: each is stored once, and the rows refer to it by number.
+//! Columns with few distinct values. Each distinct value is stored once, and the rows refer to it by number.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,21 +7,22 @@ use foldhash::fast::RandomState;
 
 use super::plain::Plain;
 
-/// The most bytes of distinct values in a dictionary.
+/// The maximum size of the distinct values in a dictionary, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// Number of values after which it is decided whether to continue.
+/// After this number of values, the attempt ends if more than half of them are distinct.
 const SAMPLE: usize = 1024;
 
 /// The distinct values of a column, in order of first appearance.
 pub(super) struct Dictionary {
     pub(super) values: Plain,
     pub(super) count: u16,
-    /// For each value, its number in the dictionary.
+    /// For each value of the column, its number in the dictionary.
     pub(super) numbers: Vec<u16>,
 }
 
 impl Dictionary {
-    /// A dictionary of the values, if each appears at least twice on average, both among the first values and among all.
+    /// Creates a dictionary if each value appears at least twice on average, among the first `SAMPLE` values and among
+    /// all values.
     pub(super) fn of(plain: &Plain) -> Option<Self> {
         let mut bytes = Vec::new();
         let mut numbers = Vec::new();
@@ -47,7 +48,7 @@ impl Dictionary {
         (count > 0).then_some(Self { values: Plain { bytes, length: plain.length }, count, numbers })
     }
 
-    /// Bits of the largest number in the dictionary.
+    /// The number of bits of the largest number in the dictionary.
     pub(super) fn width(&self) -> u32 {
         self.count.saturating_sub(1).checked_ilog2().map_or(1, |bits| bits + 1)
     }

@@ -1,8 +1,7 @@
 //! The footer of a Parquet file, which describes every row group.
 //!
-//! The library keeps the descriptions of all row groups in memory, which has no limit for long tables or many columns.
-//! Here each description is kept as the bytes that the footer has of it, and beyond a limit they go to a temporary
-//! file.
+//! The library keeps the descriptions of all row groups in memory; for long tables or many columns this has no limit.
+//! Here each description is kept in its encoded form. Descriptions beyond a limit go to a temporary file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -14,15 +13,16 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWrit
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::schema::types::SchemaDescPtr;
 
-/// The most bytes of descriptions that are kept in memory.
+/// The maximum bytes of descriptions in memory.
 const MOST_IN_MEMORY: usize = 1 << 20;
-/// The length of the footer, and the magic bytes.
+/// The bytes after the footer: its length, and the magic bytes.
 const TAIL_BYTES: usize = 8;
-/// Header of a list of structs in Thrift's compact protocol; the bits above the type are the length of a short list.
+/// The header byte of a list of structs in Thrift's compact protocol. The upper four bits are the length if the list is
+/// short.
 const STRUCTS: u8 = 0x0C;
-/// Header of a list with one struct.
+/// The header byte of a list with one struct.
 const ONE_STRUCT: u8 = 0x1C;
-/// In place of a short length: the length follows.
+/// The length bits of a longer list. The length itself follows the header byte.
 const LONG: u8 = 0xF0;
 const LONGEST_SHORT: u64 = 14;
 
@@ -31,22 +31,22 @@ pub(super) struct Footer {
     schema: SchemaDescPtr,
     properties: WriterPropertiesPtr,
     frame: Option<Frame>,
-    /// Descriptions of row groups, one after another.
+    /// The encoded descriptions of the row groups, one after another.
     described: Spool,
     groups: u64,
     rows: i64,
     last: Option<RowGroupMetaData>,
 }
 
-/// The bytes around the list of row groups.
+/// The encoded parts of a footer before and after the list of row groups.
 struct Frame {
-    /// Bytes before the list, except those of the row count.
+    /// The number of bytes before the list, without the bytes of the row count.
     before_bytes: usize,
     behind: Vec<u8>,
 }
 
 impl Footer {
-    /// A footer without row groups. Temporary files go to `folder`.
+    /// Creates a footer without row groups. Temporary files are created in `folder`.
     pub(super) fn new(schema: SchemaDescPtr, properties: WriterPropertiesPtr, folder: PathBuf) -> Self {
         let described = Spool { folder, bytes: Vec::new(), file: None };
         Self { schema, properties, frame: None, described, groups: 0, rows: 0, last: None }
@@ -77,7 +77,8 @@ impl Footer {
             out.write_all(&self.footer(Vec::new())?)?;
             return Ok(());
         };
-        // With all rows assigned to its only group, the row count of the file is right.
+        // The start of a footer contains the row count of the file. A footer with all rows in one row group has the
+        // right count.
         let whole = self.footer(vec![last.into_builder().set_num_rows(self.rows).build()?])?;
         let (before, _) = self.split(&whole, self.rows)?;
         let header = list_header(self.groups);
@@ -94,7 +95,8 @@ impl Footer {
         Ok(())
     }
 
-    /// Finds the bytes around the list, from a file without row groups and one with a group of no rows.
+    /// Finds the parts before and after the list by comparing two footers: one without row groups, and one with an
+    /// empty row group.
     fn frame_of(&self, group: RowGroupMetaData) -> Result<Frame> {
         let (empty, one) =
             (self.footer(Vec::new())?, self.footer(vec![group.into_builder().set_num_rows(0).build()?])?);
@@ -108,7 +110,8 @@ impl Footer {
         }
     }
 
-    /// Splits the footer of a file with `rows` rows into the bytes before the list and the only element of the list.
+    /// Takes the footer of a file with `rows` rows and one row group. Returns the bytes before the list, and the bytes
+    /// of the list's only element.
     fn split<'w>(&self, whole: &'w [u8], rows: i64) -> Result<(&'w [u8], &'w [u8])> {
         let split = || {
             let frame = self.frame.as_ref()?;
@@ -144,7 +147,7 @@ impl Footer {
     }
 }
 
-/// The encoded length of a row count: seven bits per byte, with the sign as lowest bit.
+/// The encoded length of a row count, in bytes. Each byte holds seven bits; the lowest bit is the sign.
 fn varint_bytes(rows: i64) -> usize {
     let bits = u64::BITS - (rows.unsigned_abs() << 1).leading_zeros();
     bits.div_ceil(7).max(1) as usize
@@ -168,7 +171,7 @@ fn unknown_form() -> ParquetError {
     ParquetError::General("the end of the file has an unknown form".to_owned())
 }
 
-/// Bytes in memory, and beyond a limit in a temporary file.
+/// A sequence of bytes that is kept in memory up to a limit, and in a temporary file beyond it.
 struct Spool {
     folder: PathBuf,
     bytes: Vec<u8>,

@@ -1,9 +1,11 @@
-//! Small numbers in the hybrid of run lengths and packed bits that Parquet uses for levels and dictionary indexes.
+//! Encodes small numbers as Parquet's hybrid of run lengths and packed bits, which is used for levels and dictionary
+//! indexes.
 
-/// The number of equal numbers that is worth a run of its own.
+/// The minimum number of equal numbers that are written as a run.
 const LEAST_RUN: usize = 8;
 
-/// Appends which of `rows` rows have a value, preceded by its length. `bits` has one bit per row; `None` if all rows have a value.
+/// Appends the definition levels of `rows` rows, which say whether each row has a value, preceded by their length in
+/// bytes. `bits` has one bit per row; `None` means that all rows have a value.
 pub(super) fn levels(out: &mut Vec<u8>, bits: Option<&[u8]>, rows: usize) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -24,7 +26,7 @@ pub(super) fn levels(out: &mut Vec<u8>, bits: Option<&[u8]>, rows: usize) {
     }
 }
 
-/// Appends numbers of at most `width` bits, 1 to 16.
+/// Appends numbers of at most `width` bits; `width` is 1 to 16.
 pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
     let mut rest = numbers;
     while let Some(first) = rest.first() {
@@ -35,7 +37,7 @@ pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
             rest = rest.get(run..).unwrap_or_default();
             continue;
         }
-        // Packs eight at a time, until eight successive numbers are equal.
+        // Packs groups of eight numbers until the next eight numbers are equal.
         let is_run =
             |group: &[u16]| group.len() == LEAST_RUN && group.iter().all(|number| group.first() == Some(number));
         let groups = rest.chunks(8).take_while(|group| !is_run(group)).count().max(1);
@@ -46,7 +48,7 @@ pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
     }
 }
 
-/// Appends numbers of `width` bits, the first in the lowest bits, and zeros up to a multiple of eight numbers.
+/// Appends numbers of `width` bits, the first in the lowest bits. Fills up with zeros to a multiple of eight numbers.
 fn pack(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
     let end = out.len() + numbers.len().div_ceil(8) * width as usize;
     let (mut waiting, mut bits) = (0_u64, 0);
@@ -63,7 +65,7 @@ fn pack(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
     out.resize(end, 0);
 }
 
-/// Appends one bit per byte, 0 or 1, as boolean values are stored in a page.
+/// Packs boolean values as a page stores them: each input byte, 0 or 1, becomes one bit.
 pub(super) fn booleans(out: &mut Vec<u8>, values: &[u8]) {
     let byte = |eight: &[u8]| eight.iter().rev().fold(0, |bits, value| bits << 1 | value & 1);
     out.extend(values.chunks(8).map(byte));

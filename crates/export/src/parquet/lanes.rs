@@ -15,14 +15,14 @@ use crate::{digits, plain};
 /// 1970-01-01 as days since 0001-01-01.
 const EPOCH_DAY: i64 = 719_162;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// Rows at which a row group ends.
+/// The maximum number of rows in a row group.
 const GROUP_ROWS: usize = 1 << 20;
-/// The columns of a row group to which rows are added.
+/// The columns of a row group that is being filled with rows.
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
     rows: usize,
     bytes: usize,
-    /// Bytes of the last row.
+    /// The number of bytes that the last row added.
     of_row: usize,
     most_bytes: usize,
     gaps: Vec<Gap>,
@@ -45,7 +45,7 @@ pub(super) struct Encoded {
 }
 
 impl Lanes {
-    /// Lanes without rows. A row group, and a single row, has at most `most_bytes` bytes of values.
+    /// Creates columns without rows. The values of a row group, and of a single row, have at most `most_bytes` bytes.
     pub(super) fn new(columns: &[FileColumn], most_bytes: usize) -> Self {
         let lane = |column: &FileColumn| Lane {
             field: column.field,
@@ -63,7 +63,8 @@ impl Lanes {
         self.rows
     }
 
-    /// Whether the row group is full: another row as long as the last one would not fit.
+    /// Whether the row group is full: it has the maximum number of rows, or another row as long as the last would not
+    /// fit.
     pub(super) fn is_full(&self) -> bool {
         self.bytes + self.of_row > self.most_bytes || self.rows >= GROUP_ROWS
     }
@@ -85,7 +86,7 @@ impl Lanes {
             }
             lane.presence.null(*rows);
             *bytes += 1;
-            // If a value's first column has a gap, its second column lacks the value for the same reason.
+            // A value may occupy several columns; a gap is recorded only for the first of them.
             if let Some(Err(why)) = added
                 && !matches!(lane.part, Part::Rest | Part::Offset)
             {
@@ -97,7 +98,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Encodes the columns as the file stores them, and removes the rows.
+    /// Encodes the columns in the form that the file stores, and removes the rows.
     pub(super) fn encode(&mut self, columns: &[FileColumn]) -> Result<(Encoded, Vec<Gap>)> {
         let mut encoded = Vec::with_capacity(self.lanes.len());
         for (lane, column) in self.lanes.iter_mut().zip(columns) {
@@ -113,7 +114,8 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Adds a value that is not NULL, if it has at most `left` bytes; returns its length, or why it was not added.
+    /// Adds a value that is not NULL, if its length is at most `left` bytes. Returns the length, or the reason why the
+    /// value was not added.
     fn add(
         &mut self,
         value: &Value<'_>,
@@ -163,7 +165,7 @@ impl Lane {
     }
 }
 
-/// Adds bytes, if they are at most `left`.
+/// Adds bytes, if there are at most `left` of them.
 fn add_bytes(to: &mut Vec<u8>, bytes: &[u8], left: usize) -> std::result::Result<usize, GapReason> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= left).ok_or(GapReason::TooLong)?;
     to.extend_from_slice(&length.to_le_bytes());
@@ -176,7 +178,7 @@ fn push<const N: usize>(to: &mut Vec<u8>, value: [u8; N]) -> usize {
     N
 }
 
-/// A date, a time or an offset as the integer that its column stores.
+/// Converts a date, a time or an offset to the integer that its column stores.
 fn number(value: &Value<'_>, part: Part) -> Option<i64> {
     match (value, part) {
         (Value::Date(day), Part::Date) => Some(i64::from(*day) - EPOCH_DAY),
@@ -202,11 +204,11 @@ fn micros(moment: DateTime) -> i64 {
     (i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64
 }
 
-/// A decimal as a big-endian number of this many bytes.
+/// Appends a decimal as a big-endian number of `length` bytes. Returns `None` if the number is too large.
 fn decimal(to: &mut Vec<u8>, length: usize, unscaled: i128) -> Option<usize> {
     let bytes = unscaled.to_be_bytes();
     let (sign, digits) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
-    // The bytes cut off must only repeat the sign.
+    // The removed upper bytes must only repeat the sign.
     let is_negative = digits.first().is_some_and(|byte| byte & 0x80 != 0);
     let fill = if is_negative { 0xFF } else { 0 };
     if sign.iter().any(|byte| *byte != fill) {
@@ -224,21 +226,21 @@ fn add_long(
     let before = bytes.len();
     bytes.extend_from_slice(&[0; LENGTH_BYTES]);
     let start = bytes.len();
-    // A character has at least one byte in UTF-8, and at most two as stored.
+    // A character has at least one byte in UTF-8, and at most two bytes in the stored form.
     let mut is_short = long.stored_bytes / 2 <= left as u64;
     let read = long.pieces(&mut |piece| {
         is_short &= bytes.len() - start + piece.len() <= left;
         if is_short {
             bytes.extend_from_slice(piece);
         }
-        // An error ends the reading: the rest is not needed.
+        // Returning an error stops the reading of a value that is too long.
         if is_short { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     });
     let length = u32::try_from(bytes.len() - start).ok().filter(|_| is_short);
     let Some(length) = length else {
         bytes.truncate(before);
         bytes.shrink_to_fit();
-        // An unreadable value is reported as unreadable, not as too long.
+        // If a value is both too long and unreadable, it is reported as unreadable.
         let why = is_whole(long)?.err().map_or(GapReason::TooLong, GapReason::Unreadable);
         return Ok(Err(why));
     };

@@ -1,14 +1,14 @@
-//! The values of a column in the form of a page of encoding PLAIN, and which rows have a value.
+//! The values of a column in PLAIN encoding, and a bit per row that says whether the row has a value.
 
 use super::schema::Part;
 
-/// Bytes of the length before each value of a type with variable length.
+/// The size of the length that precedes each value of a variable-length type, in bytes.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Values one after another, without NULLs. Each bit value is stored in a byte.
+/// The values that are not NULL, one after another. A bit value occupies one byte.
 pub(super) struct Plain {
     pub(super) bytes: Vec<u8>,
-    /// The length of each value; `None` if each value is preceded by its length.
+    /// The length of each value in bytes; `None` if each value is preceded by its own length.
     pub(super) length: Option<usize>,
 }
 
@@ -26,7 +26,7 @@ impl Plain {
         Self { bytes: Vec::new(), length }
     }
 
-    /// Removes all values; frees the memory of long ones.
+    /// Removes all values. Also frees the memory if the values have variable length.
     pub(super) fn clear(&mut self) {
         match self.length {
             Some(_) => self.bytes.clear(),
@@ -34,7 +34,7 @@ impl Plain {
         }
     }
 
-    /// Each value as stored, with its length if the length precedes it.
+    /// Iterates over the values as stored: a variable-length value includes its length prefix.
     pub(super) fn values(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -44,7 +44,7 @@ impl Plain {
         })
     }
 
-    /// Bytes of the first `count` values from `offset` on.
+    /// The total length of the first `count` values from `offset` on, in bytes.
     pub(super) fn extent_of(&self, offset: usize, count: usize) -> usize {
         if let Some(length) = self.length {
             return length * count;
@@ -57,7 +57,7 @@ impl Plain {
     }
 }
 
-/// Bytes of the first value; `None` if there is none.
+/// The length of the first value in bytes; `None` if there is no value.
 #[inline]
 fn extent(bytes: &[u8], length: Option<usize>) -> Option<usize> {
     match length {
@@ -66,17 +66,18 @@ fn extent(bytes: &[u8], length: Option<usize>) -> Option<usize> {
     }
 }
 
-/// Which rows of a column have a value: one bit per row, from the lowest. Nothing is stored until the first NULL.
+/// Records which rows of a column have a value: one bit per row, starting with the lowest bit. No bits are stored
+/// before the first NULL.
 #[derive(Default)]
 pub(super) struct Presence {
     bits: Vec<u8>,
-    /// Rows without a value.
+    /// The number of rows without a value.
     pub(super) nulls: usize,
     rows: usize,
 }
 
 impl Presence {
-    /// Records that the row has no value. All earlier rows must be recorded already.
+    /// Records that `row` has no value. All earlier rows without a value must already be recorded.
     pub(super) fn null(&mut self, row: usize) {
         if self.bits.len() <= row / 8 {
             self.bits.resize(row / 8 + 1, 0xFF);
@@ -87,7 +88,7 @@ impl Presence {
         self.nulls += 1;
     }
 
-    /// Sets the number of rows.
+    /// Sets the number of rows, after all NULLs are recorded.
     pub(super) fn end(&mut self, rows: usize) {
         self.rows = rows;
         if self.nulls > 0 {
@@ -107,12 +108,12 @@ impl Presence {
         self.rows
     }
 
-    /// The bits of these rows, which begin at a multiple of eight; `None` if all have a value.
+    /// The bits of `rows`, which must begin at a multiple of eight; `None` if the column has no NULL.
     pub(super) fn bits(&self, rows: std::ops::Range<usize>) -> Option<&[u8]> {
         self.bits.get(rows.start / 8..rows.end.div_ceil(8)).filter(|_| self.nulls > 0)
     }
 
-    /// The number of rows with a value among the eight rows from `row` on, a multiple of eight.
+    /// The number of rows with a value among the eight rows from `row` on; `row` is a multiple of eight.
     pub(super) fn present(&self, row: usize) -> usize {
         match self.bits.get(row / 8) {
             Some(byte) if self.nulls > 0 => byte.count_ones() as usize,

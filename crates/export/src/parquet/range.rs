@@ -1,4 +1,4 @@
-//! The smallest and the largest value of a column, which let readers skip row groups.
+//! The minimum and the maximum of a column, which let readers skip row groups.
 
 use format::bytes::unsigned;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
@@ -7,10 +7,10 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use super::plain::{LENGTH_BYTES, Plain};
 use super::schema::Part;
 
-/// Longer values do not help a reader.
+/// The maximum length of a minimum or maximum, in bytes. A longer one does not help a reader.
 const MOST_BYTES: usize = 64;
 
-/// The statistics of the values of a column in the file's footer; `values` holds each distinct value at least once.
+/// The statistics of a column for the footer of the file. `values` contains each distinct value at least once.
 pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics {
     let nulls = Some(nulls as u64);
     match part {
@@ -41,7 +41,7 @@ pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics
             Statistics::Double(ValueStatistics::new(least, most, None, nulls, false).with_nan_count(Some(nans)))
         }
         Part::Fixed(_) | Part::Guid => {
-            // The sign of a decimal is its highest bit.
+            // Flipping the sign bit of a decimal, its highest bit, makes unsigned comparison right.
             let flip = if part == Part::Guid { 0 } else { 0x80 };
             let ordered = |value: &[u8]| {
                 let mut key = [0; 16];
@@ -64,7 +64,7 @@ pub(super) fn statistics(part: Part, values: &Plain, nulls: usize) -> Statistics
 }
 
 fn of_bytes<'b>(values: impl Iterator<Item = &'b [u8]>) -> Option<(&'b [u8], &'b [u8])> {
-    // The first eight bytes, as a number, nearly always decide.
+    // Compares the first eight bytes as a number, which nearly always decides the order.
     let mut keyed = values.map(|value| (unsigned(value.get(..8).unwrap_or(value)).swap_bytes(), value));
     let first = keyed.next()?;
     let (mut least, mut most) = (first, first);

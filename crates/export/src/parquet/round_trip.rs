@@ -1,4 +1,4 @@
-//! Reads files back with the library, for many distributions of values over rows, pages and dictionaries.
+//! Reads files back with the library, for many distributions of values across rows, pages and dictionaries.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
@@ -8,13 +8,13 @@ use rows::Value;
 use crate::layout::{Field, Kind, Layout};
 use crate::table::{Destination, Form, write_rows};
 
-/// More rows than a page has for most types.
+/// More rows than fit on a page for most types.
 const ROWS: usize = 50_000;
 
-/// The texts of the text columns.
+/// The texts from which text columns take their values.
 struct Texts(Vec<String>);
 
-/// A column: its type, the value of a row, and what a reader must see.
+/// A column: its type, and a function that returns the value of a row and the value that a reader must see.
 type Column = (Kind, for<'t> fn(usize, &'t Texts) -> (Value<'t>, Read));
 
 fn long(n: usize) -> i64 {
@@ -34,14 +34,14 @@ const INT: Kind = Kind::Integer { bits: 32 };
 const BIGINT: Kind = Kind::Integer { bits: 64 };
 
 const COLUMNS: [Column; 15] = [
-    // One value, values in long runs, few values in no order, all different.
+    // One value; values in long runs; few values in no order; all values different.
     (INT, |_, _| integer(42)),
     (INT, |row, _| integer(row / 1000 % 5)),
     (INT, |row, _| integer(long(row).unsigned_abs() as usize % 1000)),
     (INT, |row, _| integer(row)),
     (INT, |row, _| if row % 20 < 9 { integer(3) } else { integer(row % 20) }),
     (BIGINT, |row, _| (Value::Integer(long(row)), Read::Long(long(row)))),
-    // NULL never, always, seldom, mostly, and in runs that end inside a byte.
+    // NULL in every row, in few rows, in most rows, in runs that end within a byte, and in no row.
     (BIGINT, |_, _| (Value::Null, Read::Null)),
     (BIGINT, |row, _| {
         if row % 7 == 3 { (Value::Null, Read::Null) } else { (Value::Integer(row as i64), Read::Long(row as i64)) }
@@ -90,7 +90,7 @@ fn a_reader_gets_the_values_that_were_written_however_they_are_spread() {
     }
 }
 
-/// Asserts that the footer's statistics of each column are true.
+/// Asserts that the statistics in the footer are right for each column.
 fn ranges_are_true(file: &SerializedFileReader<std::fs::File>, rows: usize, texts: &Texts) {
     for (at, (_, value)) in COLUMNS.iter().enumerate() {
         let read = || (0..rows).map(|row| value(row, texts).1);

@@ -9,22 +9,22 @@ use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
 
 use crate::layout::{Field, Kind, Layout};
 
-/// Digits after the second in microseconds.
+/// Fractional digits of a time in microseconds.
 const MICRO_DIGITS: u8 = 6;
 
 /// A column of the file.
 pub(super) struct FileColumn {
-    /// The field of the layout, as a position.
+    /// The position of the field in the layout.
     pub(super) field: usize,
-    /// The position of its value in a row.
+    /// The position of the value in a row.
     pub(super) source: usize,
-    /// The part of the value that it holds.
+    /// The part of the value that the column holds.
     pub(super) part: Part,
-    /// Its description for the library.
+    /// The description of the column for the library.
     pub(super) descriptor: ColumnDescPtr,
 }
 
-/// The part of a value that a column holds.
+/// The part of a SQL Server value that a column of the file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     Bool,
@@ -40,7 +40,7 @@ pub(super) enum Part {
     TimeMicros,
     /// Microseconds since 1970-01-01; in UTC for a datetimeoffset.
     Moment,
-    /// The remaining units of 100 nanoseconds, 0 to 9.
+    /// The units of 100 ns beyond whole microseconds, 0 to 9.
     Rest,
     /// Minutes east of UTC.
     Offset,
@@ -49,7 +49,7 @@ pub(super) enum Part {
     Bytes,
 }
 
-/// The schema, and the columns in its order.
+/// Returns the schema of the file, and its columns in order.
 pub(super) fn of(layout: &Layout) -> Result<(TypePtr, Vec<FileColumn>)> {
     let mut names: BTreeSet<String> = layout.fields.iter().map(|field| field.name.clone()).collect();
     let mut types = Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn of(layout: &Layout) -> Result<(TypePtr, Vec<FileColumn>)> {
     Ok((schema, columns.collect()))
 }
 
-/// A name that no column has yet.
+/// A name that no other column has: `name` with the suffix `end`, and underscores if needed.
 fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
     let mut other = format!("{name}{end}");
     while !names.insert(other.clone()) {
@@ -82,8 +82,8 @@ fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
     other
 }
 
-/// The columns of a value, with the endings of their names. All readers accept microseconds; where a type has one more
-/// digit, a second column holds it, so that nothing is lost.
+/// The columns that hold a value, with the suffixes of their names. All readers accept microseconds. If a type has a
+/// seventh digit, a second column holds it, so that no precision is lost.
 fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     let with_rest = |part: Part, digits: u8| {
         let mut parts = vec![(part, "")];
@@ -114,7 +114,7 @@ fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     vec![(part, "")]
 }
 
-/// The fewest bytes that hold a decimal of this many digits.
+/// The minimum number of bytes for a decimal of this many digits.
 fn bytes_of(precision: u8) -> usize {
     let bits = (10f64.powi(i32::from(precision.min(38))).log2() + 1.0).ceil();
     (bits as usize).div_ceil(8).clamp(1, 16)
@@ -157,7 +157,7 @@ fn column(name: &str, field: &Field, part: Part) -> Result<Type> {
     if let Some(length) = length {
         builder = builder.with_length(length as i32);
     }
-    // A decimal is declared twice: in the old form and in the new one.
+    // A decimal is declared twice, as the older converted type and as the newer logical type.
     if let (Part::Int32 | Part::Int64 | Part::Fixed(_), Kind::Decimal { precision, scale }) = (part, field.kind) {
         builder = builder.with_precision(i32::from(precision)).with_scale(i32::from(scale.min(precision)));
     }
