@@ -1,4 +1,4 @@
-//! Prints docs/expressions.md, or the results of the expressions on the command line.
+//! Prints docs/expressions.md, or the results of the expressions that are given on the command line.
 
 fn main() {
     let expressions: Vec<String> = std::env::args().skip(1).collect();

@@ -5,33 +5,33 @@
 pub enum Expr {
     /// `NULL`.
     Null,
-    /// A number as written, digits with an optional point and exponent.
+    /// A number as written: digits with an optional point and exponent.
     Number(String),
     /// A money constant without its `$`.
     Money(String),
-    /// A string; `unicode` when written with the prefix N.
+    /// A string constant.
     Text {
-        /// The characters, quotes undoubled.
+        /// The characters. A doubled quote is stored as one.
         value: String,
-        /// Written with the prefix N.
+        /// Whether the string is written with the prefix N.
         unicode: bool,
     },
     /// `0x..`.
     Binary(Vec<u8>),
     /// A column, or a word such as the date part of `dateadd`.
     Name {
-        /// The name, brackets removed.
+        /// The name without brackets.
         name: String,
-        /// Written in brackets or double quotes: never a keyword or date part.
+        /// Whether the name is written in brackets or double quotes. It is then never a keyword or date part.
         quoted: bool,
     },
     /// `-x`, `+x`, `~x`.
     Unary(UnaryOp, Box<Expr>),
-    /// Two operands.
+    /// An operator with two operands.
     Operation(BinaryOp, Box<Expr>, Box<Expr>),
-    /// All terms of a chain of ANDs.
+    /// A chain of ANDs, with all of its terms.
     And(Vec<Expr>),
-    /// All terms of a chain of ORs.
+    /// A chain of ORs, with all of its terms.
     Or(Vec<Expr>),
     /// `NOT x`.
     Not(Box<Expr>),
@@ -39,7 +39,7 @@ pub enum Expr {
     IsNull {
         /// The tested expression.
         value: Box<Expr>,
-        /// Whether it is written with NOT.
+        /// Whether NOT is written.
         negated: bool,
     },
     /// `x [NOT] LIKE pattern [ESCAPE e]`.
@@ -50,7 +50,7 @@ pub enum Expr {
         pattern: Box<Expr>,
         /// The escape character.
         escape: Option<Box<Expr>>,
-        /// Whether it is written with NOT.
+        /// Whether NOT is written.
         negated: bool,
     },
     /// `x [NOT] IN (..)`.
@@ -59,27 +59,27 @@ pub enum Expr {
         value: Box<Expr>,
         /// The list.
         list: Vec<Expr>,
-        /// Whether it is written with NOT.
+        /// Whether NOT is written.
         negated: bool,
     },
     /// `x [NOT] BETWEEN low AND high`.
     Between {
         /// The tested expression.
         value: Box<Expr>,
-        /// Lower bound.
+        /// The lower bound.
         low: Box<Expr>,
-        /// Upper bound.
+        /// The upper bound.
         high: Box<Expr>,
-        /// Whether it is written with NOT.
+        /// Whether NOT is written.
         negated: bool,
     },
     /// Both forms of CASE.
     Case {
-        /// The operand of the simple form.
+        /// The operand of the simple form, `CASE operand WHEN`.
         operand: Option<Box<Expr>>,
-        /// Pairs of WHEN and THEN.
+        /// The pairs of WHEN and THEN.
         whens: Vec<(Expr, Expr)>,
-        /// ELSE.
+        /// The value of ELSE.
         otherwise: Option<Box<Expr>>,
     },
     /// CONVERT, CAST and their TRY_ forms.
@@ -88,14 +88,14 @@ pub enum Expr {
         target: TypeName,
         /// The converted expression.
         value: Box<Expr>,
-        /// CONVERT's third argument.
+        /// The style, which is CONVERT's third argument.
         style: Option<Box<Expr>>,
-        /// Whether it is a TRY_ form, which gives NULL instead of an error.
+        /// Whether this is a TRY_ form, which returns NULL instead of an error.
         attempt: bool,
     },
-    /// A function with its arguments, name in lower case, schema with a point.
+    /// A function call.
     Call {
-        /// The name.
+        /// The name of the function in lower case; its schema, if written, is separated by a point.
         name: String,
         /// The arguments.
         args: Vec<Expr>,
@@ -109,7 +109,7 @@ pub enum Expr {
 pub struct TypeName {
     /// The name in lower case.
     pub name: String,
-    /// The numbers in parentheses; `None` is MAX.
+    /// The numbers in parentheses. MAX is `None`.
     pub args: Vec<Option<u32>>,
 }
 

@@ -8,7 +8,7 @@ pub(crate) use format::types::civil;
 pub(crate) const DAYS_TO_1900: i32 = 693_595;
 /// The last valid date: 9999-12-31.
 pub(crate) const LAST_DAY: i32 = 3_652_058;
-/// Days of datetime, counted from 1900-01-01: 1753-01-01 to 9999-12-31.
+/// The valid days of datetime, counted from 1900-01-01: 1753-01-01 to 9999-12-31.
 pub(crate) const DATETIME_DAYS: RangeInclusive<i32> = -53_690..=2_958_463;
 /// Ticks of 1/300 s in a day.
 pub(crate) const TICKS_PER_DAY: u32 = 25_920_000;
@@ -30,7 +30,7 @@ pub(crate) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
     Some((era * 146_097 + day_of_era - 306) as i32)
 }
 
-/// Length of a month from 1 to 12.
+/// The number of days in a month from 1 to 12.
 pub(crate) fn days_in_month(year: i32, month: u32) -> u32 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
@@ -40,7 +40,7 @@ pub(crate) fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// This day some months later, or the last day of that month if it is shorter.
+/// The date `months` months later; the last day of that month if the month is too short.
 pub(crate) fn add_months(date: i32, months: i64) -> Option<i32> {
     let (year, month, day) = civil(date);
     let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;
@@ -49,13 +49,13 @@ pub(crate) fn add_months(date: i32, months: i64) -> Option<i32> {
     days(year, month, day.min(days_in_month(year, month)))
 }
 
-/// Day of the year, from 1.
+/// The day of the year, from 1.
 pub(crate) fn day_of_year(date: i32) -> i32 {
     let (year, _, _) = civil(date);
     days(year, 1, 1).map_or(0, |first| date - first + 1)
 }
 
-/// Week of ISO 8601: the week with the year's Thursday has the year's number.
+/// The week number of ISO 8601. Week 1 is the week with the first Thursday of the year.
 pub(crate) fn iso_week(date: i32) -> i32 {
     // 0001-01-01 was a Monday.
     let thursday = date - date.rem_euclid(7) + 3;
@@ -68,7 +68,7 @@ pub(crate) fn date_text(date: i32) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// `hh:mm:ss` with a fraction of `scale` digits; further digits are cut off.
+/// `hh:mm:ss` with a fraction of `scale` digits. Further digits are cut off.
 pub(crate) fn time_text(units: i64, scale: u32) -> String {
     let seconds = units / UNITS_PER_SECOND;
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -79,7 +79,7 @@ pub(crate) fn time_text(units: i64, scale: u32) -> String {
     text
 }
 
-/// The ticks of a datetime in whole milliseconds, rounded as SQL Server prints them.
+/// Converts the ticks of a datetime to whole milliseconds, rounded as SQL Server prints them.
 pub(crate) fn ticks_to_milliseconds(ticks: u32) -> i64 {
     (i64::from(ticks) * 10 + 1) / 3
 }

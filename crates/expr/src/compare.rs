@@ -1,15 +1,16 @@
-//! Equality and order of strings beyond `format::collation`: what is certain about single ASCII characters.
+//! Equality and order of strings: what can be decided for single ASCII characters, in addition to `format::collation`.
 //!
-//! In every collation, all printable ASCII characters differ from each other, except for case: none has a weight of
-//! zero. In locales known to have no contractions of these characters, that decides most equalities. In others, letters
-//! stay undecided unless they are isolated: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and
-//! everything outside ASCII, follows the rule of docs/format/collations.md#comparing.
+//! In every collation, two different printable ASCII characters are unequal unless they are the two cases of one
+//! letter, because no such character has a weight of zero. This decides most equalities in locales that are known to
+//! have no contractions of these characters. In other locales, letters stay undecided unless they are isolated:
+//! Hungarian reads `ddz` as `dzdz`, and Spanish reads `ch` as one letter. Order, and everything outside ASCII, follows
+//! the rule of docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 
 use format::collation::{self, CharClass, CollationId, Comparison, Encoding, classify};
 
-/// The characters of a string: bytes of a char value, code units of an nchar value.
+/// The characters of a string: the bytes of a char value, or the code units of an nchar value.
 #[derive(Clone, Copy)]
 pub(crate) struct Chars<'s> {
     pub(crate) bytes: &'s [u8],
@@ -46,7 +47,7 @@ impl<'s> Chars<'s> {
         self.iter().all(|unit| (0x20..0x7F).contains(&unit))
     }
 
-    /// Without trailing blanks.
+    /// The characters without trailing blanks.
     pub(crate) fn trimmed(self) -> Self {
         let blanks = self.iter().rev().take_while(|&unit| unit == 0x20).count();
         let width = if self.wide { 2 } else { 1 };
@@ -79,7 +80,7 @@ impl CharKeys {
         Self { is_binary: is_binary(id), pairs_case: id.letters_are_plain(), ignores_case: id.ignores_case() }
     }
 
-    /// A value that is the same for equal characters and differs for others; `None` if [`same_char`] is uncertain.
+    /// A key that is the same for equal characters and differs for others; `None` if [`same_char`] cannot decide.
     #[inline]
     pub(crate) fn key(self, unit: u16) -> Option<u16> {
         if self.is_binary {
@@ -92,7 +93,7 @@ impl CharKeys {
     }
 }
 
-/// Whether two characters are equal, if certain; in char values, a character is a byte.
+/// Whether two characters are equal; `None` if this is uncertain. A character of a char value is one byte.
 pub(crate) fn same_char(a: u16, b: u16, id: CollationId, wide: bool) -> Option<bool> {
     let encoding = if wide { Encoding::Unicode } else { Encoding::Ansi };
     same_ascii(a, b, id).or_else(|| collation::is_same_character(a, b, id, encoding))
@@ -123,7 +124,7 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
         return Some(a == b);
     }
     if !id.ignores_case() {
-        // Collation 0 is unknown.
+        // Collation 0 is an unknown collation, which may or may not ignore case.
         return (id.0 != 0).then_some(false);
     }
     id.letters_are_plain().then_some(true)
@@ -135,7 +136,7 @@ fn compared(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Comparison {
     collation::compare(a.bytes, b.bytes, id, encoding)
 }
 
-/// Whether two strings are equal, if certain. Trailing blanks don't count.
+/// Whether two strings are equal; `None` if this is uncertain. Trailing blanks do not count.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
     if let Some(equal) = compared(a, b, id).is_equal() {
         return Some(equal);
@@ -165,12 +166,12 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
     (!unsure).then_some(true)
 }
 
-/// Order of two strings, if certain.
+/// The order of two strings; `None` if it is uncertain.
 pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
     compared(a, b, id).order().or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
 }
 
-/// Whether a character is in a range of a LIKE pattern, if certain.
+/// Whether a character is in a range of a LIKE pattern; `None` if this is uncertain.
 pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Option<bool> {
     if is_binary(id) {
         return (id.is_bin2() || unit.max(low).max(high) < 0x80).then_some(low <= unit && unit <= high);
@@ -187,7 +188,7 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     if class < low_class || class > high_class {
         return (id.letters_are_plain() || !is_symbol(class)).then_some(false);
     }
-    // At the ends of the range, case may decide.
+    // At an end of the range, case may decide whether a letter is inside.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
     if (at_end(low_class, low) || at_end(high_class, high)) && !id.ignores_case() {
         return None;

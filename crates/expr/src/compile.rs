@@ -1,4 +1,5 @@
-//! Compiles an [`Expr`] to a [`Program`]: resolves every type, and refuses by name anything not completely supported.
+//! Compiles an [`Expr`] to a [`Program`]. Resolves every type, and refuses anything that is not completely supported,
+//! with an error that names it.
 
 mod calls;
 mod literal;
@@ -17,24 +18,25 @@ use crate::steps::{self, STEPS_PER_NODE};
 use crate::types::{ColumnType, Label, Ty, common};
 use crate::value::Datum;
 
-/// Longest text that is compiled, in bytes. SQL Server accepts longer ones, but none has been seen.
+/// The longest text that is compiled, in bytes. SQL Server accepts longer texts, but none has been seen.
 const MOST_TEXT_BYTES: usize = 1 << 17;
 
-/// Most nodes of a compiled expression, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
-/// operand, so nesting them multiplies nodes.
+/// The most nodes of a compiled expression, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
+/// operand, so nesting them multiplies the nodes.
 const MOST_NODES: usize = 1000;
 
-/// This many bytes of a constant count as one node.
+/// The number of bytes of a constant that count as one node.
 const BYTES_PER_NODE: usize = 32;
 
-/// Length of the longest constant that replaces a conversion. `convert(char(8000),'')` is shorter than its value.
+/// The longest constant, in bytes, that replaces a conversion. The value of `convert(char(8000),'')` is longer than its
+/// text, so it is not stored.
 const LONGEST_FOLDED: usize = 256;
 
-/// Compiles the text of an expression. `column` returns the type of a column by name, spelled as in the expression.
-/// `text` must be decoded: single bytes in the catalog are in the database's code page.
+/// Compiles the text of an expression. `column` returns the type of a column by its name, spelled as in the expression.
+/// `text` must be decoded, because text stored with one byte per character in the catalog has the database's code page.
 ///
-/// Without a default collation ([`compile_within`]), a string literal has no collation: in a comparison it takes the
-/// collation of the other side, and two literals compare only if the result is equal under every collation.
+/// Without a default collation ([`compile_within`]), a string literal has no collation. In a comparison, it gets the
+/// collation of the other side. Two literals can be compared only if the result is the same under every collation.
 pub fn compile(text: &str, column: &dyn Fn(&str) -> Option<ColumnType>) -> Result<Program, Unsupported> {
     compile_within(text, CollationId(0), column)
 }
@@ -210,7 +212,7 @@ impl Compiler<'_> {
         terms.iter().map(|term| self.condition(term)).collect()
     }
 
-    /// The operand of IS NULL; the bytes of a column of any type will do.
+    /// Compiles the operand of IS NULL. A column may have any type here, because only its bytes are needed.
     fn tested(&mut self, value: &Expr) -> Result<Node, Unsupported> {
         if let Expr::Name { name, .. } = value
             && let Some(column) = (self.column)(name)
@@ -287,7 +289,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A CASE of compiled conditions and values, with one more value for ELSE.
+/// A CASE of compiled conditions and values. The last value is that of ELSE.
 fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupported> {
     let mut shared = Ty::null();
     for value in &values {
@@ -318,7 +320,7 @@ fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsup
     Ok(Typed { node: folded(Node::Convert(Box::new(conversion))), ty: to })
 }
 
-/// The value as type `to`, converted if its own type differs.
+/// Converts a value to type `to`, unless it already has that type.
 fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
     let value = if to.is_string() { operators::recoded(value, to.collation)? } else { value };
     if value.ty.is_null() || value.ty.info == to.info {
@@ -357,8 +359,8 @@ impl Row for NoRow {
     }
 }
 
-/// Evaluates a conversion of a constant once. A conversion that fails, or makes a long text, stays in the program and
-/// is evaluated for each row.
+/// Evaluates a conversion of a constant at compile time. A conversion that fails or makes a long text stays in the
+/// program and is evaluated for each row.
 fn folded(node: Node) -> Node {
     let Node::Convert(conversion) = &node else { return node };
     if !matches!(conversion.value, Node::Const(_)) {

@@ -1,4 +1,4 @@
-//! CONVERT, CAST and implicit conversions: which are supported, and their evaluation.
+//! CONVERT, CAST and implicit conversions: which conversions are supported, and their evaluation.
 
 mod from_text;
 mod to_text;
@@ -14,7 +14,7 @@ use crate::types::Ty;
 use crate::value::{Datum, time_unit};
 use crate::{Undecided, Unsupported};
 
-/// Checks that the conversion is completely supported. `wanted` is the style, CONVERT's third argument.
+/// Checks that a conversion is completely supported. `wanted` is the style, CONVERT's third argument.
 pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsupported> {
     let no = |what: String| Err(Unsupported { what });
     let pair = || format!("conversion of {} to {}", from.info.name(), to.info.name());
@@ -31,7 +31,7 @@ pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsup
         };
         return match style(wanted) {
             Some(style) if style.is_time_only() && from.kind() == xtype::DATE => no(pair()),
-            // For these two styles, the digits of a fraction are documented only for datetime.
+            // For these two styles, the number of fraction digits is documented only for datetime.
             Some(style) if from.kind() == xtype::DATETIME2 && style.has_fraction() && number != 121 => {
                 no(format!("{} with style {wanted}", pair()))
             }
@@ -118,8 +118,8 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
     let (mantissa, scale) = match (value, exact(value)) {
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
-        // Floats are truncated to integers and rounded to decimals. A decimal is decided only if nothing is rounded
-        // away and it has fewer digits than compatibility level 130 affects.
+        // A float is truncated to an integer, but rounded to a decimal. The conversion to a decimal is decided only if
+        // no digit is rounded away and the number has fewer digits than compatibility level 130 affects.
         (Datum::Float(value), None)
             if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
         {
@@ -150,8 +150,8 @@ const LATE: Undecided = Undecided { reason: "a date outside the type's range" };
 
 /// Converts a point in time to another date or time type.
 pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
-    // Before 2016, a datetime became a datetime2 by its printed milliseconds; later, by its exact thirds of
-    // milliseconds.
+    // Before SQL Server 2016, a datetime was converted to datetime2 by its printed milliseconds. Since then, its exact
+    // thirds of a millisecond count.
     const THIRDS: Undecided = Undecided { reason: "thirds of a millisecond" };
     let Moment { days, units, exact } = moment;
     let since_1900 = days - DAYS_TO_1900;
@@ -175,7 +175,7 @@ pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
             if units % 10_000 != 0 {
                 return Err(THIRDS);
             }
-            // .000, .003 and .007 seconds: milliseconds are rounded to the nearest tick.
+            // Milliseconds are rounded to the nearest tick of 1/300 s: .000, .003 and .007 seconds.
             let ticks = (units / 10_000 * 3 + 5) / 10;
             let ticks = u32::try_from(ticks).ok().filter(|&ticks| ticks < TICKS_PER_DAY);
             Ok(Datum::DateTime(since_1900, ticks.ok_or(LATE)?))
@@ -183,7 +183,8 @@ pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
         xtype::SMALLDATETIME => {
             let minute = 60 * UNITS_PER_SECOND;
             let up = units % minute;
-            // Up to 29.998 seconds it rounds down, from 29.999 on up (Microsoft, smalldatetime).
+            // Seconds up to 29.998 are rounded down to the minute, seconds from 29.999 are rounded up (Microsoft,
+            // smalldatetime).
             if (299_980_000..300_000_000).contains(&up) && up != 299_980_000 {
                 return Err(Undecided { reason: "seconds rounded to minutes" });
             }

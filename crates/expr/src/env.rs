@@ -12,11 +12,11 @@ use crate::value::Datum;
 pub enum Field<'a> {
     /// NULL.
     Null,
-    /// The bytes that a FixedVar record stores; a bit is one byte, 0 or 1.
+    /// The bytes that a FixedVar record stores. A bit is stored as one byte, 0 or 1.
     Bytes(&'a [u8]),
-    /// A value stored off the row: not NULL, otherwise unknown.
+    /// A value that is stored off the row. It is not NULL, but otherwise unknown.
     OffRow,
-    /// Unknown.
+    /// An unknown value, which may be NULL.
     Unknown,
 }
 
@@ -38,29 +38,29 @@ impl<const N: usize> Row for [Option<&[u8]>; N] {
     }
 }
 
-/// Buffer for the strings that an evaluation makes, and a count of its steps. It is reused from row to row, so that
-/// rows need no allocations.
+/// A buffer for the strings that an evaluation makes, and a count of its steps. The buffer is reused from row to row,
+/// so that rows need no allocations.
 #[derive(Default, Debug)]
 pub struct Scratch {
     pub(crate) bytes: Vec<u8>,
-    /// Working memory of searches, see [`crate::like`].
+    /// Working memory for searches, see [`crate::like`].
     pub(crate) borders: Vec<u32>,
     pub(crate) steps: Steps,
 }
 
 impl Scratch {
     /// Limits the total steps of all evaluations from now on, in addition to the limit of each evaluation
-    /// ([`crate::STEPS_PER_ROW`]). Without a call, there is no limit on the total.
+    /// ([`crate::STEPS_PER_ROW`]). If this is never called, the total has no limit.
     pub fn allow(&mut self, steps: u64) {
         self.steps.allow(steps);
     }
 
-    /// Steps left of the total.
+    /// The number of steps left of the total.
     pub fn allowed(&mut self) -> u64 {
         self.steps.allowed()
     }
 
-    /// Size of the buffers in bytes: at most some hundred kB, whatever was evaluated.
+    /// The size of the buffers in bytes. It never exceeds some hundred kB, whatever was evaluated.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.borders.capacity() * size_of::<u32>()
     }
@@ -69,9 +69,9 @@ impl Scratch {
 /// A string or binary value while an expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Text<'a> {
-    /// In the row or in the program.
+    /// Bytes in the row or in the program.
     Lent(&'a [u8]),
-    /// In the scratch buffer.
+    /// Bytes in the scratch buffer, from the first offset to the second.
     Made(usize, usize),
 }
 
@@ -91,7 +91,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A part of a text, in bytes.
+    /// The part of a text from byte `start` to byte `end`.
     pub(crate) fn part(&self, text: Text<'a>, start: usize, end: usize) -> Text<'a> {
         match text {
             Text::Lent(bytes) => Text::Lent(bytes.get(start..end.min(bytes.len())).unwrap_or_default()),
@@ -99,7 +99,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Begins a new text, which gets all bytes appended until [`Env::made`].
+    /// Begins a new text. All bytes that are appended until [`Env::made`] belong to it.
     pub(crate) fn begin(&self) -> usize {
         self.scratch.bytes.len()
     }
@@ -119,7 +119,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Uses up steps and buffer space for this many bytes.
+    /// Uses up steps and buffer space for `bytes` bytes.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
         self.scratch.steps.take_bytes(bytes)?;
@@ -152,12 +152,12 @@ impl<'a> Env<'a> {
         self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
     }
 
-    /// Cuts the text that began at `start` to this many bytes.
+    /// Cuts the text that began at `start` to a length of `bytes`.
     pub(crate) fn cut(&mut self, start: usize, bytes: usize) {
         self.scratch.bytes.truncate(start + bytes);
     }
 
-    /// An integer's digits as char or nchar.
+    /// Prints the digits of an integer as char or nchar.
     pub(crate) fn print_integer(&mut self, wide: bool, number: i64) -> Result<Text<'a>, Undecided> {
         let mut digits = [0; 20];
         let (mut rest, mut first) = (number.unsigned_abs(), digits.len());
@@ -179,7 +179,7 @@ impl<'a> Env<'a> {
         Ok(self.made(start))
     }
 
-    /// ASCII text of at most some hundred characters as char or nchar.
+    /// Prints ASCII text of at most some hundred characters as char or nchar.
     pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Result<Text<'a>, Undecided> {
         struct Printer<'b>(&'b mut Vec<u8>, bool);
         impl fmt::Write for Printer<'_> {

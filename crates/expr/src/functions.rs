@@ -61,7 +61,7 @@ pub(crate) enum Func {
 
 pub(crate) const WRONG: Undecided = Undecided { reason: "a value of an unexpected type" };
 
-/// Maximum arguments of all functions except the variadic ones.
+/// The most arguments that any function has, except for the variadic functions.
 const MOST_ARGS: usize = 4;
 
 pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
@@ -122,7 +122,7 @@ pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: 
     }
 }
 
-/// An integer argument.
+/// The value of an integer argument.
 pub(crate) fn integer(cell: Cell<'_>) -> Result<i64, Undecided> {
     if let Datum::Int(value) = cell {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! Expressions of integers only, computed for many rows at a time.
+//! Expressions that consist only of integers. They are computed for many rows at a time.
 
 use std::ops::RangeInclusive;
 
@@ -9,26 +9,26 @@ use crate::program::{Node, Pred, Program, Root, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// Maximum number of nodes in such an expression.
+/// The most nodes of an expression in this form.
 const MAX_STEPS: usize = 32;
 
 /// An expression of integers: sums, differences and products of columns and constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Integers {
-    /// The steps, in the order of a stack machine.
+    /// The steps of a stack machine, in order.
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Pushes a column's values; index into [`Program::columns`].
+    /// Pushes the values of the column with this index in [`Program::columns`].
     Column(usize),
     Constant(i64),
-    /// Combines the two topmost values; with the least and greatest valid result.
+    /// Replaces the two topmost values with the result. The numbers are the least and the greatest valid result.
     Arithmetic(Operation, i64, i64),
 }
 
-/// A condition on integers and on NULLs, whose terms must all be TRUE.
+/// A condition on integers and NULLs. All of its terms must be TRUE.
 #[derive(Clone, Debug)]
 pub struct Selection {
     terms: Vec<Term>,
@@ -42,7 +42,7 @@ enum Term {
     Compare(usize, CompareOp, i64),
 }
 
-/// An operation on two columns of ints, whose result is an int.
+/// An operation on two int columns with an int result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OfTwoInts {
     /// The columns, by their index in [`Program::columns`].
@@ -66,7 +66,7 @@ pub struct IntegerScratch {
 }
 
 impl Integers {
-    /// The expression in this form; `None` if it does not consist of integers only.
+    /// Converts a program to this form; `None` if it contains anything but integers.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Scalar(node) = &program.root else { return None };
         let mut steps = Vec::new();
@@ -74,8 +74,8 @@ impl Integers {
         Some(Self { steps })
     }
 
-    /// The value for each of `rows` rows. `None` if a value overflows, which leaves all rows undecided here, or if
-    /// `column` cannot provide a column's values.
+    /// The values for `rows` rows. `None` if `column` cannot provide the values of a column, or if the expression
+    /// overflows in any row, which leaves all rows undecided here.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -107,8 +107,8 @@ impl Integers {
         room.stack.get(depth.checked_sub(1)?).map(Vec::as_slice)
     }
 
-    /// This expression as one operation on two columns whose result is an int; `None` if it has another form. The
-    /// caller must know whether both columns are ints.
+    /// The expression as one operation on two columns with an int result; `None` if it has another form. The caller
+    /// must know whether both columns are ints.
     pub fn of_two_ints(&self) -> Option<OfTwoInts> {
         const INT: RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
         match *self.steps {
@@ -123,7 +123,7 @@ impl Integers {
 }
 
 impl OfTwoInts {
-    /// The result. If it does not fit an int, the expression overflows for that row.
+    /// The result of the operation. If it does not fit an int, the expression overflows for that row.
     #[inline(always)]
     pub fn value(self, left: i32, right: i32) -> i64 {
         // No operation on two ints overflows a bigint.
@@ -137,7 +137,7 @@ impl OfTwoInts {
 }
 
 impl Selection {
-    /// The condition in this form; `None` if it has other terms.
+    /// Converts a program to this form; `None` if it has other terms.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Condition(condition) = &program.root else { return None };
         let mut terms = Vec::new();
@@ -145,7 +145,8 @@ impl Selection {
         Some(Self { terms })
     }
 
-    /// The column that must not be NULL, by its index in [`Program::columns`], if that is the only term.
+    /// The column that must not be NULL, by its index in [`Program::columns`]. `None` if the condition has any other
+    /// term.
     pub fn not_null(&self) -> Option<usize> {
         match self.terms.as_slice() {
             [Term::IsNull(index, false)] => Some(*index),
@@ -153,8 +154,8 @@ impl Selection {
         }
     }
 
-    /// For each of `rows` rows, whether it satisfies the condition. `None` if `values` cannot provide a column's
-    /// values, none of which may be NULL, or `nulls` cannot provide which are NULL.
+    /// For each of `rows` rows, whether the row satisfies the condition. `values` must provide the values of a column
+    /// without NULLs, and `nulls` must provide which values of a column are NULL. `None` if either cannot do so.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -225,7 +226,7 @@ fn is_integer(info: TypeInfo) -> bool {
 }
 
 impl Operation {
-    /// Replaces the left operands with the results; false if a result is outside its bounds.
+    /// Replaces the left operands with the results. Returns false if a result is outside its bounds.
     fn compute(self, left: &mut [i64], right: &[i64], least: i64, greatest: i64) -> bool {
         match self {
             Self::Add => compute(left, right, least..=greatest, i64::overflowing_add),

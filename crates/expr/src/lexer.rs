@@ -2,16 +2,16 @@
 
 use crate::Unsupported;
 
-/// A token. Symbols of two characters are one token.
+/// A token. A symbol of two characters is one token.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Token {
     /// A word, or a name in brackets or double quotes.
     Name { text: String, quoted: bool },
-    /// Digits, point, exponent, as written.
+    /// A number as written: digits, point and exponent.
     Number(String),
     /// A money constant without its `$`.
     Money(String),
-    /// A string, quotes undoubled.
+    /// A string. A doubled quote is stored as one.
     Text { text: String, unicode: bool },
     /// `0x..`.
     Binary(Vec<u8>),
@@ -84,7 +84,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads a string or name up to its closing character, which is doubled inside.
+    /// Reads a string or name up to its closing character. Two closing characters in a row stand for one inside the
+    /// text.
     fn delimited(&mut self, close: char) -> Result<String, Unsupported> {
         self.at += 1;
         let mut text = String::new();
@@ -145,7 +146,7 @@ impl<'t> Lexer<'t> {
             return Err(Unsupported::syntax("a binary constant continues with letters"));
         }
         let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
-        // An odd number of digits is preceded by a zero: 0xA is 0x0A.
+        // An odd number of digits gets a zero in front: 0xA is 0x0A.
         let odd = digits.len() % 2;
         let first = digits.get(..odd).unwrap_or_default().iter().map(|&digit| value(digit));
         let others = digits.get(odd..).unwrap_or_default().chunks_exact(2);

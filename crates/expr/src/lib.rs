@@ -1,9 +1,9 @@
 //! T-SQL expressions as stored in the catalog: computed columns, filters of indexes, check constraints.
 //!
-//! [`compile`] resolves all types by SQL Server's rules and refuses, by name, anything that is not completely supported
-//! ([`Unsupported`]): the index or column is then *not verified*. [`Program::evaluate`] computes the value for a row
-//! from the stored bytes, or reports that it is uncertain ([`Undecided`]). It never guesses, because a wrong value
-//! would be a false alarm.
+//! [`compile`] resolves all types by SQL Server's rules. It refuses anything that is not completely supported, with an
+//! error that names it ([`Unsupported`]); the index or column is then *not verified*. [`Program::evaluate`] computes
+//! the value for a row from the stored bytes, or reports that the value is uncertain ([`Undecided`]). It never guesses,
+//! because a wrong value would be a false alarm.
 //!
 //! ```
 //! use expr::{ColumnType, Datum, Scratch, compile};
@@ -21,33 +21,33 @@
 //! assert_eq!(value.to_string(), "SO43675");
 //! assert!(matches!(value, Datum::Unicode(_)));
 //!
-//! // A row whose filter is UNKNOWN is not in the index.
+//! // A row is not in the index if the filter is UNKNOWN for it.
 //! let filter = compile("([SalesOrderID]>(100))", &|_| Some(ColumnType { nullable: true, ..int })).unwrap();
 //! assert!(!filter.matches(&[None], &mut scratch).unwrap());
 //! ```
 //!
 //! # What is undecided, and why
 //!
-//! * **Errors.** Overflow, division by zero and conversions that fail: SQL Server would have refused the row, or stored
+//! * **Errors.** Overflow, division by zero and conversions that fail. SQL Server would have refused the row, or stored
 //!   NULL under the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too, because
-//!   the spellings that fail are not documented completely.
-//! * **Collations.** Strings compare by tables that are not public. These comparisons are certain: equal strings; in
-//!   locales without contractions that have the English pairs of letters, printable ASCII characters, which differ or
-//!   are equal except for case; elsewhere only digits, signs and single letters; the order of letters and digits
-//!   (`format::collation`); everything in BIN2.
-//! * **Code pages.** Bytes from 0x80 in char values where characters count or the value becomes Unicode; char literals
-//!   outside ASCII; surrogate pairs.
+//!   it is not completely documented which spellings fail.
+//! * **Collations.** SQL Server compares strings by tables that are not public. These comparisons are certain: equal
+//!   strings; printable ASCII characters in locales that have the English pairs of letters and no contractions (two
+//!   such characters differ, or are equal except for case); elsewhere only digits, signs and single letters; the order
+//!   of letters and digits (`format::collation`); everything in BIN2.
+//! * **Code pages.** Bytes from 0x80 in char values, if characters are counted or the value becomes Unicode; char
+//!   literals outside ASCII; surrogate pairs.
 //! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that
-//!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
-//!   Everything that compatibility level 130 changed (Microsoft, KB 4010261), because rows may be older. Arithmetic of
-//!   floats that rounds.
-//! * **Unavailable values**: off-row columns, bytes that are no value of their type.
+//!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions, float
+//!   arithmetic with a rounded result. Also everything that compatibility level 130 changed (Microsoft, KB 4010261),
+//!   because rows may have been written before.
+//! * **Unavailable values.** Off-row columns, and bytes that are not a value of their type.
 //!
-//! Expressions that depend on the time (`getdate()`) or on chance (`newid()`) are refused when compiled: they can't be
-//! checked.
+//! Expressions that depend on the time (`getdate()`) or on chance (`newid()`) are refused at compile time, because
+//! their values cannot be checked.
 
-// Indexing is used only after a bounds check; each such line names it.
+// Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]
 #![warn(missing_docs)]
 
@@ -106,7 +106,7 @@ impl std::error::Error for Unsupported {}
 /// Why an expression has no certain value for a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Undecided {
-    /// The reason, one of few, so that they can be counted.
+    /// The reason. There are only a few different reasons, so that they can be counted.
     pub reason: &'static str,
 }
 

@@ -1,8 +1,9 @@
 //! LIKE, evaluated if each single character comparison is certain.
 //!
-//! A pattern is split into segments at its `%`: the first must be at the start of the value, the last at its end, each
-//! other at the first place after its predecessor. Segments of plain characters are searched in linear time (Knuth,
-//! Morris, Pratt); segments with `_` or sets are tried at each place, and each character tried costs steps.
+//! A pattern is split into segments at its `%`. The first segment must match at the start of the value, and the last at
+//! its end. Every other segment is matched at the first place after the segment before it. Segments of plain characters
+//! are searched in linear time (Knuth, Morris, Pratt). Segments with `_` or sets are tried at each place, and each
+//! character tried costs steps.
 
 use format::collation::CollationId;
 
@@ -12,10 +13,11 @@ use crate::steps::{STEPS_PER_COMPARISON, Steps};
 
 pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on the collation" };
 
-/// The longest segment searched in linear time, which needs a table of that length.
+/// The longest segment that is searched in linear time. The search needs a table of the segment's length.
 const LONGEST_SEARCHED: usize = 8000;
 
-/// A shorter segment is tried at each place: the table would take longer.
+/// The shortest segment that is searched in linear time. A shorter one is tried at each place, because the table would
+/// take longer.
 const SHORTEST_SEARCHED: usize = 3;
 
 /// A pattern: the right side of a LIKE.
@@ -36,19 +38,19 @@ enum Piece {
     One,
     /// A character.
     Char(u16),
-    /// `[..]`: first and past-the-last unit of its content, negated.
+    /// `[..]`: the start of its content, the place after its end, and whether the set is negated.
     Set(usize, usize, bool),
 }
 
 /// The pieces between two `%`. Each matches one character of the value.
 #[derive(Clone, Copy)]
 struct Segment {
-    /// The segment's start in the pattern.
+    /// The start of the segment in the pattern.
     start: usize,
     pieces: usize,
-    /// Whether the segment has no `_`, set or escape: then each piece is one unit of the pattern.
+    /// Whether the segment has no `_`, set or escape. Each piece is then one unit of the pattern.
     is_plain: bool,
-    /// Where the pattern continues after the `%`; `None` after the last segment.
+    /// Where the pattern continues after the `%` that ends the segment; `None` for the last segment.
     next: Option<usize>,
 }
 
@@ -57,15 +59,15 @@ impl<'s> Pattern<'s> {
         Self { text, escape, collation, keys: CharKeys::of(collation) }
     }
 
-    /// Whether `value` matches. `borders` is a buffer for a table.
+    /// Whether the pattern matches `value`. `borders` is a buffer for a table.
     pub(crate) fn matches(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         let full = self.run(value, steps, borders)?;
         let trimmed = value.trimmed();
         if full || trimmed.len() == value.len() {
             return Ok(full);
         }
-        // Trailing blanks of the value: according to one half of Microsoft's page on LIKE, char patterns ignore them
-        // and nchar ones count them; according to the other half, they are always ignored.
+        // Microsoft's page on LIKE contradicts itself about trailing blanks of the value. One half says that char
+        // patterns ignore them and nchar patterns count them; the other half says that they are always ignored.
         match self.run(trimmed, steps, borders)? {
             true if !value.wide => Ok(true),
             true => Err(UNCERTAIN),
@@ -74,13 +76,14 @@ impl<'s> Pattern<'s> {
         }
     }
 
-    /// Whether the pattern cannot treat one trailing blank differently from two.
+    /// Whether the last piece of the pattern is a character other than a blank, or `%`. The pattern then treats two
+    /// trailing blanks as it treats one.
     fn ends_open(self) -> bool {
         let last = self.text.len().checked_sub(1).and_then(|last| self.text.get(last));
         last.is_some_and(|unit| unit != u16::from(b'_') && unit != u16::from(b']') && unit != 0x20)
     }
 
-    /// The piece at `at`, and the start of the next. `None` if the pattern is invalid or its meaning is unknown.
+    /// The piece at `at`, and the start of the next piece. `None` if the pattern is invalid or its meaning is unknown.
     #[inline(always)]
     fn piece(self, at: usize) -> Option<(Piece, usize)> {
         let unit = self.text.get(at)?;
@@ -169,7 +172,7 @@ impl<'s> Pattern<'s> {
             at = end;
             self.check_end(value, at)?;
         }
-        // A pattern with `%` that reaches this point ends with it.
+        // A pattern with a `%` can get here only if it ends with `%`.
         Ok(is_open || at == value.len())
     }
 
@@ -184,7 +187,7 @@ impl<'s> Pattern<'s> {
     fn fits(self, piece: Piece, unit: u16) -> Result<bool, Undecided> {
         let fits = match piece {
             Piece::Any => None,
-            // One character may be two bytes, a surrogate pair or a letter with its accent.
+            // `_` matches one character, which may be two bytes, a surrogate pair, or a letter with its accent.
             Piece::One => (unit < 0x80).then_some(true),
             Piece::Char(wanted) => match self.keys.key(unit).zip(self.keys.key(wanted)) {
                 Some((a, b)) => Some(a == b),
@@ -215,7 +218,7 @@ impl<'s> Pattern<'s> {
         (!unsure).then_some(false)
     }
 
-    /// Whether the segment matches at a place of the value.
+    /// Whether the segment matches at place `at` of the value.
     #[inline]
     fn stands_at(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let mut from = segment.start;
@@ -235,8 +238,8 @@ impl<'s> Pattern<'s> {
         Ok(stands)
     }
 
-    /// Whether the value ends with the last segment, at `at` or later. Each character of the rest is compared with some
-    /// piece, because an uncertain character may count as several.
+    /// Whether the value ends with the last segment, which must begin at `at` or later. Each character from `at` on is
+    /// compared with some piece, because an uncertain character may count as several.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
@@ -254,7 +257,7 @@ impl<'s> Pattern<'s> {
         Ok(fits)
     }
 
-    /// Like [`Self::ends`], by trying each place: that may avoid comparing the uncertain character.
+    /// Like [`Self::ends`], but tries each place. This may avoid comparing the uncertain character.
     fn ends_somewhere(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         for start in at..value.len() {
             if self.stands_at(segment, value, start, steps)? && start + segment.pieces == value.len() {
@@ -264,7 +267,7 @@ impl<'s> Pattern<'s> {
         Ok(false)
     }
 
-    /// The end of the segment's first match at `at` or later, found by trying each place.
+    /// Tries each place from `at` on. Returns the end of the segment's first match.
     fn try_each(
         self,
         segment: Segment,
@@ -284,8 +287,9 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the longest border of each prefix of a segment: the string with which it both begins and ends. False
-    /// for a segment that is not plain, too long or too short for the table, or has uncertain characters.
+    /// Fills `borders` with the length of the longest border of each prefix of a segment. A border is a shorter string
+    /// with which the prefix both begins and ends. Returns false for a segment that is not plain, is too long or too
+    /// short for the table, or has uncertain characters.
     fn borders(self, segment: Segment, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         if !segment.is_plain || !(SHORTEST_SEARCHED..=LONGEST_SEARCHED).contains(&segment.pieces) {
             return Ok(false);
@@ -302,7 +306,7 @@ impl<'s> Pattern<'s> {
         Ok(true)
     }
 
-    /// Like [`Self::try_each`], using the table of borders.
+    /// Like [`Self::try_each`], but uses the table of borders.
     fn search(
         self,
         segment: Segment,
@@ -322,7 +326,8 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the segment's prefix that ends with a character, if a prefix of `found` units ends before it.
+    /// The length of the longest prefix of the segment that ends with the present character. `found` is the length of
+    /// the prefix that ends before it.
     #[inline(always)]
     fn longer(
         self,

@@ -11,7 +11,7 @@ use crate::value::Datum;
 pub(crate) struct Moment {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// False if a datetime's third of a millisecond was rounded.
+    /// False if the third of a millisecond of a datetime was rounded.
     pub(crate) exact: bool,
 }
 
@@ -36,14 +36,14 @@ pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
     ((0..=LAST_DAY).contains(&days) && (0..UNITS_PER_DAY).contains(&units)).then_some(Moment { days, units, exact })
 }
 
-/// The output format of a CONVERT style without month names: date, time, and the separator.
+/// The output format of a CONVERT style without month names: the date, the time, and what separates them.
 pub(crate) struct Style {
     date: Option<(&'static str, bool)>,
-    /// Separator between date and time.
+    /// The separator between date and time.
     joint: &'static str,
     time: bool,
-    /// Separator before the fraction, whose digits are milliseconds or those of the type's scale; `None` to print no
-    /// fraction.
+    /// The separator before the fraction of a second; `None` to print no fraction. The fraction consists of
+    /// milliseconds, or of as many digits as the scale of the type.
     fraction: Option<&'static str>,
     /// Whether a fraction of zero is left out.
     terse: bool,
@@ -75,7 +75,7 @@ pub(crate) fn style(number: i32) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether the style prints only a time, which a date lacks.
+    /// Whether the style prints only a time. A date does not have one.
     pub(crate) fn is_time_only(&self) -> bool {
         self.date.is_none()
     }
@@ -90,9 +90,9 @@ impl Style {
 pub(crate) struct Styled<'s> {
     pub(crate) style: &'s Style,
     pub(crate) moment: Moment,
-    /// Number of fraction digits that the type has.
+    /// The number of fraction digits of the type.
     pub(crate) digits: u32,
-    /// The value is a date, so no time is printed.
+    /// Whether the value is a date, so that no time is printed.
     pub(crate) date_only: bool,
 }
 
@@ -128,17 +128,17 @@ impl fmt::Display for Styled<'_> {
     }
 }
 
-/// The date and time that a text gives.
+/// The date and time that were read from a text.
 pub(crate) struct Parsed {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// Number of digits after the point of the second.
+    /// The number of digits in the fraction of the second.
     pub(crate) digits: usize,
-    /// As a datetime, the text means another day under another DATEFORMAT.
+    /// Whether the text, read as a datetime, means another day under another DATEFORMAT.
     pub(crate) ambiguous: bool,
 }
 
-/// Reads a date, a time or both in unambiguous formats; `style` as in CONVERT, 0 for none.
+/// Reads a date, a time or both in unambiguous formats. `style` is CONVERT's style, or 0 for none.
 pub(crate) fn parse(text: &str, style: i32) -> Option<Parsed> {
     let text = text.trim_matches(' ');
     let nothing = Parsed { days: DAYS_TO_1900, units: 0, digits: 0, ambiguous: false };
@@ -203,7 +203,7 @@ fn number(text: &str) -> Option<u32> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
 }
 
-/// Reads `hh:mi[:ss[.fraction]]`; returns units of 100 ns and the number of digits in the fraction.
+/// Reads `hh:mi[:ss[.fraction]]`. Returns the time in units of 100 ns and the number of digits in the fraction.
 fn time(text: &str) -> Option<(i64, usize)> {
     let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut parts = clock.split(':');

@@ -1,4 +1,4 @@
-//! Arithmetic of numbers; order of numbers, dates and guids.
+//! Arithmetic on numbers, and the order of numbers, dates and guids.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::value::Datum;
 pub(crate) const OVERFLOW: Undecided = Undecided { reason: "arithmetic overflow" };
 const DIVIDE_BY_ZERO: Undecided = Undecided { reason: "division by zero" };
 const LONG_PRODUCT: Undecided = Undecided { reason: "a product of more than 38 digits" };
-/// The result of float arithmetic that is not exact.
+/// The error for float arithmetic with a result that is not exact.
 pub(crate) const ROUNDED: Undecided = Undecided { reason: "arithmetic of floats that rounds" };
 const TIE: Undecided = Undecided { reason: "money rounded at exactly half" };
 const WRONG_TYPE: Undecided = Undecided { reason: "a value of an unexpected type" };
@@ -46,8 +46,8 @@ pub(crate) fn exact(cell: Cell<'_>) -> Option<(i128, u8)> {
     }
 }
 
-/// A number as float, only if it is whole: before compatibility level 130, the division by a power of ten could be off
-/// by one bit (Microsoft, KB 4010261).
+/// Converts a whole number to float. A number with a fraction is undecided: before compatibility level 130, the
+/// division by a power of ten could be off by one bit (Microsoft, KB 4010261).
 pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     if let Datum::Float(value) = cell {
         return Ok(value);
@@ -60,7 +60,7 @@ pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     Ok((value / unit) as f64)
 }
 
-/// Compares a float with a number that float may not represent exactly; undecided if only the last bits differ.
+/// Compares a float with a number that a float may not represent exactly. Undecided if only the last bits differ.
 fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
     let other = value as f64 / 10f64.powi(scale.into());
@@ -70,10 +70,10 @@ fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     float.partial_cmp(&other).ok_or(Undecided { reason: "a float that is not a number" })
 }
 
-/// Divides by a power of ten and rounds halves away from zero, as conversions to a lower scale do (Microsoft, CAST and
-/// CONVERT).
+/// Converts an unscaled value to another scale. For a lower scale, halves are rounded away from zero, as in conversions
+/// (Microsoft, CAST and CONVERT).
 pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
-    // Numbers of 39 and more digits exceed 128 bits.
+    // A power of ten of 39 or more digits exceeds 128 bits.
     if to.abs_diff(from) > 38 {
         return (to < from || value == 0).then_some(0);
     }
@@ -89,7 +89,7 @@ pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     Some(quotient + if up { value.signum() } else { 0 })
 }
 
-/// The decimal; an error if it has more than this many digits.
+/// A decimal; an error if it has more digits than `precision`.
 pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'static> {
     if value.unsigned_abs() < power_of_ten(precision).unsigned_abs() {
         Ok(Datum::Decimal(value, scale))
@@ -98,7 +98,7 @@ pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'sta
     }
 }
 
-/// The integer; an error if it does not fit its type. Not for bit.
+/// An integer; an error if it does not fit the type `kind`. Not for bit.
 pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     let fits = match kind {
         xtype::TINYINT => u8::try_from(value).is_ok(),
@@ -112,7 +112,7 @@ pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// The amount; an error if it does not fit its type.
+/// An amount of money; an error if it does not fit the type `kind`.
 pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     let fits = kind != xtype::SMALLMONEY || i32::try_from(value).is_ok();
     match i64::try_from(value) {
@@ -121,13 +121,13 @@ pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// The float; an error if it overflowed.
+/// A float; an error if it overflows.
 pub(crate) fn fit_float(value: f64, kind: u8) -> Outcome<'static> {
     let value = if kind == xtype::REAL { f64::from(value as f32) } else { value };
     if value.is_finite() { Ok(Datum::Float(value)) } else { Err(OVERFLOW) }
 }
 
-/// `a op b` as a value of the result's type.
+/// Evaluates `a op b`. The result has the type `ty`.
 pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Outcome<'static> {
     match (a, b) {
         (Datum::DateTime(days, ticks), Datum::Int(more)) => return shift_datetime(days, ticks, more, op),
@@ -138,7 +138,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
         }
         _ => {}
     }
-    // The common case, which needs no 128 bits; overflows go to the general code.
+    // The common case, which needs no 128-bit arithmetic. Overflows are left to the general code below.
     if let (Datum::Int(a), Datum::Int(b), true) = (a, b, ty.is_integer()) {
         let value = match op {
             BinaryOp::Add => a.checked_add(b),
@@ -167,7 +167,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
     } else if ty.is_money() {
         let a = rescale(a, a_scale, 4).ok_or(OVERFLOW)?;
         let b = rescale(b, b_scale, 4).ok_or(OVERFLOW)?;
-        // The amounts have 64 bits, so their products fit 128.
+        // The amounts have 64 bits, so that their products fit 128 bits.
         i64::try_from(a).and(i64::try_from(b)).map_err(|_| OVERFLOW)?;
         fit_money(money(op, a, b)?, ty.kind())
     } else {
@@ -233,8 +233,8 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
             if b == 0 {
                 return Err(DIVIDE_BY_ZERO);
             }
-            // The dividend is scaled so that the quotient has the scale of the result; the remainder is lost (as in
-            // System.Data.SqlTypes.SqlDecimal, "exactly the same scheme" as the server).
+            // The dividend is scaled so that the quotient has the scale of the result, and the remainder is discarded
+            // (as in System.Data.SqlTypes.SqlDecimal, "exactly the same scheme" as the server).
             let wanted = scale + b_scale;
             if wanted < a_scale && a % power_of_ten(a_scale - wanted) != 0 {
                 return Err(Undecided { reason: "a quotient whose dividend loses digits" });
@@ -255,7 +255,7 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
                 BinaryOp::Modulo => a.checked_rem(b).ok_or(DIVIDE_BY_ZERO)?,
                 _ => return Err(WRONG_TYPE),
             };
-            // It is undocumented whether the operands or the sum are rounded.
+            // It is undocumented whether SQL Server rounds the operands or the sum.
             if scale < common && value % power_of_ten(common - scale) != 0 {
                 return Err(Undecided { reason: "a sum that loses digits" });
             }
@@ -270,7 +270,8 @@ fn is_large(value: f64) -> bool {
     value.abs() > 1e-270
 }
 
-/// Arithmetic of floats if the result is exact: the last bit of a rounded result depends on library and processor.
+/// Float arithmetic, decided only if the result is exact: the last bit of a rounded result depends on the library and
+/// the processor.
 fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
     let b = if op == BinaryOp::Subtract { -b } else { b };
     let (value, is_exact) = match op {
@@ -291,7 +292,7 @@ fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
     fit_float(value, kind)
 }
 
-/// Order of two exact numbers.
+/// The order of two exact numbers.
 fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
     if a_scale == b_scale {
         return a.cmp(&b);
@@ -299,13 +300,14 @@ fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
     let scale = a_scale.max(b_scale);
     match (rescale(a, a_scale, scale), rescale(b, b_scale, scale)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // Only one side is scaled up; if it overflows, it is larger than any number of 38 digits.
+        // Only one side is scaled up. If it overflows, its amount is larger than any number of 38 digits, so its sign
+        // decides.
         (None, _) => a.signum().cmp(&0),
         (_, None) => 0.cmp(&b.signum()),
     }
 }
 
-/// Order of two values that are not strings.
+/// The order of two values that are not strings.
 pub(crate) fn order(a: Cell<'_>, b: Cell<'_>, single: bool) -> Result<Ordering, Undecided> {
     if let (Some(a), Some(b)) = (exact(a), exact(b)) {
         return Ok(exact_order(a, b));

@@ -1,12 +1,12 @@
-//! Parses tokens to an [`Expr`]. It reads both forms that catalogs have: the normalized text of SQL Server 2005 and
+//! Parses tokens to an [`Expr`]. Catalogs have two forms, and both are read: the normalized text of SQL Server 2005 and
 //! later, and text as typed in SQL Server 2000 (docs/format/expressions.md#form).
 
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName, UnaryOp};
 use crate::lexer::{Token, tokens};
 
-/// Maximum nesting of parentheses, calls and cases, and of operators in a chain. Deeper text is refused, because it
-/// would exhaust the stack.
+/// The deepest nesting of parentheses, calls and CASEs, and of operators in a chain. Text with deeper nesting is
+/// refused, because it would exhaust the stack.
 pub const MAX_DEPTH: u16 = 96;
 
 /// Parses `text`.
@@ -39,7 +39,7 @@ struct Parser {
     nesting: u16,
 }
 
-/// A node above others; an error if the tree becomes too high.
+/// Adds a node above others. An error if the tree becomes too high.
 fn above(depth: u16, expr: Expr) -> Result<Parsed, Unsupported> {
     if depth >= MAX_DEPTH { Err(too_deep()) } else { Ok(Parsed { expr, depth: depth + 1 }) }
 }
@@ -135,7 +135,7 @@ impl Parser {
         (level >= weakest).then_some((level, op))
     }
 
-    /// Parses all terms of a chain of ANDs or ORs into one node, so that long chains don't make a high tree.
+    /// Parses all terms of a chain of ANDs or ORs into one node, so that a long chain does not make a high tree.
     fn chain(&mut self, first: Parsed, level: u8, word: &str) -> Result<Parsed, Unsupported> {
         let mut depth = first.depth;
         let mut terms = vec![first.expr];
@@ -205,7 +205,7 @@ impl Parser {
         let signs = [("-", UnaryOp::Minus), ("+", UnaryOp::Plus), ("~", UnaryOp::BitNot)];
         for (symbol, op) in signs {
             if self.take_symbol(symbol) {
-                // A minus belongs to the number after it, because -2147483648 has no positive counterpart.
+                // A minus sign belongs to the number after it, because 2147483648 without the sign does not fit an int.
                 let next = self.tokens.get(self.at).cloned();
                 if let (UnaryOp::Minus, Some(Token::Number(digits))) = (op, next) {
                     self.at += 1;

@@ -13,18 +13,18 @@ use crate::types::Ty;
 use crate::value::{Datum, Value, decode};
 use crate::{Undecided, convert, like, numeric};
 
-/// A scalar.
+/// A scalar expression.
 #[derive(Debug)]
 pub(crate) enum Node {
     Const(Datum<Box<[u8]>>),
-    /// A value of which only the type is known, with the reason.
+    /// A value that cannot be computed, with the reason. Only its type is known.
     Unknown(&'static str),
     Column(usize, TypeInfo),
     Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
-    /// `+` of strings, with the maximum bytes of the result.
+    /// `+` of strings, with the maximum number of bytes of the result.
     Concat(Box<(Node, Node)>, usize),
     Convert(Box<Conversion>),
-    /// The WHENs with their values, and the ELSE.
+    /// The conditions of WHEN with their values, and the value of ELSE.
     Case(Vec<(Pred, Node)>, Box<Node>),
     Call(Func, Vec<Node>, Box<CallTypes>),
 }
@@ -73,24 +73,24 @@ pub(crate) enum Root {
     Condition(Pred),
 }
 
-/// A compiled expression, made once per index or column and evaluated per row.
+/// A compiled expression. It is made once per index or column, and evaluated for each row.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) root: Root,
     pub(crate) columns: Vec<String>,
     pub(crate) ty: Ty,
-    /// Steps per evaluation for the nodes; 0 if the expression cannot be expensive.
+    /// The steps that each evaluation uses for the nodes; 0 if the expression cannot be expensive.
     pub(crate) steps: u64,
 }
 
 impl Program {
-    /// Names of the columns that the expression reads; [`Row::field`] takes indexes into this list.
+    /// The names of the columns that the expression reads. [`Row::field`] gets indexes into this list.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The type of the result; `None` for a condition and for a bare NULL. If it differs from the catalog's type of a
-    /// computed column, a typing rule does not apply there: don't compare values then.
+    /// The type of the result; `None` for a condition and for a bare NULL. If the catalog has another type for the
+    /// computed column, a typing rule does not apply there, and the values must not be compared.
     pub fn result_type(&self) -> Option<TypeInfo> {
         (matches!(self.root, Root::Scalar(_)) && !self.ty.is_null()).then_some(self.ty.info)
     }
@@ -100,13 +100,13 @@ impl Program {
         matches!(self.root, Root::Condition(_))
     }
 
-    /// Whether evaluations use steps. Those of [`crate::Integers`] and [`crate::Selection`] use none, so that they are
-    /// never too expensive, whether rows are processed in batches or one by one.
+    /// Whether evaluations use steps. Expressions that [`crate::Integers`] and [`crate::Selection`] can evaluate use
+    /// none. They are therefore never too expensive, whether rows are processed in batches or one by one.
     pub fn takes_steps(&self) -> bool {
         self.steps > 0
     }
 
-    /// The value for a row. A condition gives a bit, or NULL for UNKNOWN.
+    /// The value for a row. The value of a condition is a bit, or NULL for UNKNOWN.
     pub fn evaluate<'a>(&'a self, row: &'a dyn Row, scratch: &'a mut Scratch) -> Result<Value<'a>, Undecided> {
         self.begin(scratch)?;
         let mut env = Env { row, scratch };
@@ -141,14 +141,14 @@ impl Program {
         scratch.steps.take(self.steps)
     }
 
-    /// Whether a row belongs to an index with this filter: only if the condition is TRUE, not if it is UNKNOWN.
+    /// Whether a row belongs to an index with this filter. It does if the condition is TRUE, but not if it is UNKNOWN.
     pub fn matches(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<bool, Undecided> {
         Ok(self.truth(row, scratch)? == Some(true))
     }
 }
 
 impl Node {
-    /// The value of the node. Leaves, the most common operands, are evaluated without another call.
+    /// The value of the node. Leaves are the most common operands, and are evaluated without another call.
     #[inline]
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Outcome<'a> {
         match self {
@@ -200,8 +200,8 @@ impl Node {
 }
 
 impl Node {
-    /// The value of an integer column or constant, `Some(None)` for NULL. These are the most common operands, and this
-    /// avoids the size of a general value. `None` for all other nodes.
+    /// The value of an integer column or constant; `Some(None)` for NULL, and `None` for all other nodes. Integer
+    /// columns and constants are the most common operands, and an integer is smaller than a general value.
     #[inline]
     fn integer(&self, env: &Env<'_>) -> Option<Option<i64>> {
         match self {
@@ -296,7 +296,7 @@ impl Pred {
     }
 }
 
-/// AND and OR: a term whose truth value is `settles` determines the result.
+/// AND and OR. A term with the truth value `settles` determines the result.
 fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
     let (mut undecided, mut unknown) = (None, false);
     for term in terms {
@@ -304,7 +304,7 @@ fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<O
             Ok(Some(truth)) if truth == settles => return Ok(Some(settles)),
             Ok(Some(_)) => {}
             Ok(None) => unknown = true,
-            // No steps are left for the other terms.
+            // There are no steps left for the other terms.
             Err(TOO_EXPENSIVE) => return Err(TOO_EXPENSIVE),
             Err(reason) => undecided = Some(reason),
         }

@@ -1,13 +1,13 @@
-//! The memory of a compiled expression: many times the size of its text, so it must be counted.
+//! The memory of a compiled expression. It is many times the size of the text, so it must be counted.
 
 use crate::program::{Conversion, Node, Pred, Program, Root};
 use crate::value::Datum;
 
-/// Overhead of an allocation, which is also its minimum size.
+/// The overhead of an allocation in bytes, which is also the minimum size of an allocation.
 const ALLOCATION_BYTES: usize = 24;
 
 impl Program {
-    /// Approximate size in memory, in bytes.
+    /// The approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(|name| size_of::<String>() + name.len() + ALLOCATION_BYTES);
         let root = match &self.root {
@@ -18,17 +18,18 @@ impl Program {
     }
 }
 
-/// Bytes of a value in a separate allocation, and of what it holds.
+/// The bytes of a value in its own allocation, and of the allocations that the value holds.
 fn boxed<T>(held: usize) -> usize {
     size_of::<T>() + ALLOCATION_BYTES + held
 }
 
-/// Bytes of a list and of the allocations of its items. A list that has grown may have twice its needed size.
+/// The bytes of a list, and of the allocations of its items. A list that has grown may have twice the size that it
+/// needs.
 fn list<T>(items: &Vec<T>, held: impl Fn(&T) -> usize) -> usize {
     items.capacity() * size_of::<T>() + ALLOCATION_BYTES + items.iter().map(held).sum::<usize>()
 }
 
-/// Bytes of the allocations that a node holds.
+/// The bytes of the allocations that a node holds.
 fn node(of: &Node) -> usize {
     match of {
         Node::Const(Datum::Ansi(bytes) | Datum::Unicode(bytes) | Datum::Binary(bytes)) => {
@@ -48,7 +49,7 @@ fn node(of: &Node) -> usize {
     }
 }
 
-/// Bytes of the allocations that a condition holds.
+/// The bytes of the allocations that a condition holds.
 fn condition(of: &Pred) -> usize {
     match of {
         Pred::And(terms) | Pred::Or(terms) => list(terms, condition),

@@ -1,7 +1,7 @@
 //! The cost limit of an evaluation. Expressions come from the file, and a few bytes of text (`replicate`, LIKE with
 //! `%`) can cause hours of work, so all work is counted.
 //!
-//! A step stands for one byte that is read, copied or written: one to three nanoseconds. The number of steps of an
+//! One step is the cost of reading, copying or writing one byte: one to three nanoseconds. The number of steps of an
 //! evaluation depends only on the expression and the values.
 
 use std::cell::Cell;
@@ -9,30 +9,32 @@ use std::cell::Cell;
 use crate::Undecided;
 use crate::program::{Node, Pred, Root};
 
-/// Most steps for evaluating one expression for one row. An ordinary expression needs fewer than a thousand; the limit
-/// suffices for eight REPLACEs on a value of 8000 bytes.
+/// The most steps for evaluating one expression for one row. An ordinary expression needs fewer than a thousand. The
+/// limit suffices for eight REPLACEs on a value of 8000 bytes.
 pub const STEPS_PER_ROW: u64 = 1 << 19;
 
-/// Most bytes of strings that one evaluation may produce, including intermediate ones.
+/// The most bytes of strings that one evaluation may produce, including intermediate strings.
 pub(crate) const MOST_BYTES_MADE: usize = 1 << 17;
 
 /// Steps for each node of an expression.
 pub(crate) const STEPS_PER_NODE: u64 = 2;
 
-/// Steps for a function, and for arithmetic on other numbers than integers, in addition to those for bytes: a decimal
-/// quotient takes some 60 nanoseconds.
+/// Steps for a function call, and for arithmetic on numbers other than integers, in addition to the steps for bytes: a
+/// decimal quotient takes some 60 nanoseconds.
 const STEPS_PER_OPERATION: u64 = 32;
 
-/// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, including its bytes and nodes.
+/// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, including the work for its bytes
+/// and nodes.
 const STEPS_PER_CONVERSION: u64 = 128;
 
 /// Steps for a comparison of two characters in a search.
 pub(crate) const STEPS_PER_COMPARISON: u64 = 4;
 
-/// The reason for an expression that exceeds its limit of steps.
+/// The error of an evaluation that exceeds its limit of steps.
 pub(crate) const TOO_EXPENSIVE: Undecided = Undecided { reason: "too expensive to evaluate" };
 
-/// Steps for the operations of an expression, whatever the row's values; each operation in the text counts once.
+/// Steps for the operations of an expression, independent of the values in the row. Each operation in the text counts
+/// once.
 pub(crate) fn of_operations(root: &Root) -> u64 {
     match root {
         Root::Scalar(node) => of_node(node),
@@ -67,12 +69,12 @@ fn of_condition(pred: &Pred) -> u64 {
     }
 }
 
-/// The remaining steps, a number that only decreases.
+/// The steps that are left for evaluations.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Steps left for the current evaluation.
+    /// The steps left for the current evaluation.
     left: Cell<u64>,
-    /// Steps left for later evaluations.
+    /// The steps left for later evaluations.
     allowed: u64,
 }
 
@@ -90,7 +92,7 @@ impl Steps {
         self.left.set(0);
     }
 
-    /// Steps left of that total.
+    /// The number of steps left of the total.
     pub(crate) fn allowed(&mut self) -> u64 {
         self.end();
         self.allowed
@@ -105,13 +107,13 @@ impl Steps {
         self.left.set(left);
     }
 
-    /// Returns the steps that the last evaluation did not use.
+    /// Gives the steps that the last evaluation did not use back to the total.
     #[inline]
     fn end(&mut self) {
         self.allowed = self.allowed.saturating_add(self.left.take());
     }
 
-    /// Uses up this many steps.
+    /// Uses up the given number of steps.
     #[inline]
     pub(crate) fn take(&self, steps: u64) -> Result<(), Undecided> {
         match self.left.get().checked_sub(steps) {

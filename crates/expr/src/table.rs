@@ -1,4 +1,4 @@
-//! The supported features as one table, which is the source of the documentation and of the tests that prove it.
+//! The supported features in one table. The documentation is made from it, and tests prove each row.
 
 use format::collation::CollationId;
 
@@ -7,13 +7,13 @@ use crate::{Scratch, compile_within};
 /// A supported operator, function or conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// Its notation.
+    /// How the feature is written in T-SQL.
     pub form: &'static str,
-    /// Its limits.
+    /// The limits within which the feature is supported.
     pub limits: &'static str,
-    /// An expression that uses it.
+    /// An expression that uses the feature.
     pub example: &'static str,
-    /// The result in SQL Server.
+    /// The result of the example in SQL Server.
     pub result: &'static str,
 }
 
@@ -194,8 +194,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// The value, as text, of an expression without columns in a database of SQL_Latin1_General_CP1_CI_AS; otherwise the
-/// reason why it has none.
+/// The value of an expression without columns, as text, in a database with the collation SQL_Latin1_General_CP1_CI_AS.
+/// If the expression has no certain value, the reason.
 pub fn show(text: &str) -> String {
     match compile_within(text, CollationId(0x3400_D008), &|_| None) {
         Err(unsupported) => format!("unsupported: {unsupported}"),

@@ -1,5 +1,5 @@
-//! SQL Server's typing rules: precedence, and precision and scale of decimal results (Microsoft, "Data type precedence",
-//! "Precision, scale, and length", "int, bigint, smallint, and tinyint").
+//! SQL Server's typing rules: the precedence of types, and the precision and scale of decimal results (Microsoft, "Data
+//! type precedence", "Precision, scale, and length", "int, bigint, smallint, and tinyint").
 
 use format::collation::CollationId;
 use format::types::{TypeInfo, fixed_length, xtype};
@@ -10,23 +10,23 @@ use crate::ast::BinaryOp;
 /// The properties of a column that the compiler needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ColumnType {
-    /// Its type.
+    /// The type of the column.
     pub info: TypeInfo,
-    /// Its collation; 0 for types without one.
+    /// The collation of the column; 0 for types without a collation.
     pub collation: CollationId,
-    /// Whether it may be NULL.
+    /// Whether the column may be NULL.
     pub nullable: bool,
 }
 
 /// The collation label of an operand, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Label {
-    /// A literal, which takes the collation of the other side.
+    /// The label of a literal, which takes on the collation of the other side.
     #[default]
     Coercible,
-    /// A column.
+    /// The label of a column.
     Implicit,
-    /// An expression with COLLATE.
+    /// The label of an expression with COLLATE.
     Explicit,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Ty {
     pub(crate) collation: CollationId,
     pub(crate) label: Label,
     pub(crate) nullable: bool,
-    /// Digits of an integer constant, which is numeric with exactly these digits when combined with a decimal;
-    /// otherwise 0.
+    /// The number of digits of an integer constant; otherwise 0. Combined with a decimal, the constant becomes a
+    /// numeric with exactly these digits.
     pub(crate) digits: u8,
 }
 
@@ -56,7 +56,7 @@ impl Ty {
         Self::with(TypeInfo { xtype: xtype::NUMERIC, precision, scale, length: 0 })
     }
 
-    /// A string or binary type of this many bytes; 0 is (max).
+    /// A string or binary type with a length in bytes. A length of 0 means (max).
     pub(crate) fn bytes(kind: u8, length: u16) -> Self {
         Self::with(TypeInfo { xtype: kind, length, ..TypeInfo::default() })
     }
@@ -110,7 +110,7 @@ impl Ty {
         matches!(self.info.length, 0 | 0xFFFF)
     }
 
-    /// Maximum characters of a string type; `None` for (max).
+    /// The maximum number of characters of a string type; `None` for (max).
     pub(crate) fn characters(&self) -> Option<u16> {
         (!self.is_max()).then_some(if self.is_unicode() { self.info.length / 2 } else { self.info.length })
     }
@@ -130,7 +130,7 @@ impl Ty {
         }
     }
 
-    /// The variable-length type with `characters` characters.
+    /// The variable-length string type with a maximum of `characters` characters.
     pub(crate) fn varying(mut self, characters: Option<u16>) -> Self {
         let unicode = self.is_unicode();
         self.info.xtype = if unicode { xtype::NVARCHAR } else { xtype::VARCHAR };
@@ -140,8 +140,8 @@ impl Ty {
     }
 }
 
-/// Microsoft's list of data type precedence, lowest first; 0 for types that it does not rank or that are unsupported
-/// here.
+/// The place of a type in Microsoft's list of data type precedence, lowest first. It is 0 for types that are not in the
+/// list or are unsupported here.
 pub(crate) fn rank(kind: u8) -> u8 {
     match kind {
         xtype::BINARY => 1,
@@ -182,7 +182,7 @@ pub(crate) fn collate(a: &Ty, b: &Ty) -> Result<(CollationId, Label), Unsupporte
     if rivals && a.label != Label::Coercible {
         return Err(Unsupported { what: "strings of two collations".into() });
     }
-    // All literals have the database's collation, even if the caller did not give it.
+    // All literals have the database's collation, even if the caller did not name that collation.
     let unknown = rivals && a.collation == CollationId(0);
     let chosen = if !b.is_string() || (a.is_string() && a.label >= b.label && !unknown) { a } else { b };
     Ok((chosen.collation, chosen.label))
@@ -281,12 +281,12 @@ mod tests {
 
     #[test]
     fn results_have_the_documented_precision_and_scale() {
-        // The two examples of "Precision, scale, and length".
+        // The two examples on the page "Precision, scale, and length".
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 20), (30, 20)), (38, 17));
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 10), (30, 10)), (38, 6));
         // The best-known case: decimal(38,10) / decimal(38,10) is decimal(38,6).
         assert_eq!(decimal_result(BinaryOp::Divide, (38, 10), (38, 10)), (38, 6));
-        // 2147483649 / 2 gives 1073741824.500000 ("int, bigint, smallint, and tinyint").
+        // 2147483649 / 2 gives 1073741824.500000 (from the page "int, bigint, smallint, and tinyint").
         assert_eq!(decimal_result(BinaryOp::Divide, (10, 0), (1, 0)).1, 6);
         // AdventureWorks' LineTotal is numeric(38,6): money * (1.0 - money) * smallint.
         let discounted = decimal_result(BinaryOp::Subtract, (2, 1), (19, 4));

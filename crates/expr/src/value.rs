@@ -34,13 +34,13 @@ pub enum Datum<B> {
     DateTime2(i32, i64),
     /// datetimeoffset: UTC days since 0001-01-01, units of 100 ns, minutes of the offset.
     DateTimeOffset(i32, i64, i16),
-    /// char and varchar in the bytes of their code page.
+    /// char and varchar, as bytes in their code page.
     Ansi(B),
     /// nchar and nvarchar as UTF-16LE.
     Unicode(B),
     /// binary, varbinary, timestamp.
     Binary(B),
-    /// uniqueidentifier as stored.
+    /// uniqueidentifier, as bytes in storage order.
     Guid([u8; 16]),
 }
 
@@ -53,7 +53,7 @@ impl<B> Datum<B> {
         matches!(self, Self::Null)
     }
 
-    /// This value with its bytes held in another type.
+    /// The same value, with its bytes converted by `f`.
     #[inline]
     pub(crate) fn map<C>(self, f: impl FnOnce(B) -> C) -> Datum<C> {
         match self {
@@ -77,16 +77,16 @@ impl<B> Datum<B> {
     }
 }
 
-/// 100 ns units in one unit of a time of this scale.
+/// The number of 100 ns units in the smallest step of a time with this scale.
 pub(crate) fn time_unit(scale: u8) -> i64 {
     10i64.pow(u32::from(7 - scale.min(7)))
 }
 
-/// Decodes the bytes that a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` if
-/// they are not a value of that type.
+/// Decodes the bytes that a FixedVar record stores for a column of type `info`. A bit is stored as one byte, 0 or 1.
+/// `None` if the bytes are not a value of that type.
 #[inline]
 pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
-    // The most common types first, without looking up their length.
+    // The most common types come first, without a look-up of their length.
     match (info.xtype, bytes) {
         (xtype::INT, &[a, b, c, d]) => Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
         (xtype::SMALLINT, &[a, b]) => Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
@@ -165,7 +165,7 @@ fn decode_other(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
 }
 
 /// The bytes that a FixedVar record stores for `value` in a column of type `target`. `None` for NULL, for a value of
-/// another type and for one that does not fit: convert first. Fixed-length strings and binary values are padded.
+/// another type, and for a value that does not fit. Fixed-length strings and binary values are padded.
 ///
 /// ```
 /// use expr::{Datum, encode};
@@ -241,7 +241,7 @@ pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Opt
     Some(())
 }
 
-/// A number of which the lowest bytes are written, little-endian: value and number of bytes.
+/// A number that is written as its lowest bytes, little-endian: the value and the number of bytes.
 struct Little(i64, usize);
 
 impl Little {
@@ -266,7 +266,7 @@ pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
 }
 
 impl fmt::Display for Datum<&[u8]> {
-    /// Prints the value as query tools do, with `?` for characters outside ASCII in char and varchar.
+    /// Prints the value as query tools do. In char and varchar, characters outside ASCII are printed as `?`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Null => f.write_str("NULL"),

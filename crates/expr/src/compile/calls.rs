@@ -1,4 +1,4 @@
-//! Function calls: arguments, result types, and refusals.
+//! Compiles function calls: checks the arguments, finds the result type, and refuses calls that are not supported.
 
 use format::types::{fixed_length, xtype};
 
@@ -11,7 +11,7 @@ use crate::program::{CallTypes, Node};
 use crate::types::{Label, Ty, common};
 use crate::value::Datum;
 
-/// Functions whose value differs at every call.
+/// Functions that return another value at every call.
 const NOW_OR_NEW: [&str; 11] = [
     "getdate",
     "getutcdate",
@@ -92,7 +92,7 @@ impl Compiler<'_> {
                 if !number.ty.is_integer() {
                     return no(format!("dateadd of a number of type {}", number.ty.info.name()));
                 }
-                // A literal becomes a datetime here, but not in the other date functions.
+                // A literal becomes a datetime in dateadd, but not in the other date functions.
                 let text = date.ty.is_string() || date.ty.is_integer();
                 let date = if text { implicit(date, &Ty::of(xtype::DATETIME))? } else { date };
                 let date = dated(date, part)?;
@@ -136,7 +136,8 @@ fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported
     Ok(Typed { node: Node::Call(func, nodes, Box::new(types)), ty })
 }
 
-/// A date argument: strings are read as datetime2, integers as datetime. An error if the type does not have the part.
+/// Converts a date argument: a string becomes a datetime2, an integer a datetime. An error if the type does not have
+/// the date part `part`.
 fn dated(date: Typed, part: Part) -> Result<Typed, Unsupported> {
     let date = if date.ty.is_string() {
         let to = literal::type_named(&TypeName { name: "datetime2".into(), args: Vec::new() })?;
@@ -161,7 +162,7 @@ fn first_not_null(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     }
     let mut shared = Ty::null();
     for arg in &args {
-        // isnull has the type of its first argument, coalesce the common type.
+        // The result of isnull has the type of the first argument; the result of coalesce has the common type.
         if name == "coalesce" || shared.is_null() {
             shared = common(&shared, &arg.ty)?;
         }
@@ -242,7 +243,7 @@ fn numbers(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     finish(func, args, result)
 }
 
-/// The constant value of an argument that determines the length of a result.
+/// The value of an argument that is a constant integer and determines the length of the result.
 fn constant(arg: Option<&Typed>) -> Option<u16> {
     match arg.map(|arg| &arg.node) {
         Some(Node::Const(Datum::Int(number))) => u16::try_from(*number).ok(),
@@ -299,7 +300,7 @@ fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     let result = match func {
         Func::Ascii | Func::Unicode | Func::IsNumeric => Ty::of(xtype::INT),
         Func::Len | Func::DataLength if source.is_max() && (source.is_string() || func == Func::DataLength) => {
-            // bigint for (max) types, which have a length of 0; other types have a fixed length.
+            // A (max) type has a length of 0 and gives a bigint. Other types here have a fixed length and give an int.
             Ty::of(if fixed_length(source.info).is_some() { xtype::INT } else { xtype::BIGINT })
         }
         Func::DataLength if source.is_decimal() => return no("datalength of decimal"),

@@ -59,7 +59,7 @@ fn constant(value: Datum<Box<[u8]>>, ty: Ty) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Const(value), ty: Ty { nullable: false, ..ty } })
 }
 
-/// Digits with an optional sign and point: unscaled value, scale, precision.
+/// Parses digits with an optional sign and point. Returns the unscaled value, the scale and the precision.
 fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     let (negative, digits) = match digits.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -79,8 +79,8 @@ fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     Some((if negative { -value } else { value }, fraction.len() as u8, precision))
 }
 
-/// int; numeric with just the digits needed; or float if there is an exponent. An integer too large for int is numeric
-/// too.
+/// The type of a number constant: int; numeric with just the digits needed; or float if there is an exponent. An
+/// integer that is too large for int is numeric too.
 fn number(digits: &str) -> Result<Typed, Unsupported> {
     if digits.contains(['e', 'E']) {
         return match digits.parse::<f64>() {

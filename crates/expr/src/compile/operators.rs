@@ -1,4 +1,4 @@
-//! Operators.
+//! Compiles operators.
 
 use format::collation::{CollationId, code_page};
 use format::types::xtype;
@@ -11,7 +11,7 @@ use crate::program::{CallTypes, Comparison, Conversion, Node};
 use crate::types::{Ty, arithmetic, collate};
 use crate::value::Datum;
 
-/// `-`, `+`, `~`.
+/// Compiles the operators with one operand: `-`, `+`, `~`.
 pub(super) fn unary(op: UnaryOp, value: Typed) -> Result<Typed, Unsupported> {
     let ty = value.ty;
     let refused = || no(format!("unary operator of {}", ty.info.name()));
@@ -29,7 +29,7 @@ pub(super) fn unary(op: UnaryOp, value: Typed) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Call(func, vec![value.node], Box::new(types)), ty: Ty { digits: 0, ..ty } })
 }
 
-/// `+ - * / % & | ^`.
+/// Compiles the operators with two operands: `+ - * / % & | ^`.
 pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     if op == BinaryOp::Add && (left.ty.is_string() || right.ty.is_string()) {
         let texts = (left.ty.is_string() || left.ty.is_null()) && (right.ty.is_string() || right.ty.is_null());
@@ -47,7 +47,8 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // Combined with an integer, a string becomes an integer; with other numbers, its precision would be a guess.
+    // A string that is combined with an integer becomes an integer. If it is combined with another number, its
+    // precision would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;

@@ -1,4 +1,5 @@
-//! Conversions from char and nchar to all other types. Only unambiguous spellings are read; others are undecided.
+//! Conversions from char and nchar to all other types. Only unambiguous spellings are read; other spellings are
+//! undecided.
 
 use format::collation::{CollationId, append_char, append_utf16, code_page};
 use format::types::xtype;
@@ -17,7 +18,7 @@ const FAILED: Undecided = Undecided { reason: "a conversion of text that is not 
 const CUT: Undecided = Undecided { reason: "cutting text outside ASCII" };
 const CODE_PAGE: Undecided = Undecided { reason: "a code page is needed to convert text" };
 
-/// Length of the longest text that is read as a number, date or guid.
+/// The longest text that is read as a number, date or guid.
 const LONGEST: usize = 64;
 
 pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
@@ -144,7 +145,7 @@ fn number(text: &str, to: &Ty) -> Outcome<'static> {
     }
 }
 
-/// Reads `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces, to bytes in the order of storage.
+/// Reads `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces. Returns the bytes in storage order.
 fn guid(text: &str) -> Option<[u8; 16]> {
     let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let mut bytes = [0; 16];

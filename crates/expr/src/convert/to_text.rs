@@ -87,8 +87,8 @@ fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<T
     }
 }
 
-/// Fits a value that may be too long: an integer becomes `*` in char, a date is cut, any other is an error (Microsoft,
-/// CAST and CONVERT, "Truncating and rounding results").
+/// Fits a text into its type. If the text is too long, an integer becomes `*` in char, a date is cut, and any other
+/// value is an error (Microsoft, CAST and CONVERT, "Truncating and rounding results").
 fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();
@@ -105,7 +105,7 @@ fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     pad(text, to, env)
 }
 
-/// The text as a string of type `to`; padded with blanks if its length is fixed.
+/// The text as a string of type `to`. It is padded with blanks if that type has a fixed length.
 pub(super) fn pad<'a>(text: Text<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();

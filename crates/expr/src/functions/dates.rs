@@ -1,4 +1,4 @@
-//! Date functions.
+//! Evaluates date functions.
 
 use super::{WRONG, integer};
 use crate::Undecided;
@@ -8,7 +8,7 @@ use crate::moment::moment;
 use crate::numeric::OVERFLOW;
 use crate::value::Datum;
 
-/// A date part that depends neither on language nor on DATEFIRST.
+/// A date part that depends neither on the language nor on DATEFIRST.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Year,
@@ -22,12 +22,12 @@ pub(crate) enum Part {
     Second,
     Millisecond,
     IsoWeek,
-    /// Day of the week, supported only in addition.
+    /// The day of the week, supported only in DATEADD.
     WeekDay,
 }
 
 impl Part {
-    /// The part with this name (Microsoft, DATEADD, DATEPART, DATEDIFF).
+    /// Finds the date part with a name (Microsoft, DATEADD, DATEPART, DATEDIFF).
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "year" | "yy" | "yyyy" => Self::Year,
@@ -46,12 +46,12 @@ impl Part {
         })
     }
 
-    /// Whether it is a part of the time of day.
+    /// Whether the date part belongs to the time of day.
     pub(crate) fn is_time(self) -> bool {
         self.units().is_some()
     }
 
-    /// Length in units of 100 ns, for parts of the time of day.
+    /// The length in units of 100 ns, if the date part belongs to the time of day.
     fn units(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3600 * UNITS_PER_SECOND,
@@ -63,7 +63,7 @@ impl Part {
     }
 }
 
-/// DATEPART.
+/// Evaluates DATEPART.
 pub(super) fn part(part: Part, value: Cell<'_>) -> Result<i64, Undecided> {
     let moment = moment(value).ok_or(OVERFLOW)?;
     let (year, month, day) = calendar::civil(moment.days);
@@ -83,7 +83,7 @@ pub(super) fn part(part: Part, value: Cell<'_>) -> Result<i64, Undecided> {
     })
 }
 
-/// DATEADD; the result has the type of the argument.
+/// Evaluates DATEADD. The result has the type of the date argument.
 pub(super) fn add(part: Part, number: i64, value: Cell<'_>) -> Outcome<'static> {
     if i32::try_from(number).is_err() {
         return Err(OVERFLOW);
@@ -128,7 +128,7 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     };
     match value {
         Datum::DateTime(days, ticks) => {
-            // 10 ms are 3 ticks; the rounding of times between these is undocumented.
+            // 10 ms are 3 ticks. How SQL Server rounds times between multiples of 10 ms is undocumented.
             if units % 100_000 != 0 {
                 return Err(Undecided { reason: "milliseconds between the ticks of a datetime" });
             }
@@ -155,7 +155,7 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     }
 }
 
-/// DATEDIFF: the number of boundaries crossed. Weeks begin on Sunday, whatever DATEFIRST is.
+/// Evaluates DATEDIFF, which counts the boundaries that are crossed. Weeks begin on Sunday, whatever DATEFIRST is.
 pub(super) fn difference(part: Part, from: Cell<'_>, to: Cell<'_>) -> Outcome<'static> {
     let (from, to) = (moment(from).ok_or(OVERFLOW)?, moment(to).ok_or(OVERFLOW)?);
     if part == Part::Millisecond && !(from.exact && to.exact) {
@@ -179,7 +179,7 @@ pub(super) fn difference(part: Part, from: Cell<'_>, to: Cell<'_>) -> Outcome<'s
     }
 }
 
-/// EOMONTH.
+/// Evaluates EOMONTH.
 pub(super) fn end_of_month(value: Cell<'_>, months: Cell<'_>) -> Outcome<'static> {
     if months.is_null() {
         return Err(Undecided { reason: "EOMONTH of NULL months" });
@@ -191,7 +191,7 @@ pub(super) fn end_of_month(value: Cell<'_>, months: Cell<'_>) -> Outcome<'static
     last.map(Datum::Date).ok_or(OVERFLOW)
 }
 
-/// DATEFROMPARTS.
+/// Evaluates DATEFROMPARTS.
 pub(super) fn from_parts(year: i64, month: i64, day: i64) -> Outcome<'static> {
     let small = |number: i64| u32::try_from(number).ok();
     let days = match (i32::try_from(year), small(month), small(day)) {

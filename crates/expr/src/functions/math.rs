@@ -1,4 +1,4 @@
-//! Mathematical functions, evaluated if their result is exact.
+//! Mathematical functions. They are evaluated only if the result is exact.
 
 use format::types::xtype;
 
@@ -12,7 +12,7 @@ use crate::program::CallTypes;
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// abs, ceiling, floor, round, sign, `-` and `~`.
+/// Evaluates abs, ceiling, floor, round, sign, `-` and `~`.
 pub(super) fn exact_function(func: Func, args: &[Cell<'_>], types: &CallTypes) -> Outcome<'static> {
     let value = *args.first().ok_or(WRONG)?;
     let to = &types.result;
@@ -50,7 +50,7 @@ pub(super) fn exact_function(func: Func, args: &[Cell<'_>], types: &CallTypes) -
     exact_as(value, scale, to)
 }
 
-/// An exact number as a value of the result's type. A tinyint is never negative: `~` inverts only its eight bits.
+/// Converts an exact number to the type of the result. A tinyint is never negative, so `~` inverts only its eight bits.
 fn exact_as(value: i128, scale: u8, to: &Ty) -> Outcome<'static> {
     if to.is_money() {
         fit_money(rescale(value, scale, 4).ok_or(OVERFLOW)?, to.kind())
@@ -64,7 +64,7 @@ fn exact_as(value: i128, scale: u8, to: &Ty) -> Outcome<'static> {
     }
 }
 
-/// ROUND: halves are rounded away from zero, as 150.75 to 151 (Microsoft, ROUND).
+/// Evaluates ROUND. Halves are rounded away from zero: 150.75 becomes 151 (Microsoft, ROUND).
 fn rounded(value: i128, scale: u8, length: i64, truncates: bool) -> Result<i128, Undecided> {
     let lost = i64::from(scale).saturating_sub(length);
     if lost <= 0 {
@@ -78,8 +78,8 @@ fn rounded(value: i128, scale: u8, length: i64, truncates: bool) -> Result<i128,
     part.checked_mul(unit).ok_or(OVERFLOW)
 }
 
-/// power, sqrt and square. Whole numbers to a whole power are exact in every implementation if the result is below
-/// 2^53; other results differ in the last bit between C libraries.
+/// Evaluates power, sqrt and square. A whole number raised to a whole power is exact in every implementation if the
+/// result is below 2^53. Other results differ in the last bit between C libraries.
 pub(super) fn float_function(func: Func, a: Cell<'_>, b: Cell<'_>, types: &CallTypes) -> Outcome<'static> {
     const SOFT: Undecided = Undecided { reason: "a float whose last bit depends on the library" };
     let to = &types.result;
@@ -120,7 +120,7 @@ pub(super) fn float_function(func: Func, a: Cell<'_>, b: Cell<'_>, types: &CallT
     }
 }
 
-/// STR of a whole number: right-justified, or asterisks if it is too long.
+/// Evaluates STR for a whole number. The text is right-justified, or consists of asterisks if the number is too long.
 pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> {
     let value = as_float(*args.first().ok_or(WRONG)?)?;
     let length = args.get(1).map_or(Ok(10), |&length| integer(length))?;
@@ -136,7 +136,7 @@ pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> 
         (0..length).for_each(|_| env.push(u16::from(b'*'), false));
         return Ok(Datum::Ansi(env.made(start)));
     }
-    // Decimals that don't fit are cut off; their point needs a place too.
+    // Decimals that do not fit are cut off. The decimal point needs one place too.
     let room = (length - digits - 1).clamp(0, decimals) as usize;
     let width = length as usize;
     Ok(Datum::Ansi(if room == 0 {

@@ -1,5 +1,5 @@
-//! String functions. They count characters, so text outside ASCII is evaluated only if a character is one byte, or one
-//! code unit that is no surrogate.
+//! String functions. They count characters, so text outside ASCII is evaluated only if each character is one byte, or
+//! one code unit that is not a surrogate.
 
 use format::collation::{CollationId, has_one_byte_per_character};
 
@@ -39,7 +39,7 @@ fn counted<'e>(cell: Cell<'e>, id: CollationId, env: &'e Env<'_>) -> Result<Char
     if countable(chars, id) { Ok(chars) } else { Err(NOT_ASCII) }
 }
 
-/// A concatenation, cut to the maximum bytes of its type.
+/// Concatenates strings, and cuts the result to the maximum number of bytes of its type.
 pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> Outcome<'a> {
     let mut wide = false;
     let start = env.begin();
@@ -55,9 +55,10 @@ pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> 
     Ok(rewrap(env.made(start), wide))
 }
 
-/// CONCAT: NULL is the empty string.
+/// Evaluates CONCAT, which treats NULL as an empty string.
 pub(super) fn concat_all<'a>(args: &'a [Node], types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
-    // An argument may produce text itself, so all pieces are gathered one after another.
+    // An argument may append text of its own to the buffer, so each argument is evaluated before it is joined to the
+    // earlier ones.
     let wide = types.result.is_unicode();
     let mut all = rewrap(Text::Lent(b""), wide);
     for arg in args {
@@ -73,7 +74,7 @@ fn most_bytes(types: &CallTypes) -> usize {
     if types.result.is_max() { usize::MAX / 2 } else { 8000 }
 }
 
-/// Functions of one string.
+/// Functions with one string argument.
 pub(super) fn one<'a>(func: Func, value: Cell<'a>, types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     if func == Func::DataLength {
         let length = match value {
@@ -117,7 +118,8 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
     if !text.is_ascii() {
         return Err(NOT_ASCII);
     }
-    // i and I are not a pair in Turkish and Azeri; a locale is skipped unless known to pair them.
+    // In Turkish and Azeri, `i` and `I` are two different letters. Only locales that are known to pair them are
+    // evaluated.
     let plain = matches!(id.locale(), 0x01..=0x19 | 0x24) && id.locale() != 0;
     let dotted = |unit: u16| unit == u16::from(if up { b'i' } else { b'I' });
     if !plain && text.iter().any(dotted) {
@@ -134,7 +136,7 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
     Ok(rewrap(env.made(start), wide))
 }
 
-/// LEFT, RIGHT, SUBSTRING.
+/// Evaluates LEFT, RIGHT and SUBSTRING.
 pub(super) fn slice<'a>(
     func: Func,
     value: Cell<'a>,
@@ -168,7 +170,7 @@ pub(super) fn slice<'a>(
     Ok(rewrap(env.part(text, start * width, end.max(start) * width), wide))
 }
 
-/// REPLICATE and SPACE.
+/// Evaluates REPLICATE and SPACE.
 pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     if times < 0 {
         return Ok(Datum::Null);
@@ -177,7 +179,7 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
     let most = most_bytes(types);
     let length = env.bytes(text).len();
     let start = env.begin();
-    // One more than fits: the last one is cut.
+    // One repetition more than fits whole; the last one is then cut.
     let enough = most.checked_div(length).map_or(0, |whole| (whole as i64).saturating_add(1));
     for _ in 0..times.min(enough) {
         env.append(text)?;
@@ -186,7 +188,7 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
     Ok(rewrap(env.made(start), wide))
 }
 
-/// CHAR and NCHAR.
+/// Evaluates CHAR and NCHAR.
 pub(super) fn from_code<'a>(func: Func, code: i64, types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = func == Func::NChar;
     match u16::try_from(code) {
@@ -201,7 +203,7 @@ pub(super) fn from_code<'a>(func: Func, code: i64, types: &CallTypes, env: &mut 
     }
 }
 
-/// STUFF.
+/// Evaluates STUFF.
 pub(super) fn stuff<'a>(args: [Cell<'a>; 4], types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     let [value, start, count, insert] = args;
     if value.is_null() || start.is_null() || count.is_null() {
@@ -278,7 +280,7 @@ pub(super) fn replace<'a>(
     if step == 0 {
         return Ok(value);
     }
-    // Pieces are found before they are copied: the text may be in the buffer that grows.
+    // All pieces are found before any is copied, because the text may be in the same buffer as the copies.
     let start = env.begin();
     let mut from = 0;
     loop {
@@ -298,7 +300,7 @@ pub(super) fn replace<'a>(
     Ok(rewrap(env.made(start), wide))
 }
 
-/// CHARINDEX.
+/// Evaluates CHARINDEX.
 pub(super) fn char_index(
     what: Cell<'_>,
     text: Cell<'_>,
@@ -315,7 +317,7 @@ pub(super) fn char_index(
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 
-/// ISNUMERIC, for what is clearly a number or clearly none.
+/// Evaluates ISNUMERIC, but only for text that is clearly a number or clearly not a number.
 pub(super) fn is_numeric(value: Cell<'_>, env: &Env<'_>) -> Outcome<'static> {
     let chars = match value {
         Datum::Null => return Ok(Datum::Int(0)),
@@ -329,7 +331,8 @@ pub(super) fn is_numeric(value: Cell<'_>, env: &Env<'_>) -> Outcome<'static> {
     if (1..=30).contains(&digits) && points <= 1 && digits + points + first_is_sign == chars.len() {
         return Ok(Datum::Int(1));
     }
-    // d and e are exponents; x, signs, points, commas, blanks and currencies may be tolerated.
+    // Text with these characters is never a number. d and e are exponents; x, signs, points, commas, blanks and
+    // currencies may be tolerated.
     let never = |unit: u16| is(unit, b"abcfghijklmnopqrstuvwyzABCFGHIJKLMNOPQRSTUVWYZ#&*/:;<=>?@[]^_`{|}~!");
     if chars.len() == 0 || chars.iter().any(never) {
         return Ok(Datum::Int(0));

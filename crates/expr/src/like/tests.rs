@@ -9,7 +9,7 @@ const CS: CollationId = CollationId(0x0000_C008);
 const TURKISH: CollationId = CollationId(0x0000_D01A);
 const BIN2: CollationId = CollationId(0x0808);
 
-/// The result, `None` if uncertain, and the number of steps.
+/// The result (`None` if uncertain) and the number of steps.
 fn counted(value: &[u8], pattern: &[u8], escape: Option<u8>, collation: CollationId) -> (Option<bool>, u64) {
     let text = |bytes| Chars { bytes, wide: false };
     let pattern = Pattern::new(text(pattern), escape.map(u16::from), collation);
@@ -84,7 +84,7 @@ fn keys_of_characters_are_equal_where_the_characters_are() {
 
 #[test]
 fn a_character_that_may_be_several_leaves_the_end_undecided() {
-    // 0xE6 is the letter ae, which some collations treat as two.
+    // 0xE6 is the letter ae, which some collations treat as two letters.
     for pattern in [&b"%ae"[..], b"%abc", b"%e", b"%a%e", b"%_"] {
         assert_eq!(counted(b"\xE6", pattern, None, CI).0, None, "{pattern:?}");
         assert_eq!(counted(b"5\xE6", pattern, None, CI).0, None, "{pattern:?}");
@@ -123,13 +123,14 @@ fn what_cannot_be_linear_ends_with_the_steps() {
     assert_eq!(pattern.matches(text, &steps, &mut Vec::new()), Err(crate::steps::TOO_EXPENSIVE));
 }
 
-/// The meaning of LIKE in as little code as possible, without the rule for trailing blanks; for certain characters.
+/// The meaning of LIKE in as little code as possible. It covers certain characters, but not the rule for trailing
+/// blanks.
 fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     let Some((first, rest)) = pattern.split_first() else { return Some(value.is_empty()) };
     let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
     let next = |fits: bool, rest: &[u8]| match value.split_first() {
         Some((_, others)) if fits => means(others, rest, escape),
-        // The rest must be a valid pattern too.
+        // The rest of the pattern must be valid too.
         _ => means(b"", rest, escape).map(|_| false),
     };
     let unit = value.first().copied();
@@ -164,7 +165,8 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     }
 }
 
-/// The usual algorithm, which backtracks only to the last `%`: returns the certain result, whatever time it needs.
+/// The usual algorithm, which backtracks only to the last `%`. Returns the result if it is certain, and may take any
+/// amount of time.
 fn walk(value: &[u8], pattern: Pattern<'_>) -> Option<bool> {
     let (mut at, mut from) = (0, 0);
     let mut back: Option<(usize, usize)> = None;

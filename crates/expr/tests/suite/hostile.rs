@@ -1,4 +1,4 @@
-//! No text breaks the parser or the compiler, and no value breaks the evaluation.
+//! Tests that no text breaks the parser or the compiler, and that no value breaks the evaluation.
 
 use expr::table::{CONVERSIONS, FUNCTIONS, OPERATORS};
 use expr::{ColumnType, Program, STEPS_PER_ROW, Scratch, Undecided, compile, compile_within, parse};
@@ -94,15 +94,15 @@ fn ordinary_expressions_take_few_steps() {
     }
     let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));
     assert!(cost(&compile(&states, &|_| None).unwrap(), &mut scratch).1 < 700);
-    // A text as long as a row can hold, through eight REPLACEs.
+    // Eight REPLACEs over a text of the greatest length that a row can have.
     let cleaned = (b'0'..=b'7')
         .fold("space(8000)".to_owned(), |text, digit| format!("replace({text},'{}','')", char::from(digit)));
     let cleaned = compile(&format!("ltrim(rtrim({cleaned})) like '%a%b%'"), &|_| None).unwrap();
     assert_eq!(cost(&cleaned, &mut scratch).0, Ok("0".to_owned()));
 }
 
-/// An operation that takes longer than reading a byte must use more steps. Otherwise a page of such expressions costs
-/// ten times what its limit is meant to allow.
+/// An operation that takes longer than reading a byte must use more steps. Otherwise, a page of expressions with such
+/// operations could cost ten times the time that the limit is meant to allow.
 #[test]
 fn a_slow_operation_takes_as_many_steps_as_it_takes_time() {
     let mut scratch = Scratch::default();
@@ -156,7 +156,7 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
     ];
     (proptest::sample::select(kinds.to_vec()), any::<u32>(), any::<u32>()).prop_map(|(kind, ti, collation)| {
         let mut info = TypeInfo::from_ti((ti << 8) | u32::from(kind));
-        // Other precisions are refused by the compiler.
+        // The compiler refuses other precisions.
         info.precision = info.precision % 38 + 1;
         info.scale %= if kind == 106 { info.precision + 1 } else { 8 };
         info.length = format::types::fixed_length(info).unwrap_or(info.length % 4000 * 2 + 2);
@@ -294,8 +294,8 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                // The number of steps depends only on the expression and the row: exactly that number gives the same
-                // value, one less gives none.
+                // The number of steps depends only on the expression and the row. With exactly that number of steps the
+                // value is the same; with one step less there is no value.
                 scratch.allow(u64::MAX);
                 let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
                 let steps = u64::MAX - scratch.allowed();
@@ -312,7 +312,7 @@ proptest! {
                 if let Ok(value) = program.evaluate(&row, &mut scratch)
                     && let Some(info) = program.result_type()
                 {
-                    // A value of the result type can be stored as that type.
+                    // A value of the result type must be storable as that type.
                     let stored = expr::encode(value, info);
                     prop_assert!(value.is_null() || stored.is_some(), "{text} {value:?} {info:?}");
                     if let Some(stored) = stored {

@@ -1,5 +1,5 @@
-//! Every form of expression in real catalogs (docs/format/expressions.md#inventory) can be parsed; every one that
-//! depends only on the row can be compiled.
+//! Every form of expression found in real catalogs (docs/format/expressions.md#inventory) can be parsed. Every form
+//! that depends only on the row can be compiled.
 
 use expr::{ColumnType, compile, parse};
 use format::collation::CollationId;
@@ -11,7 +11,7 @@ fn ty(kind: u8, length: u16, precision: u8, scale: u8) -> ColumnType {
     ColumnType { info, collation: CollationId(0x3400_D008), nullable: true }
 }
 
-/// Columns that are named for their types.
+/// Columns with names that say their types.
 fn column(name: &str) -> Option<ColumnType> {
     Some(match name {
         "Cantidad" | "n" | "m" | "SalesOrderID" | "a" | "b" | "id" | "q" | "RequiredQty" => ty(xtype::INT, 4, 0, 0),
@@ -55,11 +55,11 @@ const COMPILED: &[&str] = &[
     "([id]>(300) AND [id] IS NOT NULL)",
     "([ssex]='\u{7537}' OR [ssex]='\u{5973}')",
     "([ssex]=N'\u{7537}' OR [ssex]=N'\u{5973}')",
-    // As typed in SQL Server 2000.
+    // Text as typed in SQL Server 2000.
     "([Discount] >= 0 and [Discount] <= 1)",
     "([pub_id] = '1756' or ([pub_id] = '1622' or ([pub_id] = '0877'))) or [pub_id] like '99[0-9][0-9]'",
     "([emp_id] like '[A-Z][A-Z][A-Z][1-9][0-9][0-9][0-9][0-9][FM]' or [emp_id] like '[A-Z]-[A-Z][1-9][0-9][0-9][0-9][0-9][FM]')",
-    // Defaults.
+    // Column defaults.
     "((0))",
     "((-1))",
     "((0.00))",
@@ -114,7 +114,7 @@ fn what_is_refused_is_named() {
 #[test]
 fn results_have_the_types_that_catalogs_store() {
     let declared = |text: &str| compile(text, &column).unwrap().result_type().unwrap().declaration();
-    // AdventureWorks: TotalDue, LineTotal, SalesOrderNumber.
+    // The columns TotalDue, LineTotal and SalesOrderNumber of AdventureWorks.
     assert_eq!(declared(COMPILED[3]), "money");
     assert_eq!(declared(COMPILED[4]), "numeric(38,6)");
     assert_eq!(declared(COMPILED[5]), "nvarchar(25)");

@@ -1,4 +1,4 @@
-//! Expressions: their values, those of real catalogs, and hostile texts.
+//! Tests of expressions: their values, expressions of real catalogs, and hostile texts.
 
 mod hostile;
 mod inventory;

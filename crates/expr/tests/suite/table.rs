@@ -1,4 +1,4 @@
-//! The published table is correct and up to date.
+//! Tests that the published table is correct and up to date.
 
 use expr::table::{CONVERSIONS, FUNCTIONS, OPERATORS, markdown, show};
 

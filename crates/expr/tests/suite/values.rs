@@ -1,4 +1,4 @@
-//! Values from Microsoft's pages, and expressions that must stay undecided.
+//! Tests with values from Microsoft's documentation, and with expressions that must stay undecided.
 
 use expr::{ColumnType, Datum, Field, Row, Scratch, compile, encode, table::show};
 use format::collation::CollationId;
@@ -16,7 +16,7 @@ fn ty(kind: u8, length: u16, precision: u8, scale: u8) -> ColumnType {
     ColumnType { info, collation: CollationId(0x3400_D008), nullable: true }
 }
 
-/// The value of an expression with one column `c`, as text.
+/// Evaluates an expression with one column `c`, and returns the value as text.
 fn over(text: &str, column: ColumnType, bytes: Option<&[u8]>) -> String {
     let program = match compile(text, &|_| Some(column)) {
         Ok(program) => program,
@@ -27,7 +27,7 @@ fn over(text: &str, column: ColumnType, bytes: Option<&[u8]>) -> String {
     program.evaluate(&row, &mut scratch).map_or_else(|why| format!("undecided: {why}"), |value| value.to_string())
 }
 
-/// The value of an expression whose column `c` is stored off the row, as text.
+/// Evaluates an expression with one column `c` that is stored off the row, and returns the value as text.
 fn off_row(text: &str, column: ColumnType) -> String {
     struct OffRow;
     impl Row for OffRow {
@@ -46,24 +46,24 @@ fn off_row(text: &str, column: ColumnType) -> String {
 #[test]
 fn arithmetic() {
     gives(&[
-        // "Precision, scale, and length".
+        // From the page "Precision, scale, and length".
         ("cast(0.0000009000 as decimal(30,20))*cast(1.0000000000 as decimal(30,20))", "0.00000090000000000"),
         ("cast(0.0000009000 as decimal(30,10))*cast(1.0000000000 as decimal(30,10))", "0.000001"),
-        // "int, bigint, smallint, and tinyint".
+        // From the page "int, bigint, smallint, and tinyint".
         ("2147483647/2", "1073741823"),
         ("2147483649/2", "1073741824.500000"),
-        // "% (Modulus)", "Operator precedence".
+        // From the pages "% (Modulus)" and "Operator precedence".
         ("38/5", "7"),
         ("38%5", "3"),
         ("4-2+27", "29"),
         ("2*4+5", "13"),
         ("2*(4+(5-3))", "12"),
-        // decimal(38,10) / decimal(38,10): cut off at six digits, a frequent question on forums.
+        // The quotient of two decimal(38,10) is cut off at six digits. This is a frequent question on forums.
         ("cast(1.67574 as decimal(38,10))/cast(10000 as decimal(38,10))", "0.000167"),
         ("2.0/3.0", "0.666666"),
         ("$18.4172*$1.1562", "21.2940"),
         ("$1.00/$18.4172", "0.0542"),
-        // A product at exactly half, and quotients below zero: undocumented.
+        // The rounding of a product at exactly half, and of quotients below zero, is undocumented.
         ("$0.0001*$0.5", "undecided: money rounded at exactly half"),
         ("$-1.00/$3", "undecided: a negative quotient of money"),
         ("1/0", "undecided: division by zero"),
@@ -74,7 +74,7 @@ fn arithmetic() {
         ("NULL+1", "NULL"),
         ("~CONVERT([tinyint],(170))", "85"),
         ("1.5e0+1", "2.5"),
-        // The product has 76 digits after the point; 37 are kept.
+        // The product has 76 digits after the point, but only 37 are kept.
         ("cast(0.5 as decimal(38,38))*cast(0.5 as decimal(38,38))", "undecided: a product of more than 38 digits"),
         (
             "cast(0.0000000000000000000000000000000000001 as decimal(38,38))*cast(0 as decimal(38,38))",
@@ -86,7 +86,7 @@ fn arithmetic() {
 #[test]
 fn conversions() {
     gives(&[
-        // "CAST and CONVERT", truncating and rounding.
+        // From the page "CAST and CONVERT": truncating and rounding.
         ("cast(10.6496 as int)", "10"),
         ("cast(-10.6496 as int)", "-10"),
         ("cast(10.6496 as numeric)", "11"),
@@ -102,13 +102,13 @@ fn conversions() {
         ("cast('abc' as int)", "undecided: a conversion of text that is not certain to succeed"),
         ("CONVERT([decimal](10,5),193.57)", "193.57000"),
         ("CONVERT([bit],(5))", "1"),
-        // "Constants": one guid as text and as bytes.
+        // From the page "Constants": one guid as text and as bytes.
         ("CONVERT([uniqueidentifier],'6F9619FF-8B86-D011-B42D-00C04FC964FF')", "6F9619FF-8B86-D011-B42D-00C04FC964FF"),
-        // Seconds of datetime are .000, .003 and .007 ("datetime").
+        // From the page "datetime": its seconds end in .000, .003 and .007.
         ("CONVERT([datetime],'19980101 23:59:59.995')", "1998-01-01 23:59:59.997"),
         ("CONVERT([datetime],'19980101 23:59:59.994')", "1998-01-01 23:59:59.993"),
         ("CONVERT([datetime],'19980101 23:59:59.991')", "1998-01-01 23:59:59.990"),
-        // "smalldatetime": from 29.999 seconds up.
+        // From the page "smalldatetime": seconds from 29.999 are rounded up.
         ("CONVERT([smalldatetime],'2007-05-08T12:35:29.998')", "2007-05-08 12:35:00"),
         ("CONVERT([smalldatetime],'2007-05-08T12:35:30')", "2007-05-08 12:36:00"),
         ("CONVERT([datetime],'2020-01-02')", "undecided: a date that depends on DATEFORMAT"),
@@ -126,7 +126,7 @@ fn conversions() {
 #[test]
 fn functions() {
     gives(&[
-        // "ROUND".
+        // From the page "ROUND".
         ("round(123.9994,3)", "123.9990"),
         ("round(123.9995,3)", "124.0000"),
         ("round(123.4545,2)", "123.4500"),
@@ -136,10 +136,10 @@ fn functions() {
         ("round(748.58,-4)", "0.00"),
         ("round(748.58,-3)", "undecided: arithmetic overflow"),
         ("round(cast(748.58 as decimal(6,2)),-3)", "1000.00"),
-        // "FLOOR".
+        // From the page "FLOOR".
         ("floor(123.45)", "123"),
         ("floor($123.45)", "123.0000"),
-        // "SUBSTRING", "STUFF", "REPLICATE", "CHARINDEX", "STR", "ISNULL".
+        // From the pages "SUBSTRING", "STUFF", "REPLICATE", "CHARINDEX", "STR", "ISNULL".
         ("substring('abcdef',0,3)", "ab"),
         ("substring('abcdef',7,3)", ""),
         ("substring('abcdef',2,-1)", "undecided: a negative length"),
@@ -159,7 +159,7 @@ fn functions() {
         ("isnull(NULL,5)", "5"),
         ("concat('a',NULL,'b')", "ab"),
         ("coalesce(NULL,'x')", "x"),
-        // "DATEADD", "DATEDIFF", "DATEPART", "EOMONTH".
+        // From the pages "DATEADD", "DATEDIFF", "DATEPART", "EOMONTH".
         ("dateadd(month,1,'20060831')", "2006-09-30 00:00:00.000"),
         ("dateadd(year,2147483647,'20060731')", "undecided: arithmetic overflow"),
         ("dateadd(quarter,4,cast('2007-01-01 01:01:01.1111111' as datetime2))", "2008-01-01 01:01:01.1111111"),
@@ -173,7 +173,7 @@ fn functions() {
         ("year(0)", "1900"),
         ("eomonth('20111201',-1)", "2011-11-30"),
         ("datefromparts(2023,2,29)", "undecided: a date that does not exist"),
-        // "POWER".
+        // From the page "POWER".
         ("power(2,3)", "8"),
         ("power(2,-100)", "undecided: a float whose last bit depends on the library"),
     ]);
@@ -183,7 +183,8 @@ fn functions() {
     }
 }
 
-/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261); a row may have been written before it.
+/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261). A row may have been written before
+/// that change.
 #[test]
 fn what_compatibility_level_130_changed_is_not_told() {
     let datetime = |text: &str| format!("CONVERT([datetime],'{text}',121)");
@@ -394,7 +395,7 @@ fn stored_values_of_real_columns() {
     assert_eq!(over("([c]/(100))", ty(xtype::DECIMAL, 0, 9, 2), Some(&[1, 0x39, 0x30, 0, 0])), "1.234500");
     assert_eq!(over("([c]+(1))", smallint, None), "NULL");
     assert_eq!(over("([c]+(1))", smallint, Some(&[1])), "undecided: a column's bytes are no value of its type");
-    // 2018-01-15 08:52:32.137.
+    // The datetime 2018-01-15 08:52:32.137.
     let datetime = [9_585_641u32.to_le_bytes(), 43_113i32.to_le_bytes()].concat();
     let column = ty(xtype::DATETIME, 8, 0, 0);
     assert_eq!(over("(CONVERT([varchar](10),[c],(120)))", column, Some(&datetime)), "2018-01-15");
