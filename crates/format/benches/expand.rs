@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// Nine columns, as in a table of stock movements: numbers, dates, a char, money.
+/// The nine columns of a table of stock movements: numbers, dates, a char, money.
 fn expansion() -> Expansion {
     let kinds: [(u8, u16); COLUMNS] = [
         (xtype::INT, 4),
@@ -33,7 +33,7 @@ fn expansion() -> Expansion {
 
 const COLUMNS: usize = 9;
 
-/// A row with these columns under ROW compression.
+/// A row under ROW compression with the columns of `expansion`.
 fn row() -> Vec<u8> {
     let mut row = vec![0x21, 9, 0x34, 0x13, 0x28, 0x42, 0x0A];
     row.extend([0x83, 0x04, 0x01, 0x83, 0x05, 0x83, 0x06]);
@@ -84,7 +84,7 @@ fn the_same_row_uncompressed(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| Record::data(black_box(&plain)).map(|record| record.bytes().len()));
 }
 
-/// The records of a page, and their columns.
+/// A page full of compressed records: its bytes, the place of each record, and the expansion of the columns.
 fn page(
     kinds: &[(u8, u16)],
     values: impl Fn(usize, usize) -> Vec<u8>,
@@ -108,7 +108,7 @@ fn page(
     (page, spaces, Expansion::new(&columns).expect("they fit"))
 }
 
-/// A record of at most 30 columns.
+/// Builds a compressed record of at most 30 columns, which is one cluster.
 fn record(values: &[Vec<u8>]) -> Vec<u8> {
     let half = |value: &Vec<u8>| if value.len() > 8 { 10 } else { value.len() as u8 + 1 };
     let (short, long): (Vec<_>, Vec<_>) = values.iter().partition(|value| value.len() <= 8);
@@ -133,13 +133,13 @@ fn drawn(row: usize, column: usize) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33
 }
 
-/// A biased integer in as few bytes as possible.
+/// Encodes an integer as row compression does: biased, in as few bytes as possible.
 fn integer(value: u64) -> Vec<u8> {
     let length = (1..8).find(|length| value < 1 << (8 * length - 1)).unwrap_or(8);
     (value + (1 << (8 * length - 1))).to_be_bytes()[8 - length..].to_vec()
 }
 
-/// Columns as in bench `row_forms`.
+/// The same column types as in the benchmark `row_forms`.
 const PAYMENTS: [(u8, u16); 6] = [
     (xtype::INT, 4),
     (xtype::INT, 4),
@@ -160,7 +160,7 @@ fn payment(row: usize, column: usize) -> Vec<u8> {
     }
 }
 
-/// A vardecimal with two decimal places.
+/// Encodes an amount as a vardecimal with two decimal places.
 fn decimal(cents: u64) -> Vec<u8> {
     let digits = cents.to_string();
     let exponent = digits.len() as i32 - 3;
@@ -198,7 +198,7 @@ fn together_payments(bencher: Bencher<'_, '_>) {
     expand_together(bencher, page(&PAYMENTS, payment));
 }
 
-/// Thirty columns, with few different heads.
+/// Pages with thirty columns, on which the records have few different heads.
 #[divan::bench]
 fn together_thirty_columns(bencher: Bencher<'_, '_>) {
     let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();
@@ -206,7 +206,7 @@ fn together_thirty_columns(bencher: Bencher<'_, '_>) {
     expand_together(bencher, page(&kinds, value));
 }
 
-/// Thirty columns, each record with a different head.
+/// Pages with thirty columns, on which each record has a different head.
 #[divan::bench]
 fn together_thirty_columns_unlike(bencher: Bencher<'_, '_>) {
     let kinds: Vec<_> = PAYMENTS.iter().copied().chain((6..30).map(|_| (xtype::INT, 4))).collect();

@@ -1,4 +1,4 @@
-//! The cost of a page, and of a row on it: `cargo bench -p mdfsck-format --bench page`.
+//! The time that a page, or a row on it, takes: `cargo bench -p mdfsck-format --bench page`.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,11 @@ use format::same_shape::SameShapeRows;
 use format::slots::SlotOrder;
 use format::{PAGE_BYTES, Page, PageBytes};
 
-/// Lines of orders: two numbers of eight bytes, five of four, a text of 10 to 34 bytes.
+/// The end of the fixed part of an order line: two 8-byte numbers and five 4-byte numbers. A text of 10 to 34 bytes
+/// follows.
 const FIXED_END: u16 = 40;
 
-/// A page full of rows, and their number.
+/// A page full of rows, and the number of its rows.
 fn full_page() -> (PageBytes, u16) {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, 1);
@@ -46,7 +47,7 @@ fn full_page() -> (PageBytes, u16) {
     (page, rows)
 }
 
-/// A page in its own memory, ready to be read.
+/// A page with the parsers and the key columns that the benchmarks use.
 struct Bench {
     page: PageBytes,
     rows: ItemsCount,

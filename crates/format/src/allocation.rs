@@ -5,17 +5,17 @@ use crate::fields::{Structure, offset, series};
 use crate::ids::PageId;
 use crate::page::{Page, PageType};
 
-/// Pages of an extent.
+/// Number of pages in an extent.
 pub const EXTENT_PAGES: u32 = 8;
-/// Pages one PFS page describes.
+/// Number of pages that one PFS page describes.
 pub const PFS_PAGES: u32 = 8088;
-/// Extents one GAM, SGAM, differential, minimally logged or IAM page describes.
+/// Number of extents that one GAM, SGAM, differential, minimally logged or IAM page describes.
 pub const INTERVAL_EXTENTS: u32 = 63_904;
-/// Pages that such a map page describes.
+/// Number of pages that one GAM, SGAM, differential, minimally logged or IAM page describes.
 pub const INTERVAL_PAGES: u32 = INTERVAL_EXTENTS * EXTENT_PAGES;
-/// Length of the bitmap on such a page.
+/// Length in bytes of the bitmap on a GAM, SGAM, differential, minimally logged or IAM page.
 pub const BITMAP_BYTES: usize = INTERVAL_EXTENTS as usize / 8;
-/// Start of the bitmap in the record of slot 1.
+/// The offset of the bitmap in the record of slot 1.
 const BITMAP_AT: usize = offset(Structure::IamBitmap, "extents", BITMAP_BYTES as u32);
 const _: () = {
     let bytes = BITMAP_BYTES as u32;
@@ -24,32 +24,32 @@ const _: () = {
     assert!(BITMAP_AT == offset(Structure::DiffBitmap, "diff", bytes));
     assert!(BITMAP_AT == offset(Structure::MlBitmap, "ml", bytes));
 };
-/// Single-page slots of an IAM page.
+/// Number of single-page slots on an IAM page.
 pub const IAM_SLOTS: usize = 8;
 
-/// A page whose place fixes its content.
+/// A kind of page that the format puts at fixed page numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FixedPage {
     /// Page 0 of every file.
     FileHeader,
-    /// Page 1, then every 8088.
+    /// Page 1, then every page whose number is a multiple of 8088.
     Pfs,
-    /// Page 2, then every 511232.
+    /// Page 2, then every page whose number is a multiple of 511232.
     Gam,
-    /// Page 3, then 511232 k + 1.
+    /// Page 3, then pages 511232 k + 1 for k = 1, 2, ...
     Sgam,
-    /// Page 6, then 511232 k + 6.
+    /// Pages 511232 k + 6 for k = 0, 1, ...
     DiffMap,
-    /// Page 7, then 511232 k + 7.
+    /// Pages 511232 k + 7 for k = 0, 1, ...
     MlMap,
-    /// (1:9).
+    /// Page (1:9), in the first file only.
     Boot,
 }
 
 impl FixedPage {
-    /// The fixed page at `page`, if the page number determines one. At multiples of both 8088 and 511232 (the first is
-    /// page 516,855,552) two series meet and it is undocumented which one moves: `None` there
-    /// (docs/format/allocation.md#beyond-4-gb).
+    /// The fixed page at `page`, if the page number determines one. Returns `None` at multiples of both 8088 and 511232 (the
+    /// first is page 516,855,552): a PFS page and a GAM page would share the page there, and it is undocumented which of the two
+    /// moves (docs/format/allocation.md#beyond-4-gb).
     ///
     /// ```
     /// use format::{PageId, allocation::FixedPage};
@@ -86,7 +86,7 @@ impl FixedPage {
         }
     }
 
-    /// The page type required at this place.
+    /// The page type that the page header must have here.
     pub fn page_type(self) -> PageType {
         match self {
             Self::FileHeader => PageType::FileHeader,
@@ -99,7 +99,7 @@ impl FixedPage {
         }
     }
 
-    /// The name that messages 8946 and 5250 insert.
+    /// The name of the page in messages 8946 and 5250.
     pub fn message_name(self) -> &'static str {
         match self {
             Self::FileHeader => "file header",
@@ -134,7 +134,8 @@ pub fn sgam_page_of(page: u32) -> u32 {
     gam_page_of(page) + 1
 }
 
-/// Whether `extent` holds the fixed pages at the start of a GAM interval: allocated, but owned by no unit.
+/// Whether `extent` holds the fixed pages at the start of a GAM interval: it is allocated, but no allocation unit owns
+/// it.
 pub fn is_fixed_extent(extent: u32) -> bool {
     extent.is_multiple_of(INTERVAL_EXTENTS)
 }
@@ -144,16 +145,16 @@ pub fn is_fixed_extent(extent: u32) -> bool {
 pub struct PfsByte(pub u8);
 
 impl PfsByte {
-    /// Bits of the kind of page: IAM, mixed, allocated.
+    /// The bits that give the kind of page: IAM, mixed, allocated.
     pub const TYPE_MASK: u8 = 0x70;
-    /// A page of a dedicated extent.
+    /// The kind bits of a page in a dedicated (uniform) extent.
     pub const DEDICATED: u8 = 0x40;
-    /// A single page of a mixed extent.
+    /// The kind bits of a single page in a mixed extent.
     pub const MIXED: u8 = 0x60;
-    /// An IAM page; always mixed.
+    /// The kind bits of an IAM page, which is always in a mixed extent.
     pub const IAM: u8 = 0x70;
 
-    /// Whether the page is in use. Everything else on an unallocated page is garbage
+    /// Whether the page is allocated. If it is not, the other bits of the byte, and the page, are garbage
     /// (docs/format/README.md#unallocated-pages).
     pub fn is_allocated(self) -> bool {
         self.0 & 0x40 != 0
@@ -169,7 +170,8 @@ impl PfsByte {
         self.0 & 0x10 != 0
     }
 
-    /// Whether the page may hold ghosts; may lag in either direction.
+    /// Whether the page may hold ghosts. The bit can be out of date: set on a page without ghosts, or clear on a page
+    /// with ghosts.
     pub fn has_ghosts(self) -> bool {
         self.0 & 0x08 != 0
     }
@@ -179,7 +181,7 @@ impl PfsByte {
         self.0 & Self::TYPE_MASK
     }
 
-    /// Upper bound of the page's fullness in percent, as SQL Server prints it.
+    /// The upper bound of the page's fullness in percent, as SQL Server prints it.
     pub fn percent_full(self) -> u8 {
         match self.0 & 7 {
             0 => 0,
@@ -213,19 +215,20 @@ impl PfsByte {
     }
 }
 
-/// The PFS bytes of a PFS page: one per page, from the first page of its interval. `None` if the record is missing or
+/// The PFS bytes of a PFS page, one for each page of its interval, in page order. `None` if the record is missing or
 /// too short.
 pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
     page.slot_bytes(0)?.get(const { offset(Structure::Pfs, "pfs", PFS_PAGES) }..)?.first_chunk()
 }
 
-/// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1, after its 4-byte
-/// header. Slot 1 usually starts at 190, but at 192 on the IAM page of sysfiles1 (docs/format/allocation.md#gam).
+/// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1 without its 4-byte
+/// header. The record usually starts at offset 190 of the page, but at 192 on the IAM page of sysfiles1
+/// (docs/format/allocation.md#gam).
 pub fn bitmap(page: Page<'_>) -> Option<&[u8; BITMAP_BYTES]> {
     page.slot_bytes(1)?.get(BITMAP_AT..)?.first_chunk()
 }
 
-/// Bit `index` of a bitmap, lowest bit of each byte first.
+/// Bit `index` of a bitmap. Index 0 is the lowest bit of the first byte.
 pub fn bit(bitmap: &[u8; BITMAP_BYTES], index: u32) -> bool {
     bitmap.get(index as usize / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0)
 }
@@ -239,7 +242,7 @@ pub fn bit(bitmap: &[u8; BITMAP_BYTES], index: u32) -> bool {
 /// assert_eq!(set_bits(&bitmap).collect::<Vec<_>>(), [0, 2, 79, 63_897]);
 /// ```
 pub fn set_bits(bitmap: &[u8; BITMAP_BYTES]) -> impl Iterator<Item = u32> + '_ {
-    // Nearly all words of nearly all bitmaps are 0.
+    // Skip zero words first: nearly all words of nearly all bitmaps are 0.
     let words = bitmap.chunks(8).map(unsigned).zip((0..).step_by(64)).filter(|(word, _)| *word != 0);
     words.flat_map(|(word, first)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| first + bit))
 }
@@ -247,16 +250,16 @@ pub fn set_bits(bitmap: &[u8; BITMAP_BYTES]) -> impl Iterator<Item = u32> + '_ {
 /// The record in slot 0 of an IAM page.
 #[derive(Clone, Copy, Debug)]
 pub struct IamHeader {
-    /// Position in the chain, from 0.
+    /// Position of the page in the IAM chain, counted from 0.
     pub sequence: u32,
     /// First page of the interval that the bitmap maps.
     pub start: PageId,
-    /// Single pages in mixed extents; (0:0) where empty.
+    /// The single pages in mixed extents; (0:0) in an empty slot.
     pub slots: [PageId; IAM_SLOTS],
 }
 
 impl IamHeader {
-    /// Reads it from an IAM page; `None` if the record is not whole.
+    /// Reads the header from an IAM page; `None` if the record is not whole.
     pub fn read(page: Page<'_>) -> Option<Self> {
         const fn at(name: &str, bytes: u32) -> usize {
             offset(Structure::IamHeader, name, bytes)
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn fixed_pages_of_a_large_file_are_where_dbcc_page_showed_them() {
-        // DBCC PAGE of page (8:5031979): docs/format/allocation.md#fixed-pages.
+        // DBCC PAGE printed these numbers for page (8:5031979): docs/format/allocation.md#fixed-pages.
         assert_eq!(pfs_page_of(5_031_979), 5_030_736);
         assert_eq!(gam_page_of(5_031_979), 4_601_088);
         for (page, kind) in [

@@ -1,4 +1,4 @@
-//! The boot page, (1:9): what the database is and where its catalog starts
+//! The boot page, (1:9): the properties of the database, and the page where its catalog starts
 //! (docs/format/boot-and-file-headers.md#boot-page).
 
 use crate::bytes::{u16_at, u32_at, utf16};
@@ -6,21 +6,21 @@ use crate::fields::{Structure, offset};
 use crate::ids::{Lsn, PageId};
 use crate::page::{Page, PageBytes};
 
-/// Bits of dbi_status.
+/// The bits of dbi_status.
 pub mod status {
     /// The database closes when its last user leaves.
     pub const AUTO_CLOSE: u32 = 0x1;
-    /// Recovery model bulk-logged.
+    /// The recovery model is bulk-logged.
     pub const BULK_LOGGED: u32 = 0x4;
-    /// Recovery model simple.
+    /// The recovery model is simple.
     pub const SIMPLE: u32 = 0x8;
-    /// PAGE_VERIFY TORN_PAGE_DETECTION.
+    /// PAGE_VERIFY is TORN_PAGE_DETECTION.
     pub const TORN_PAGE: u32 = 0x10;
-    /// Read-only.
+    /// The database is read-only.
     pub const READ_ONLY: u32 = 0x400;
-    /// PAGE_VERIFY CHECKSUM.
+    /// PAGE_VERIFY is CHECKSUM.
     pub const CHECKSUM: u32 = 0x10000;
-    /// Shut down cleanly: nothing in the log is missing from the files.
+    /// The database was shut down cleanly: the data files contain every change that the log contains.
     pub const CLEAN_SHUTDOWN: u32 = 0x4000_0000;
 }
 
@@ -30,30 +30,31 @@ pub struct Boot<'a> {
     record: &'a [u8],
 }
 
-/// Offset of a field in the record.
+/// The offset of a field in the record.
 const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::Boot, name, bytes)
 }
 
-/// The shortest record that holds every field read here; 2005 has 732 bytes.
+/// The length in bytes of the shortest record that holds every field read here. The record of SQL Server 2005 has 732
+/// bytes.
 pub const MIN_RECORD_BYTES: usize = at("dbi_engineBuild", 4) + 4;
 
-/// The internal version from which the boot page has dbi_DirtyPageLSN: SQL Server 2012.
+/// The first internal version with dbi_DirtyPageLSN in the boot page: SQL Server 2012.
 const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
 
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
-/// Marks a boot page, torn bits undone, as that of a database that was shut down cleanly: sets the clean shutdown bit,
-/// and `end` as last checkpoint and start of redo, so that no page is newer. Returns false if the record is too short
-/// or missing. The caller must seal the page again.
+/// Marks the database of this boot page as shut down cleanly. Sets the clean shutdown bit, and sets the last checkpoint
+/// and the start of redo to `end`, so that no page is newer than they are. The caller must have undone the torn bits,
+/// and must seal the page again. Returns false if the record is too short or missing.
 pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
     set(page, |status| status | status::CLEAN_SHUTDOWN, end, end)
 }
 
-/// Marks a boot page, torn bits undone, as that of a database in use: clears the clean shutdown bit, sets the last
-/// checkpoint and the start of redo, which versions before 2012 do not store. Returns false if the record is too short
-/// or missing. The caller must seal the page again.
+/// Marks the database of this boot page as in use. Clears the clean shutdown bit, sets the last checkpoint, and sets
+/// the start of redo, a field that versions before 2012 do not have. The caller must have undone the torn bits, and
+/// must seal the page again. Returns false if the record is too short or missing.
 pub fn in_use(page: &mut PageBytes, checkpoint: Lsn, redo_from: Lsn) -> bool {
     set(page, |status| status & !status::CLEAN_SHUTDOWN, checkpoint, redo_from)
 }
@@ -85,7 +86,7 @@ impl<'a> Boot<'a> {
             .then_some(Self { record })
     }
 
-    /// The internal version of a boot page of any release, SQL Server 7 and 2000 included.
+    /// The internal version of the database, from a boot page of any release, including SQL Server 7 and 2000.
     pub fn version_of(page: Page<'_>) -> Option<u16> {
         u16_at(page.slot_bytes(0)?, const { at("dbi_version", 2) })
     }
@@ -102,7 +103,7 @@ impl<'a> Boot<'a> {
         Lsn::read(self.record, offset).unwrap_or_default()
     }
 
-    /// Datetime at `offset`: ticks of 1/300 second of the day, days since 1900-01-01.
+    /// The datetime at `offset`: the time of day in ticks of 1/300 second, and the days since 1900-01-01.
     fn datetime(&self, offset: usize) -> (u32, i32) {
         (self.u32(offset), self.u32(offset + 4).cast_signed())
     }
@@ -112,18 +113,18 @@ impl<'a> Boot<'a> {
         self.u16(const { at("dbi_version", 2) })
     }
 
-    /// Internal version that created the database.
+    /// The internal version with which the database was created.
     pub fn create_version(&self) -> u16 {
         self.u16(const { at("dbi_createVersion", 2) })
     }
 
-    /// See [`status`].
+    /// The bits of dbi_status; see [`status`].
     pub fn status(&self) -> u32 {
         self.u32(const { at("dbi_status", 4) })
     }
 
-    /// The name of the database, cut to the length that the boot page stores, because the rest of a longer earlier name
-    /// may follow it. If the stored length is impossible, the name ends where its padding begins.
+    /// The name of the database. It ends at the length that the boot page stores, because the end of a longer earlier
+    /// name may follow it. If the stored length is impossible, the name ends where its padding begins.
     pub fn name(&self) -> String {
         let length = self.u32(const { at("dbi_dbname length", 4) }) as usize;
         let is_length = length.is_multiple_of(2) && (2..=NAME_BYTES).contains(&length);
@@ -132,38 +133,38 @@ impl<'a> Boot<'a> {
         text.trim_end_matches(['\u{2020}', '\0', ' ']).to_owned()
     }
 
-    /// Database id on the server that wrote the file.
+    /// The ID of the database on the server that wrote the file.
     pub fn database_id(&self) -> u16 {
         self.u16(const { at("dbi_dbid", 2) })
     }
 
-    /// Compatibility level, 80 to 170.
+    /// The compatibility level, 80 to 170.
     pub fn compatibility_level(&self) -> u16 {
         self.u16(const { at("dbi_cmptlevel", 2) })
     }
 
-    /// Creation or attach date.
+    /// The date on which the database was created or attached.
     pub fn created(&self) -> (u32, i32) {
         self.datetime(const { at("dbi_crdate", 8) })
     }
 
-    /// LSN of the last checkpoint; above every page's LSN after a clean shutdown.
+    /// The LSN of the last checkpoint. After a clean shutdown it is higher than the LSN of every page.
     pub fn checkpoint_lsn(&self) -> Lsn {
         self.lsn(const { at("dbi_checkptLSN", 10) })
     }
 
-    /// LSN up to which log was backed up last; zero if it never was.
+    /// The LSN up to which the last log backup reaches; zero if the log was never backed up.
     pub fn log_backup_lsn(&self) -> Lsn {
         self.lsn(const { at("dbi_logBackupLSN", 10) })
     }
 
-    /// Where the chain of log backups starts; zero without a full backup to start it.
+    /// The LSN at which the chain of log backups starts; zero if no full backup has started a chain.
     pub fn log_backup_chain_origin(&self) -> Lsn {
         self.lsn(const { at("dbi_logBackupChainOrigin", 10) })
     }
 
-    /// Where redo starts: the last checkpoint, or the older LSN that databases from 2012 on store if a page changed
-    /// before the checkpoint had not been written yet (docs/format/log.md#where-redo-starts).
+    /// The LSN at which redo starts: the last checkpoint or an older LSN. Databases from 2012 on store the older LSN if
+    /// the checkpoint left a page with earlier changes unwritten (docs/format/log.md#where-redo-starts).
     pub fn redo_lsn(&self) -> Lsn {
         let checkpoint = self.checkpoint_lsn();
         let oldest = self.lsn(const { at("dbi_DirtyPageLSN", 10) });
@@ -171,38 +172,39 @@ impl<'a> Boot<'a> {
         if has_it { oldest.min(checkpoint) } else { checkpoint }
     }
 
-    /// dbi_dbccFlags: 2 = data purity is checked by default.
+    /// dbi_dbccFlags: 2 means that CHECKDB checks data purity by default.
     pub fn dbcc_flags(&self) -> u16 {
         self.u16(const { at("dbi_dbccFlags", 2) })
     }
 
-    /// Default collation of the database.
+    /// The ID of the default collation of the database.
     pub fn collation(&self) -> u32 {
         self.u32(const { at("dbi_collation", 4) })
     }
 
-    /// Family guid.
+    /// The family GUID of the database.
     pub fn family_guid(&self) -> [u8; 16] {
         crate::bytes::array_at(self.record, const { at("dbi_familyGUID", 16) }).unwrap_or_default()
     }
 
-    /// First page of sysallocunits' clustered index: where the catalog starts.
+    /// The first page of the clustered index of sysallocunits, where the catalog starts.
     pub fn first_sysallocunits(&self) -> PageId {
         PageId::read(self.record, const { at("dbi_firstSysIndexes", 6) }).unwrap_or_default()
     }
 
-    /// Time of the last DBCC CHECKDB without errors, as far as known (docs/format/boot-and-file-headers.md#boot-page;
-    /// offset inferred).
+    /// The time of the last DBCC CHECKDB without errors. The offset of the field is inferred
+    /// (docs/format/boot-and-file-headers.md#boot-page).
     pub fn last_known_good(&self) -> (u32, i32) {
         self.datetime(const { at("dbi_dbccLastKnownGood", 8) })
     }
 
-    /// When somebody last updated system tables by hand (docs/format/boot-and-file-headers.md#boot-page; offset inferred).
+    /// The time of the last manual update of system tables. The offset of the field is inferred
+    /// (docs/format/boot-and-file-headers.md#boot-page).
     pub fn catalog_updated(&self) -> (u32, i32) {
         self.datetime(const { at("dbi_updSysCatalog", 8) })
     }
 
-    /// When the boot page was last modified.
+    /// The time at which the boot page was last modified.
     pub fn modified(&self) -> (u32, i32) {
         self.datetime(const { at("dbi_modDate", 8) })
     }
@@ -214,7 +216,7 @@ impl<'a> Boot<'a> {
         (self.version() >= FIRST_VERSION && seconds > 0).then_some(seconds)
     }
 
-    /// Build of the engine that last wrote the boot page: major, minor, build.
+    /// The build of the engine that last wrote the boot page: major version, minor version, build number.
     pub fn engine_build(&self) -> (u8, u8, u16) {
         let build = self.u32(const { at("dbi_engineBuild", 4) });
         ((build >> 24) as u8, (build >> 16) as u8, build as u16)
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_name_ends_where_its_length_says_and_else_with_its_padding() {
-        // The rest of a longer earlier name follows, as in a backup of SQL Server 2025.
+        // The end of a longer earlier name follows, as in a backup of SQL Server 2025.
         assert_eq!(named("AdventureWorks202525", 36), "AdventureWorks2025");
         let longest = "x".repeat(128);
         assert_eq!(named(&longest, 256), longest);

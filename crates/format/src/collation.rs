@@ -1,7 +1,8 @@
-//! Comparing strings as their collation does, as far as that is proven (docs/format/collations.md#comparing).
+//! Compares strings by the rules of their collation, as far as these rules are proven
+//! (docs/format/collations.md#comparing).
 //!
-//! Everything else stays undecided: an undecided comparison costs a line under "not verified", a wrong one costs a
-//! false alarm.
+//! Every other comparison stays undecided: an undecided comparison adds a line under "not verified", but a wrong
+//! comparison reports an error that does not exist.
 
 mod ascii;
 mod by_weights;
@@ -23,32 +24,32 @@ pub use comparison::{Comparison, compare, is_same_character, letters_of, may_joi
 pub(crate) use first_difference::Beginnings;
 pub use first_difference::compare_at_first_difference;
 
-/// A collation id of the catalog.
+/// The ID of a collation, as the catalog stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CollationId(pub u32);
 
 impl CollationId {
-    /// Whether capitals and small letters are equal.
+    /// Whether capital and small letters are equal.
     pub fn ignores_case(self) -> bool {
         self.0 & 0x1000 != 0
     }
 
-    /// Compares code units; bytes for char.
+    /// Whether the collation compares UTF-16 code units, or bytes for char.
     pub fn is_bin2(self) -> bool {
         self.0 & 0x800 != 0
     }
 
-    /// Compares the first character by code unit, the rest by byte.
+    /// Whether the collation compares the first character by code unit and all others by byte.
     pub fn is_bin(self) -> bool {
         self.0 & 0x10000 != 0
     }
 
-    /// Index of the locale; a UTF-8 collation has an index that matches no known locale.
+    /// The index of the locale. The index of a UTF-8 collation matches no known locale.
     pub fn locale(self) -> u8 {
         self.0 as u8
     }
 
-    /// The family: all collations whose names begin with the same words, UTF-8 or not.
+    /// The family of the collation: all collations, UTF-8 or not, with the same words at the start of their names.
     pub fn family(self) -> u8 {
         self.locale() & 0x7F
     }
@@ -58,7 +59,7 @@ impl CollationId {
         self.0 & 0x80 != 0
     }
 
-    /// 0 for collations without a number in their name, 1 for _90, 2 for _100, 3 for _140, 4 for _160.
+    /// The generation of the collation: 0 without a number in its name, 1 for _90, 2 for _100, 3 for _140, 4 for _160.
     pub(crate) fn generation(self) -> u32 {
         self.0 >> 17 & 7
     }
@@ -89,11 +90,11 @@ impl CollationId {
     }
 }
 
-/// How the compared strings are stored.
+/// The form in which the compared strings are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
-    /// char, varchar: bytes of a code page. SQL collations have their own order for these, in which every character
-    /// counts in place; Windows collations order them as Unicode.
+    /// char, varchar: bytes of a code page. SQL collations have a separate order for these types, a string sort in
+    /// which no character is ignored; Windows collations order them like Unicode strings.
     Ansi,
     /// nchar, nvarchar: UTF-16 code units.
     Unicode,

@@ -1,7 +1,8 @@
 //! Rows under ROW and PAGE compression (docs/format/compression.md).
 //!
-//! Reading a [`CdRecord`] or a [`CompressionInfo`] proves that its parts are inside its space. An [`Expansion`] turns a
-//! row into the equivalent uncompressed record, so that all other code reads one record format only.
+//! A [`CdRecord`] or a [`CompressionInfo`] is checked when it is read: its parts are then known to be inside its space.
+//! An [`Expansion`] turns a row into the equivalent uncompressed record, so that all other code reads only one record
+//! format.
 
 mod expand;
 mod fault;

@@ -1,4 +1,5 @@
-//! Value domains: which bytes are a value of a type (docs/format/types-and-keys.md#valid-values; message 2570).
+//! Value domains: the byte strings that are valid values of a type (docs/format/types-and-keys.md#valid-values; message
+//! 2570).
 
 mod pieces;
 mod spatial;
@@ -8,51 +9,51 @@ use crate::types::{TypeInfo, fixed_length, power_of_ten, user_type, xtype};
 
 pub use pieces::Pieces;
 
-/// The last day of date, datetime2 and datetimeoffset, as days since 0001-01-01: 9999-12-31.
+/// The last day of date, datetime2 and datetimeoffset, 9999-12-31, in days since 0001-01-01.
 const LAST_DAY: u64 = 3_652_058;
-/// A datetime's days since 1900-01-01: from 1753-01-01 to 9999-12-31.
+/// The valid days of a datetime, 1753-01-01 to 9999-12-31, in days since 1900-01-01.
 const DATETIME_DAYS: std::ops::RangeInclusive<i32> = -53_690..=2_958_463;
-/// Ticks of 1/300 second per day.
+/// The number of ticks of 1/300 second in a day.
 const DATETIME_TICKS: u32 = 25_920_000;
-/// Seconds per day.
+/// The number of seconds in a day.
 const DAY_SECONDS: u64 = 86_400;
-/// The largest offset from UTC, in minutes.
+/// The largest offset from UTC in minutes.
 const MAX_OFFSET: u16 = 14 * 60;
 
-/// The valid values among bytes of a type's length.
+/// The set of valid values of a type, among all byte strings of its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Domain {
-    /// Any bytes.
+    /// All byte strings are valid.
     Any,
-    /// u32 ticks of 1/300 second, i32 days since 1900.
+    /// u32 ticks of 1/300 second, then i32 days since 1900-01-01.
     DateTime,
-    /// u16 minutes, u16 days.
+    /// u16 minutes, then u16 days.
     SmallDateTime,
-    /// Three bytes of days since year 1.
+    /// Three bytes: days since 0001-01-01.
     Date,
-    /// Time of day with this scale.
+    /// A time of day with this scale.
     Time(u8),
-    /// Time of day with this scale, then a date.
+    /// A time of day with this scale, then a date.
     DateTime2(u8),
     /// A datetime2 of this scale, then an offset in minutes.
     DateTimeOffset(u8),
-    /// Sign byte and magnitude below ten to the power of this precision.
+    /// A sign byte, then a magnitude below ten to the power of this precision.
     Decimal(u8),
-    /// A normal number or zero, four bytes.
+    /// A normal number or zero in four bytes.
     Real,
-    /// A normal number or zero, eight bytes.
+    /// A normal number or zero in eight bytes.
     Float,
-    /// UTF-16: an even number of bytes. Values encrypted by the client have their own format.
+    /// UTF-16, which has an even number of bytes. Values that the client encrypted have their own format.
     Utf16,
-    /// Binary XML: signature and version.
+    /// Binary XML, which begins with a signature and a version.
     Xml,
-    /// Binary XML, or a document under XML compression (2022), whose format is unknown.
+    /// Binary XML, or a document under the XML compression of SQL Server 2022, which has an unknown format.
     CompressibleXml,
-    /// A value preceded by its type.
+    /// A sql_variant: a value preceded by its type.
     Variant,
-    /// A geometry or geography whose parts must add up.
+    /// A geometry or geography. The lengths of its parts must add up to its own length.
     Spatial,
-    /// A header, then as many numbers as the header says.
+    /// A vector: a header with the number of dimensions, then one number for each dimension.
     Vector,
 }
 
@@ -88,7 +89,7 @@ impl Domain {
         })
     }
 
-    /// The domain of a column whose type in sysscalartypes is also known.
+    /// The domain of a column. `user` is the ID of its type in sysscalartypes.
     pub fn of_column(info: TypeInfo, user: i32) -> Option<Self> {
         match (info.xtype, user) {
             (xtype::CLR, user_type::GEOMETRY | user_type::GEOGRAPHY) => Some(Self::Spatial),
@@ -97,7 +98,7 @@ impl Domain {
         }
     }
 
-    /// Whether plainly stored bytes are a value of the domain; `None` if uncertain.
+    /// Whether `bytes`, which must be stored plainly, are a value of the domain; `None` if uncertain.
     #[inline]
     pub fn contains(self, bytes: &[u8]) -> Option<bool> {
         match self {
@@ -138,29 +139,29 @@ impl Domain {
     }
 }
 
-/// The valid values of a decimal column whose magnitudes have four or eight bytes.
+/// The valid values of a decimal column with magnitudes of four or eight bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortDecimals {
     most: u64,
 }
 
 impl ShortDecimals {
-    /// The valid values of a column of this precision.
+    /// The valid values of a column with this precision.
     pub fn of(precision: u8) -> Self {
-        // Eight bytes cannot hold ten to the power of 20.
+        // Ten to the power of 20 does not fit into eight bytes.
         Self { most: 10u64.checked_pow(precision.into()).map_or(u64::MAX, |limit| limit - 1) }
     }
 
-    /// Whether a sign byte and a magnitude are a value.
+    /// Whether this sign byte and this magnitude are a valid value.
     #[inline]
     pub fn contains(self, sign: u8, magnitude: u64) -> bool {
-        // Minus zero is invalid: lists of fixes name it among the values that CHECKDB reports
+        // Minus zero is invalid: Microsoft's lists of fixes name it among the values that CHECKDB reports
         // (docs/format/types-and-keys.md).
         sign <= 1 && magnitude <= self.most && u64::from(sign) | magnitude != 0
     }
 }
 
-/// Whether a float is zero or normal: not denormal, infinite or NaN.
+/// Whether a floating-point number is zero or normal, which excludes denormal numbers, infinities and NaN.
 fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
     match bits & exponent {
         0 => bits & fraction == 0,
@@ -179,25 +180,27 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
         }
         _ => return None,
     };
-    // Minus zero is invalid here too.
+    // Minus zero is invalid in decimals of any length.
     let is_minus_zero = sign == 0 && magnitude.iter().all(|byte| *byte == 0);
     Some(sign <= 1 && in_range && !is_minus_zero)
 }
 
-/// Whether a value may be one of Always Encrypted: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of
-/// 16 bytes, whatever the declared type (docs/format/other-features.md#always-encrypted).
+/// Whether a value may be encrypted by Always Encrypted: a byte 1, a tag of 32 bytes, an initialization vector of 16
+/// bytes, then blocks of 16 bytes. The declared type of the column does not matter
+/// (docs/format/other-features.md#always-encrypted).
 pub fn may_be_encrypted(bytes: &[u8]) -> bool {
     may_begin_encrypted(bytes, bytes.len() as u64)
 }
 
-/// Whether a value of `stored_bytes` bytes that begins with `start` may be one of Always Encrypted (see
+/// Whether a value of `stored_bytes` bytes that begins with `start` may be encrypted by Always Encrypted (see
 /// [`may_be_encrypted`]).
 pub fn may_begin_encrypted(start: &[u8], stored_bytes: u64) -> bool {
     let blocks_bytes = stored_bytes.checked_sub(49);
     start.first() == Some(&1) && blocks_bytes.is_some_and(|bytes| bytes >= 16 && bytes.is_multiple_of(16))
 }
 
-/// Base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Other headers are undecided.
+/// Checks a sql_variant: base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Values
+/// with other headers are undecided.
 fn variant(bytes: &[u8]) -> Option<bool> {
     let (&[base, 1], rest) = bytes.split_first_chunk::<2>()? else { return None };
     let mut info = TypeInfo { xtype: base, ..TypeInfo::default() };
@@ -218,13 +221,13 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         _ => return None,
     };
     let (value, domain) = (rest.get(properties..)?, Domain::of(info)?);
-    // Binary and character values have their maximum length in front.
+    // The properties of binary and character values begin with their maximum length.
     if properties == 2 && fixed_length(info).is_none() || properties == 6 {
         let most = usize::from(u16_at(rest, 0)?);
         return domain.contains(value).filter(|_| value.len() <= most);
     }
     let is_whole = match fixed_length(info).map(usize::from) {
-        // A decimal may have fewer bytes than its precision allows: an XML index stores 9 bytes at a precision of 38.
+        // A decimal may have fewer bytes than its precision allows: XML indexes store 9 bytes at a precision of 38.
         Some(most) if matches!(domain, Domain::Decimal(_)) => value.len() <= most,
         Some(length) => value.len() == length,
         None => true,
@@ -232,8 +235,8 @@ fn variant(bytes: &[u8]) -> Option<bool> {
     domain.contains(value).filter(|_| is_whole)
 }
 
-/// A9 01, number of dimensions, zeros, then a four-byte float each (docs/format/other-features.md#json-and-vector).
-/// Other headers are undecided.
+/// Checks a vector: A9 01, number of dimensions, zeros, then a four-byte float for each dimension
+/// (docs/format/other-features.md#json-and-vector). Values with other headers are undecided.
 fn vector(bytes: &[u8]) -> Option<bool> {
     let &[0xA9, 1, low, high, 0, 0, 0, 0, ref values @ ..] = bytes else { return None };
     Some(values.len() == usize::from(u16::from_le_bytes([low, high])) * 4)
@@ -333,7 +336,7 @@ mod tests {
                     if u32::try_from(magnitude).is_ok() {
                         assert_eq!(of_length(5), Some(is_value), "{sign} {magnitude}, precision {precision}");
                     }
-                    // The same number in more bytes.
+                    // The same number with a magnitude of 16 bytes.
                     assert_eq!(of_length(17), Some(is_value), "{sign} {magnitude}, precision {precision}");
                 }
             }
@@ -376,7 +379,7 @@ mod tests {
         assert_eq!(Domain::of_column(clr, user_type::GEOGRAPHY), Some(Domain::Spatial));
         assert_eq!(Domain::of_column(clr, 300), None, "a type of the user's");
         let vector = Domain::of_column(varbinary, user_type::VECTOR).unwrap();
-        // [1, 2, 3] as published.
+        // The vector [1, 2, 3] as published.
         let bytes = [0xA9, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40];
         in_and_out(vector, &[&bytes], &[&bytes[..19], &bytes[..16]]);
         assert_eq!(vector.contains(&[0xA9, 1, 3, 0, 1, 0, 0, 0]), None);

@@ -1,11 +1,11 @@
-//! The catalog of fields: name, place, width and meaning of every field of every structure, as data.
+//! The catalog of fields: the name, place, width and meaning of every field of every structure, as data.
 //!
-//! One row per field. The rows drive the readers of this crate, the page dump, the documentation and the mutator:
-//! [`instances`] finds every field of a page, [`render`] shows its value. Undocumented fields are not in the tables; a
-//! dump shows such bytes raw.
+//! There is one row for each field. The readers of this crate, the page dump, the documentation and the mutator use
+//! these rows: [`instances`] finds every field of a page, [`render`] shows its value. The tables do not contain
+//! undocumented fields; a dump shows their bytes raw.
 //!
-//! The tables of docs/format are generated from them. `checked_by` names SQL Server's message numbers; besides these,
-//! page protection covers every byte of a protected page (message 8939 state 98).
+//! The tables in docs/format are generated from these rows. `checked_by` lists message numbers of SQL Server. In
+//! addition, page protection covers every byte of a protected page (message 8939 state 98).
 
 mod allocation;
 mod boot;
@@ -31,7 +31,7 @@ pub enum Structure {
     SlotArray,
     /// The record of a PFS page.
     Pfs,
-    /// The record in slot 0 of GAM, SGAM, differential and minimally logged maps: filler.
+    /// The record in slot 0 of a GAM, SGAM, differential or minimally logged map, which contains only filler.
     MapHeader,
     /// The record in slot 1 of a GAM page.
     GamBitmap,
@@ -63,21 +63,21 @@ pub enum Structure {
     CdRecord,
     /// The compression information (CI) before the records of a page-compressed page.
     CompressionInfo,
-    /// The header of every record on a LOB page.
+    /// The header of a record on a LOB page.
     LobFragment,
-    /// Body of a fragment of type 0.
+    /// The body of a fragment of type 0.
     LobSmallRoot,
-    /// Body of a fragment of type 2.
+    /// The body of a fragment of type 2.
     LobInternal,
-    /// Body of a fragment of type 3.
+    /// The body of a fragment of type 3.
     LobData,
-    /// Body of a fragment of type 4 (SQL Server 2000) or 5.
+    /// The body of a fragment of type 4 (SQL Server 2000) or 5.
     LobRoot,
-    /// The root of a (max) value in its row.
+    /// The in-row root of a (max) value.
     InRowRoot,
-    /// A text, ntext or image pointer in its row.
+    /// The in-row pointer of a text, ntext or image value.
     TextPointer,
-    /// A variable column that was pushed off its row.
+    /// The in-row pointer of a variable column that was moved to a row-overflow page.
     OverflowPointer,
     /// The sparse columns of a row.
     SparseVector,
@@ -85,9 +85,9 @@ pub enum Structure {
     VlfHeader,
     /// The header of a log block.
     LogBlock,
-    /// The header of every log record.
+    /// The header of a log record.
     LogRecord,
-    /// The part after its header of a log record that changes a page.
+    /// The part of a log record after its header, if the record changes a page.
     LogPageRecord,
     /// The log record that begins a transaction.
     LogBeginTransaction,
@@ -103,9 +103,9 @@ pub enum Structure {
     LogSetBits,
     /// The log record that replaces a byte of a PFS page.
     LogSetFreeSpace,
-    /// The log record that drops rows moved to another page.
+    /// The log record that deletes rows from a page because a page split moved them to another page.
     LogDeleteSplit,
-    /// The log record that sets counters of the catalog.
+    /// The log record that changes counters in the catalog.
     LogCountDelta,
     /// The log record that replaces a page pointer of an allocation unit.
     LogRootChange,
@@ -158,7 +158,7 @@ impl Structure {
         Self::LogRootChange,
     ];
 
-    /// Name for people and for documents.
+    /// The name of the structure for dumps and documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::PageHeader => "page header",
@@ -206,7 +206,7 @@ impl Structure {
         }
     }
 
-    /// The fields of the structure, in the order of their places.
+    /// The fields of the structure, ordered by their places.
     pub const fn fields(self) -> &'static [Field] {
         match self {
             Self::PageHeader => page::PAGE_HEADER,
@@ -255,98 +255,100 @@ impl Structure {
     }
 }
 
-/// Every row of the catalog.
+/// Every row of the catalog of fields.
 pub fn all() -> impl Iterator<Item = &'static Field> {
     Structure::ALL.into_iter().flat_map(Structure::fields)
 }
 
-/// One row of the catalog.
+/// One row of the catalog of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// The structure it belongs to.
+    /// The structure that the field belongs to.
     pub structure: Structure,
-    /// Its name: SQL Server's own where that is known.
+    /// The name of the field; SQL Server's own name if it is known.
     pub name: &'static str,
-    /// A plain English name.
+    /// A plain English name for the field.
     pub label: &'static str,
-    /// Its place in the structure.
+    /// The place of the field in the structure.
     pub place: Place,
-    /// Its width.
+    /// The width of the field.
     pub width: Width,
-    /// How its value is shown.
+    /// The way in which the value is shown.
     pub kind: Kind,
-    /// Its meaning, in a sentence.
+    /// The meaning of the field, in one sentence.
     pub meaning: &'static str,
-    /// The heading under docs/format that describes it.
+    /// The heading under docs/format that describes the field.
     pub reference: &'static str,
-    /// Message numbers of the checks that a wrong value can fail; empty if no check can notice it.
+    /// The message numbers of the checks that a wrong value can fail; empty if no check can find it.
     pub checked_by: &'static [u16],
 }
 
-/// Place of a field.
+/// The place of a field in its structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Bytes from the start of the structure.
+    /// An offset in bytes from the start of the structure.
     At(u16),
-    /// Repeated.
+    /// The field is repeated at equal distances.
     Each {
-        /// The first one, from the start of the structure.
+        /// The offset of the first repetition from the start of the structure.
         first: u16,
-        /// Bytes from one to the next.
+        /// The distance in bytes between the starts of two repetitions.
         stride: u16,
-        /// Number of repetitions.
+        /// The number of repetitions.
         count: Count,
     },
-    /// Two bytes per slot, backwards from the end of the page.
+    /// Two bytes for each slot, counted backwards from the end of the page.
     FromPageEnd,
-    /// At a place that other fields of the record give.
+    /// A place that other fields of the record determine.
     Part(Part),
     /// The variable column with this number, counted from 0.
     Column(u16),
 }
 
-/// How often a field is repeated.
+/// The number of repetitions of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// A fixed number.
+    /// A constant number.
     Times(u16),
-    /// Given by another field, or by the structure's length.
+    /// A number that another field, or the structure's length, determines.
     Given,
 }
 
-/// A part of a record whose place depends on the record.
+/// A part of a record that has no constant offset.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Part {
-    /// Fixed-length columns.
+    /// The fixed-length columns.
     FixedColumns,
     /// The last six bytes of the fixed part of a non-leaf index record.
     ChildPointer,
-    /// After the fixed part.
+    /// The column count, after the fixed part.
     ColumnCount,
-    /// After the column count.
+    /// The null bitmap, after the column count.
     NullBitmap,
-    /// After the null bitmap, or after the fixed part if there is none.
+    /// The number of variable columns, after the null bitmap, or after the fixed part of a record without a null
+    /// bitmap.
     VariableCount,
-    /// After the variable count, two bytes per column.
+    /// The end offsets, two bytes for each column, after the number of variable columns.
     EndOffset,
-    /// From the end of its predecessor, or of the end offsets, to its own end offset.
+    /// A variable column. It starts at the end of the column before it, or at the end of the end offsets, and ends at
+    /// its own end offset.
     VariableColumn,
-    /// Compressed records: after the column count, half a byte per column.
+    /// In compressed records: the half-bytes of the columns, after the column count.
     ColumnCodes,
-    /// The rest of the structure.
+    /// All bytes up to the end of the structure.
     Rest,
-    /// Compression information: only with a dictionary.
+    /// In compression information: the offset of the dictionary, stored only if there is a dictionary.
     DictionaryOffset,
-    /// Compression information: after the page modification count, or the dictionary offset.
+    /// In compression information: the total size, after the page modification count or the dictionary offset.
     TotalBytes,
-    /// Compression information: after the total size.
+    /// In compression information: the anchor record, after the total size.
     Anchor,
-    /// Compression information: at the dictionary offset.
+    /// In compression information: the dictionary, at the dictionary offset.
     Dictionary,
 }
 
 impl Part {
-    /// The place in words.
+    /// The description of the place in the documents.
     pub fn text(self) -> &'static str {
         match self {
             Self::FixedColumns => "fixed part",
@@ -366,72 +368,72 @@ impl Part {
     }
 }
 
-/// Width of a field.
+/// The width of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
-    /// This many bytes.
+    /// A number of bytes.
     Bytes(u16),
-    /// This many bits, each a value by itself.
+    /// A number of bits. Each bit is a separate value.
     Bits(u32),
-    /// Depends on the record.
+    /// A width that depends on the record.
     Varies,
 }
 
-/// A named bit, or bits.
+/// Values or bits with their names.
 pub type Names = &'static [(u64, &'static str)];
 
-/// How a value is shown.
+/// The way in which a value is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number.
     Unsigned,
     /// A number shown in hexadecimal.
     Hex,
-    /// Bits with names.
+    /// A set of named bits.
     Flags(Names),
-    /// One of these named values.
+    /// A value with a name, from this list.
     Named(Names),
-    /// [`crate::PageType`].
+    /// A page type, [`crate::PageType`].
     PageType,
-    /// u32 page, u16 file.
+    /// A page ID: u32 page, u16 file.
     PagePointer,
-    /// u32 page, u16 file, u16 slot.
+    /// A record ID: u32 page, u16 file, u16 slot.
     RecordPointer,
-    /// [`crate::Lsn`].
+    /// A log sequence number, [`crate::Lsn`].
     Lsn,
-    /// u32 ticks of 1/300 second, i32 days since 1900-01-01.
+    /// A datetime: u32 ticks of 1/300 second, i32 days since 1900-01-01.
     DateTime,
-    /// 16 bytes.
+    /// A GUID of 16 bytes.
     Guid,
-    /// UTF-16, padded.
+    /// Padded UTF-16 text.
     Text,
-    /// Internal version of a database.
+    /// The internal version of a database.
     DatabaseVersion,
-    /// Major and minor version, build.
+    /// The build of an engine: major version, minor version, build number.
     EngineBuild,
-    /// First byte of a FixedVar record, [`crate::record::status`].
+    /// The first byte of a FixedVar record; see [`crate::record::status`].
     RecordStatus,
-    /// First byte of a compressed record.
+    /// The first byte of a compressed record.
     CdStatus,
-    /// End offset of a variable column; the high bit says it is complex.
+    /// The end offset of a variable column. The high bit marks the column as complex.
     EndOffset,
-    /// Offset of a record on the page.
+    /// The offset of a record on the page.
     SlotOffset,
-    /// One byte per page, [`crate::allocation::PfsByte`].
+    /// PFS bytes, one for each page; see [`crate::allocation::PfsByte`].
     PfsBytes,
-    /// One bit per extent, lowest first.
+    /// One bit for each extent, lowest bit first.
     ExtentBits,
-    /// One bit per column, lowest first.
+    /// One bit for each column, lowest bit first.
     NullBits,
-    /// Half a byte per column, low half first.
+    /// Half a byte for each column, low half first.
     ColumnCodes,
-    /// Always zero.
+    /// A field that is always zero.
     Zero,
-    /// Content that only the catalog explains.
+    /// Bytes that have a meaning only with the catalog.
     Bytes,
 }
 
-/// The rows of one structure; a row without its own `reference` gets that of the whole table.
+/// Defines the rows of one structure. All of them get the same `reference`.
 macro_rules! fields {
     ($name:ident: $structure:ident, $reference:literal; $(
         $field:literal, $label:literal, $place:expr, $width:expr, $kind:expr, [$($check:literal),*], $meaning:literal;
@@ -451,7 +453,7 @@ macro_rules! fields {
 }
 use fields;
 
-/// The names that the modules of tables import.
+/// The names that the modules with the tables import.
 mod prelude {
     pub(super) use super::Count::{Given, Times};
     pub(super) use super::Kind::{self, *};

@@ -1,13 +1,14 @@
-//! Addresses and identities: page, row, log sequence number, allocation unit.
+//! Identifiers: page ID, record ID, log sequence number, allocation unit ID.
 
 use std::fmt;
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Address of a page: file id and page number within the file. `(0:0)` stands for "none".
+/// The address of a page: the file ID and the page number within the file. `(0:0)` means that there is no page.
 ///
-/// Prints as SQL Server does: file unsigned, page signed (docs/format/checkdb.md#order-of-lines).
+/// Printed as SQL Server prints it: the file as an unsigned number, the page as a signed one
+/// (docs/format/checkdb.md#order-of-lines).
 ///
 /// ```
 /// use format::PageId;
@@ -16,9 +17,9 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PageId {
-    /// File id, 1 for the primary data file.
+    /// The file ID; 1 for the primary data file.
     pub file: u16,
-    /// Page number: offset in the file divided by 8192.
+    /// The page number: the offset in the file divided by 8192.
     pub page: u32,
 }
 
@@ -28,7 +29,7 @@ impl PageId {
     /// The boot page of every database.
     pub const BOOT: Self = Self { file: 1, page: 9 };
 
-    /// The page `page` of the file with id `file`.
+    /// The page with number `page` in the file with ID `file`.
     pub const fn new(file: u16, page: u32) -> Self {
         Self { file, page }
     }
@@ -38,7 +39,7 @@ impl PageId {
         self == Self::NONE
     }
 
-    /// Page pointer at `offset` of `bytes`: u32 page, u16 file. `None` if not inside.
+    /// Reads the page pointer at `offset` of `bytes`: u32 page, u16 file. `None` if it is not inside `bytes`.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         let raw = bytes.get(offset..)?.first_chunk::<6>()?;
         Some(Self {
@@ -54,17 +55,17 @@ impl fmt::Display for PageId {
     }
 }
 
-/// Address of a record: page and slot.
+/// The address of a record: its page and its slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct RecordId {
     /// The page that holds the record.
     pub page: PageId,
-    /// Index into the page's slot array.
+    /// The index of the record in the slot array of the page.
     pub slot: u16,
 }
 
 impl RecordId {
-    /// Record pointer at `offset` of `bytes`: page pointer, u16 slot.
+    /// Reads the record pointer at `offset` of `bytes`: a page pointer, then the u16 slot.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         let page = PageId::read(bytes, offset)?;
         let slot = crate::bytes::u16_at(bytes, offset.checked_add(6)?)?;
@@ -78,19 +79,19 @@ impl fmt::Display for RecordId {
     }
 }
 
-/// Log sequence number: virtual log file, block, slot. Ordered as the log is written.
+/// A log sequence number: virtual log file, block, slot. Sorts in the order in which the log is written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Lsn {
-    /// Sequence number of the virtual log file.
+    /// The sequence number of the virtual log file.
     pub vlf: u32,
-    /// Block within it, in units of 512 bytes.
+    /// The place of the block within the virtual log file, in units of 512 bytes.
     pub block: u32,
-    /// Record within the block.
+    /// The number of the record within the block.
     pub slot: u16,
 }
 
 impl Lsn {
-    /// The 10-byte LSN at `offset` of `bytes`.
+    /// Reads the 10-byte LSN at `offset` of `bytes`.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         let raw = bytes.get(offset..)?.first_chunk::<10>()?;
         Some(Self {
@@ -100,7 +101,7 @@ impl Lsn {
         })
     }
 
-    /// The LSN as pages store it.
+    /// The LSN in the ten bytes that pages use for it.
     pub fn bytes(self) -> [u8; 10] {
         let mut bytes = [0; 10];
         bytes[..4].copy_from_slice(&self.vlf.to_le_bytes());
@@ -116,16 +117,16 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// Identity of an allocation unit: page header's m_indexId << 48 | m_objId << 16
+/// The ID of an allocation unit, made of two fields of a page header: m_indexId << 48 | m_objId << 16
 /// (docs/format/page-header.md#header-fields).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct AllocUnitId(pub u64);
 
 impl AllocUnitId {
-    /// The unit to which file headers, allocation maps and the boot page belong (m_objId 99).
+    /// The allocation unit of file headers, allocation maps and the boot page (m_objId 99).
     pub const SYSTEM: Self = Self(99 << 16);
 
-    /// The unit that a page header with these two fields names.
+    /// The allocation unit of a page with these two fields in its header.
     ///
     /// ```
     /// assert_eq!(format::AllocUnitId::from_header(256, 93).0, 72057594044022784);
@@ -134,8 +135,8 @@ impl AllocUnitId {
         Self((index_id as u64) << 48 | (object_id as u64) << 16)
     }
 
-    /// The clustered index whose data pages may name this unit: data pages that SQL Server 2000 wrote last have index
-    /// id 0 (docs/format/README.md#index-id-0-on-data-pages).
+    /// The clustered index that may own a data page with this allocation unit in its header. Data pages that SQL Server 2000
+    /// wrote last have index ID 0 there (docs/format/README.md#index-id-0-on-data-pages).
     ///
     /// ```
     /// use format::AllocUnitId;
@@ -150,19 +151,19 @@ impl AllocUnitId {
 }
 
 impl fmt::Display for AllocUnitId {
-    /// Prints signed, as SQL Server does.
+    /// Prints the ID as a signed number, as SQL Server does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.cast_signed().fmt(f)
     }
 }
 
-/// A page pointer as stored in a page header: u32 page, u16 file.
+/// A page pointer in the form that page headers use: u32 page, u16 file.
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawPageId {
-    /// Page number.
+    /// The page number.
     pub page: U32,
-    /// File id.
+    /// The file ID.
     pub file: U16,
 }
 
@@ -172,15 +173,15 @@ impl From<RawPageId> for PageId {
     }
 }
 
-/// An LSN as stored in a page header.
+/// An LSN in the form that page headers use.
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawLsn {
-    /// Sequence number of the virtual log file.
+    /// The sequence number of the virtual log file.
     pub vlf: U32,
-    /// Block within it.
+    /// The place of the block within the virtual log file, in units of 512 bytes.
     pub block: U32,
-    /// Record within the block.
+    /// The number of the record within the block.
     pub slot: U16,
 }
 

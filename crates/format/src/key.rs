@@ -1,4 +1,4 @@
-//! Order of index keys, if certain (docs/format/types-and-keys.md).
+//! The order of index keys, where it is certain (docs/format/types-and-keys.md).
 
 mod ascent;
 mod image;
@@ -13,42 +13,44 @@ use crate::types::{TypeInfo, xtype};
 pub use ascent::Ascent;
 pub use image::{IMAGE_BYTES, KeyImage};
 
-/// How the values of a key column are ordered.
+/// The order of the values of a key column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyOrder {
-    /// Little-endian two's complement integer; an absent or empty value counts as 0 (uniquifier).
+    /// A little-endian two's complement integer. An absent or empty value counts as 0, as for a uniquifier.
     Signed,
-    /// Little-endian unsigned integer: tinyint, and the parts of date and time types.
+    /// A little-endian unsigned integer: a tinyint, or a part of a date or time type.
     Unsigned,
-    /// One bit of a byte.
+    /// One bit of a byte, by its position.
     Bit(u8),
-    /// u32 ticks, i32 days: days first.
+    /// u32 ticks, then i32 days. The days are compared first.
     DateTime,
-    /// u16 minutes, u16 days: days first.
+    /// u16 minutes, then u16 days. The days are compared first.
     SmallDateTime,
-    /// Time of this many bytes, then 3 bytes of days, then possibly an offset, which does not count: days first.
+    /// A time with this number of bytes, then 3 bytes of days, then possibly an offset, which is not compared. The days
+    /// are compared first.
     DayAndTime(u8),
-    /// Sign byte, magnitude.
+    /// A sign byte, then the magnitude.
     Decimal,
-    /// IEEE number of 4 or 8 bytes.
+    /// An IEEE floating-point number of 4 or 8 bytes.
     Float,
-    /// Bytes 10-15, then 8-9, 6-7, 4-5, 0-3.
+    /// A GUID. Bytes 10-15 are compared first, then 8-9, 6-7, 4-5, 0-3.
     Guid,
-    /// Bytewise, ignoring trailing zeros.
+    /// Bytes, compared one by one without trailing zeros.
     Bytes,
-    /// The address of a heap row, page before file before slot: either bytewise or as numbers. No real index was large
-    /// enough to show which, so only what both orders agree on is certain.
+    /// The address of a heap row, stored as page, file, slot. SQL Server compares it either byte by byte or as the
+    /// numbers file, page, slot. No real index was large enough to show which, so an order is certain only if both
+    /// rules give it.
     Locator,
     /// char or varchar.
     Ansi(CollationId),
     /// nchar or nvarchar.
     Unicode(CollationId),
-    /// Only the equality of equal bytes is certain.
+    /// A type of unknown order: only the equality of equal bytes is certain.
     Unknown,
 }
 
 impl KeyOrder {
-    /// The order of a column's type and collation; `bit` is the position of a bit column in its byte.
+    /// The order of a column with this type and collation. `bit` is the position of a bit column in its byte.
     pub fn of(info: TypeInfo, collation: CollationId, bit: u8) -> Self {
         match info.xtype {
             xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::MONEY | xtype::SMALLMONEY => Self::Signed,
@@ -72,25 +74,26 @@ impl KeyOrder {
 /// A column of an index key, and its position in the records of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyColumn {
-    /// How the column's values are ordered.
+    /// The order of the column's values.
     pub order: KeyOrder,
-    /// Positive: byte offset from the record's start. Negative: variable column, counted from -1. 0: not stored.
+    /// A positive number is a byte offset from the record's start. A negative number is a variable column, counted from
+    /// -1. 0 means that the column is not stored.
     pub offset: i16,
-    /// Bytes of a fixed column.
+    /// The length of a fixed column in bytes.
     pub length: u16,
-    /// Number in the null bitmap, from 1; 0 for a column without one.
+    /// The number of the column in the null bitmap, counted from 1; 0 for a column without a null bit.
     pub null_bit: u16,
-    /// Sorted descending.
+    /// Whether the column is sorted in descending order.
     pub descending: bool,
 }
 
-/// A key column's value in one record.
+/// The value of a key column in one record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum KeyValue<'a> {
-    /// Sorts lowest.
+    /// NULL, which sorts before all values.
     Null,
     Bytes(&'a [u8]),
-    /// Not stored in the record, or not in a form that can be compared.
+    /// The record does not store the value, or stores it in a form that cannot be compared.
     Unknown,
 }
 
@@ -122,15 +125,15 @@ impl KeyColumn {
     }
 }
 
-/// Calls `add` with the value of each column as stored, a bit as a byte, `None` for NULL. Returns false if a value is
-/// not stored in the record, or not in a form that can be compared. Keys with the same values are equal.
+/// Calls `add` with the stored value of each column; a bit is passed as a byte, NULL as `None`. Returns false if the
+/// record does not store a value, or stores it in a form that cannot be compared. Keys with equal values are equal.
 pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl FnMut(Option<&'a [u8]>)) -> bool {
     columns.iter().all(|column| {
         match column.value(record) {
             KeyValue::Unknown => return false,
             KeyValue::Null => add(None),
             KeyValue::Bytes(bytes) => match column.order {
-                // The bit's position in the byte differs by level.
+                // A bit column has a different position in its byte at each level.
                 KeyOrder::Bit(bit) => match bit_value(bytes, bit) {
                     Some(is_set) => add(Some(if is_set { &[1] } else { &[0] })),
                     None => return false,
@@ -142,15 +145,15 @@ pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl 
     })
 }
 
-/// Order of the keys of two records of one level, if certain; `None` is undecided.
+/// The order of the keys of two records of one level; `None` if it is undecided.
 ///
 /// [`Ordering::Equal`] means that every column is certainly equal.
 pub fn compare(a: &Record<'_>, b: &Record<'_>, columns: &[KeyColumn]) -> Option<Ordering> {
     compare_across(a, columns, b, columns)
 }
 
-/// Like [`compare`], for records of different levels, whose columns have different positions. Compares as many columns
-/// as both sides have.
+/// Like [`compare`], for records of different levels, in which the columns have different positions. Compares only the
+/// columns that both sides have.
 pub fn compare_across(
     a: &Record<'_>,
     a_columns: &[KeyColumn],
@@ -165,12 +168,12 @@ pub fn compare_across(
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => {
                 match compare_stored((left, a_column.order), (right, b_column.order)) {
-                    // Strings count as equal only if that is proven at all levels.
+                    // `compare_values` returns `Equal` for strings only if they are equal at all levels.
                     Some(Ordering::Equal) if matches!(a_column.order, KeyOrder::Ansi(_) | KeyOrder::Unicode(_)) => {
                         Ordering::Equal
                     }
-                    // Different bytes may compare equal: trailing zeros, negative zero, the same time with another
-                    // offset. The next column decides; but such keys are not reported as duplicates.
+                    // Different bytes may compare equal: trailing zeros, negative zero, or one time with two offsets.
+                    // The next column then decides, but keys with such values are not reported as duplicates.
                     Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                         is_identical = false;
                         Ordering::Equal
@@ -188,7 +191,8 @@ pub fn compare_across(
     is_identical.then_some(Ordering::Equal)
 }
 
-/// Order of two values of one column, each read as its level stores it: a bit's position in its byte differs by level.
+/// The order of two values of one column, each in the form of its own level: a bit column has a different position in
+/// its byte at each level.
 fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (&[u8], KeyOrder)) -> Option<Ordering> {
     match (left_order, right_order) {
         (KeyOrder::Bit(left_bit), KeyOrder::Bit(right_bit)) => {
@@ -198,7 +202,7 @@ fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (
     }
 }
 
-/// Order of two values of one column, if certain.
+/// The order of two values of one column; `None` if it is uncertain.
 pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
     Some(match order {
         KeyOrder::Signed => signed(a).cmp(&signed(b)),
@@ -251,7 +255,7 @@ fn day_and_time(bytes: &[u8], time: u8) -> Option<(u64, u64)> {
     Some((unsigned(bytes.get(time..time + 3)?), unsigned(bytes.get(..time)?)))
 }
 
-/// Negative numbers sort below positive ones, by descending magnitude; zero counts as positive whatever its sign byte.
+/// The signed value of a decimal. Zero is 0 with any sign byte.
 fn decimal(bytes: &[u8]) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;
     let magnitude = magnitude.iter().take(16).rev().fold(0u128, |value, &byte| (value << 8) | u128::from(byte));
@@ -273,13 +277,14 @@ fn guid(bytes: &[u8]) -> Option<[u8; 16]> {
     Some([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9], b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3]])
 }
 
-/// File, page, slot.
+/// The numbers of a row address: file, page, slot.
 fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
     Some((unsigned(bytes.get(4..6)?), unsigned(bytes.get(..4)?), unsigned(bytes.get(6..8)?)))
 }
 
-/// For two records that differ only in the row addresses at the end of their keys, and whose order is uncertain: whether
-/// the first address is less bytewise. All such pairs of one page must agree.
+/// Whether the first of two row addresses is less in a byte-by-byte comparison. `None` unless the keys of the two
+/// records end with a row address and are equal before it. Only for records with an uncertain order; all pairs of one
+/// page must give one result.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],

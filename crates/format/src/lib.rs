@@ -1,13 +1,14 @@
-//! What the bytes of a SQL Server data file mean.
+//! The structures of a SQL Server data file.
 //!
-//! Typed views of pages, records, allocation maps and values, and the catalog of their fields. No I/O, no policy, no
-//! findings: a view either yields a value or says which rule the bytes break.
+//! This crate has typed views of pages, records, allocation maps and values, and the catalog of their fields. It does
+//! no I/O, makes no decisions and reports no findings: a view either returns a value or names the rule that the bytes
+//! break.
 //!
-//! Accessors come in two tiers: *checked* ones, which return the violated rule ([`record::RecordFault`],
-//! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return the bytes as they
-//! are. Nothing here panics, whatever the bytes are.
+//! There are two kinds of accessors: *checked* ones return the violated rule ([`record::RecordFault`],
+//! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones return the stored bytes for dumps. No bytes,
+//! however damaged, make this crate panic.
 
-// Indexing is used only after a bounds check; each such line names it.
+// Indexing is used only after a bounds check, which a comment or reason at that line names.
 #![warn(clippy::indexing_slicing)]
 
 pub mod allocation;

@@ -1,19 +1,19 @@
-//! Off-row values (docs/format/lob.md): fragments on text pages, and the pointers to them in rows.
+//! Off-row values (docs/format/lob.md): the fragments on text pages, and the in-row pointers to them.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::fields::{Structure, offset, series};
 use crate::ids::RecordId;
 use crate::record::{GHOST_VERSION_BYTES, RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, status};
 
-/// Header of every fragment: status, u16 length, u64 blob id, u16 type.
+/// The length in bytes of a fragment's header: status, u16 length, u64 blob ID, u16 type.
 pub const FRAGMENT_HEADER_BYTES: usize = TYPE_AT + 2;
 pub(crate) const LENGTH_AT: usize = offset(Structure::LobFragment, "length", 2);
 const BLOB_ID_AT: usize = offset(Structure::LobFragment, "blobId", 8);
 pub(crate) const TYPE_AT: usize = offset(Structure::LobFragment, "type", 2);
 
-/// Node type of a small root: a whole value of a few bytes.
+/// The node type of a small root, which contains a whole short value.
 pub const SMALL_ROOT: u16 = 0;
-/// Node type of a root without a value.
+/// The node type of a root without a value.
 pub const NULL_ROOT: u16 = 8;
 
 /// A fragment of an off-row value, proven to be inside its space.
@@ -23,7 +23,7 @@ pub struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// The fragment at the start of `space`. Its own length field does not count the version tag.
+    /// Reads the fragment at the start of `space`. The length that a fragment stores does not include its version tag.
     pub fn read(space: &'a [u8]) -> Result<Self, RecordFault> {
         let fault =
             |test, value: usize, against: usize| RecordFault { test, value: value as i64, against: against as i64 };
@@ -57,22 +57,23 @@ impl<'a> Fragment<'a> {
         Ok(Self { bytes })
     }
 
-    /// The record's bytes, version tag included.
+    /// The bytes of the record, including the version tag.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Identity of the value, the same in all its fragments.
+    /// The ID of the value, which all its fragments share.
     pub fn blob_id(&self) -> u64 {
         u64_at(self.bytes, BLOB_ID_AT).unwrap_or_default()
     }
 
-    /// Type of the fragment: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8 null.
+    /// The type of the fragment: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8
+    /// null.
     pub fn node_type(&self) -> u16 {
         u16_at(self.bytes, TYPE_AT).unwrap_or_default()
     }
 
-    /// Whether it is part of a value, not a ghost.
+    /// Whether the fragment is part of a value and not a ghost.
     pub fn is_live(&self) -> bool {
         self.bytes.first().is_some_and(|status| RecordKind::of(*status) == RecordKind::BlobFragment)
     }
@@ -83,7 +84,8 @@ impl<'a> Fragment<'a> {
         self.bytes.get(..length).unwrap_or_default()
     }
 
-    /// The piece of the value in a fragment that holds one (type 3), or the whole value (types 0 and 8).
+    /// The bytes of the value in this fragment: a piece (type 3) or the whole value (types 0 and 8); `None` for other
+    /// types.
     pub fn data(&self) -> Option<&'a [u8]> {
         let content = self.content();
         match self.node_type() {
@@ -123,11 +125,12 @@ impl<'a> Fragment<'a> {
     }
 }
 
-/// Header of a small root: fragment header, u16 length, four bytes without a known use.
+/// The length in bytes of a small root's header: the fragment header, a u16 length, and four bytes without a known use.
 pub(crate) const SMALL_ROOT_HEADER_BYTES: usize = offset(Structure::LobSmallRoot, "unused", 4) + 4;
 pub(crate) const SIZE_AT: usize = offset(Structure::LobSmallRoot, "size", 2);
 
-/// Places of the links of a node: from one to the next, a cumulative length of `end_bytes` and a RID.
+/// The places of a node's links. A link consists of a cumulative length of `end_bytes` bytes and a RID; `stride` is the
+/// distance to the next link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct LinkLayout {
     first: usize,
@@ -138,7 +141,7 @@ struct LinkLayout {
 const INTERNAL_LINKS: LinkLayout = LinkLayout::of(Structure::LobInternal, 8);
 const ROOT_LINKS: LinkLayout = LinkLayout::of(Structure::LobRoot, 4);
 const POINTER_LINKS: LinkLayout = LinkLayout::of(Structure::InRowRoot, 4);
-// A row-overflow pointer is an in-row root with one link.
+// The format of a row-overflow pointer is that of an in-row root with one link.
 const _: () = assert!(POINTER_LINKS.first == offset(Structure::OverflowPointer, "length", 4));
 const _: () = assert!(POINTER_LINKS.first + 4 == offset(Structure::OverflowPointer, "link", 8));
 const _: () = assert!(POINTER_LEVEL_AT == offset(Structure::OverflowPointer, "level", 1));
@@ -152,7 +155,7 @@ impl LinkLayout {
         Self { first, stride, end_bytes }
     }
 
-    /// The end of the value's bytes below the link at `position`, and the link's target.
+    /// The link at `position`: the end, within the value, of the bytes below it, and its target.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
         let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
         let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };
@@ -160,14 +163,14 @@ impl LinkLayout {
     }
 }
 
-/// Offset of a field shared by internal nodes and roots.
+/// The offset of a field that internal nodes and roots share.
 pub(crate) const fn node_at(name: &str) -> usize {
     let at = offset(Structure::LobInternal, name, 2);
     assert!(at == offset(Structure::LobRoot, name, 2));
     at
 }
 
-/// Level and links of an internal node or root, if inside it.
+/// The level and the links of an internal node or root; `None` if a link ends outside the node.
 fn inner(content: &[u8], layout: LinkLayout) -> Option<(u16, Links<'_>)> {
     let (places, used) =
         (u16_at(content, const { node_at("maxLinks") })?, u16_at(content, const { node_at("curLinks") })?);
@@ -179,49 +182,49 @@ fn inner(content: &[u8], layout: LinkLayout) -> Option<(u16, Links<'_>)> {
 /// A decoded fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node<'a> {
-    /// A whole value, or NULL.
+    /// A root that contains a whole value, or NULL.
     Root {
-        /// Its length in bytes.
+        /// The length of the value in bytes.
         size: u64,
     },
     /// The root of a tree.
     Tree {
-        /// 0 for nodes directly above the data.
+        /// The level of the node; 0 directly above the data.
         level: u16,
-        /// Its children.
+        /// The children of the node.
         links: Links<'a>,
     },
     /// A node below a root.
     Internal {
-        /// 0 for nodes directly above the data.
+        /// The level of the node; 0 directly above the data.
         level: u16,
-        /// Its children.
+        /// The children of the node.
         links: Links<'a>,
     },
     /// A piece of the value.
     Data {
-        /// Its length in bytes.
+        /// The length of the piece in bytes.
         size: u64,
     },
-    /// Some parts end outside the fragment.
+    /// A node with a part that ends outside the fragment.
     Malformed,
-    /// A type of which only the name is known.
+    /// A node of a type that is documented by name only.
     Undescribed(u16),
-    /// A type that does not exist.
+    /// A node of a type that does not exist.
     Unknown(u16),
 }
 
-/// A child of a node, or of a pointer in a row.
+/// A link to a child, from a node or from an in-row pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// Where the child is.
+    /// The address of the child.
     pub target: RecordId,
-    /// Bytes of the value below it, according to its parent. If the parent's lengths do not ascend, a size that no
-    /// value has.
+    /// The number of bytes of the value below the child, according to the parent. If the lengths in the parent do not
+    /// ascend, this is larger than any value.
     pub size: u64,
 }
 
-/// The children of a node, in order.
+/// The links of a node or pointer, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Links<'a> {
     bytes: &'a [u8],
@@ -230,7 +233,7 @@ pub struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// The children.
+    /// Iterates over the links.
     pub fn iter(self) -> impl Iterator<Item = Link> + 'a {
         let mut begin = 0u64;
         (0..usize::from(self.count)).map_while(move |position| {
@@ -241,52 +244,52 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// Bytes of the value below all of them.
+    /// The number of bytes of the value below all children.
     pub fn size(self) -> u64 {
         let last = usize::from(self.count).checked_sub(1);
         last.and_then(|last| self.layout.read(self.bytes, last)).map_or(0, |(end, _)| end)
     }
 }
 
-/// The content of a complex column in a row, which stands for the value.
+/// The content of a complex column, which a row stores instead of the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointer<'a> {
-    /// Text pointer: the root of a text, ntext or image value, or of any value of a table that stores large values off
-    /// row.
+    /// A text pointer, which contains the address of the root. Used for text, ntext and image values, and for all
+    /// values of a table that stores large values off row.
     Text {
-        /// Id of the value.
+        /// The ID of the value.
         id: u64,
-        /// Its root.
+        /// The address of the root.
         root: RecordId,
     },
-    /// An in-row root, for a value of a (max) type.
+    /// An in-row root of a value of a (max) type.
     InlineRoot {
-        /// Id of the value.
+        /// The ID of the value.
         id: u64,
-        /// 0 if the children are data.
+        /// The level of the root; 0 if the children are data.
         level: u16,
-        /// Its children.
+        /// The children of the root.
         links: Links<'a>,
     },
-    /// A value of a type of limited length, pushed off the row.
+    /// A row-overflow pointer: the value has a type of limited length, but did not fit into the row.
     Overflow {
-        /// Id of the value.
+        /// The ID of the value.
         id: u64,
-        /// 0 if the children are data.
+        /// The level of the pointer; 0 if the children are data.
         level: u16,
-        /// Its children.
+        /// The children of the pointer.
         links: Links<'a>,
     },
-    /// The first byte names a pointer, but the length does not fit.
+    /// A pointer by its first byte, but with an impossible length.
     Malformed,
-    /// Something else: sparse vector, FILESTREAM, an undocumented layout.
+    /// Any other content: a sparse vector, FILESTREAM, or an undocumented layout.
     Undescribed,
 }
 
 const TEXT_ID_AT: usize = offset(Structure::TextPointer, "blobId", 8);
 const TEXT_ROOT_AT: usize = offset(Structure::TextPointer, "root", 8);
 const POINTER_LEVEL_AT: usize = offset(Structure::InRowRoot, "level", 1);
-/// The ID fills the upper six of eight bytes; the two lower ones are another field.
+/// The ID fills the upper six of eight bytes. The lower two bytes belong to another field.
 const POINTER_ID_AT: usize = offset(Structure::InRowRoot, "blobId", 6);
 
 impl<'a> Pointer<'a> {
@@ -304,15 +307,15 @@ impl<'a> Pointer<'a> {
         let links = bytes.len().saturating_sub(POINTER_LINKS.first);
         let stride = POINTER_LINKS.stride;
         if bytes.len() == POINTER_LINKS.first {
-            // Possibly a value that was emptied.
+            // The value may have been emptied.
             return Self::Undescribed;
         }
         if links == 0 || !links.is_multiple_of(stride) {
             return Self::Malformed;
         }
         let links = Links { bytes, layout: POINTER_LINKS, count: (links / stride) as u16 };
-        // The level is the third byte: 1 in all 41 roots seen that lead to internal nodes, 0 in all 373 that lead to
-        // data.
+        // The level is in the third byte: it was 1 in all 41 known roots above internal nodes, and 0 in all 373 known
+        // roots above data.
         let (id, level) = (id >> 16, u16::from(bytes.get(POINTER_LEVEL_AT).copied().unwrap_or_default()));
         match kind {
             2 => Self::Overflow { id, level, links },

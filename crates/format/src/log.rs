@@ -1,7 +1,8 @@
-//! The transaction log: virtual log files (VLFs) of blocks of records (docs/format/log.md).
+//! The transaction log: virtual log files (VLFs), which consist of blocks, which consist of records
+//! (docs/format/log.md).
 //!
-//! Views only: [`vlf`] and [`block`] find blocks and records and test whether they are sound; [`record`] decodes a
-//! record. Crate `log` reads files and follows the log from block to block.
+//! This module only has views: [`vlf`] and [`block`] find blocks and records and test whether they are sound;
+//! [`record`] decodes a record. The crate `log` reads files and follows the log from block to block.
 
 pub mod block;
 pub mod change;

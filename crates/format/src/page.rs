@@ -1,59 +1,59 @@
-//! The page: 8192 bytes, header in front, slot array at the end (docs/format/page-header.md).
+//! The page: 8192 bytes, with the header at the start and the slot array at the end (docs/format/page-header.md).
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::ids::{AllocUnitId, Lsn, PageId, RawLsn, RawPageId};
 
-/// Size of every page.
+/// The size of a page in bytes.
 pub const PAGE_BYTES: usize = 8192;
-/// Size of the header in front of every page; the first record starts here at the earliest.
+/// The size of the page header in bytes. No record starts before its end.
 pub const HEADER_BYTES: usize = 96;
 /// The bytes of one page.
 pub type PageBytes = [u8; PAGE_BYTES];
 
-/// What a page holds: the header's type byte (docs/format/page-header.md#page-types).
+/// The type of a page, from the type byte of its header (docs/format/page-header.md#page-types).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum PageType {
-    /// Rows of a heap, or the leaf level of a clustered index.
+    /// A page of a heap, or of the leaf level of a clustered index.
     Data = 1,
-    /// Rows of a nonclustered index, or a non-leaf level.
+    /// A page of a nonclustered index, or of a non-leaf level.
     Index = 2,
-    /// Small off-row values and data nodes of several values.
+    /// A page with small off-row values and data nodes, from several values.
     TextMix = 3,
-    /// Tree nodes of large off-row values.
+    /// A page with tree nodes of large off-row values.
     TextTree = 4,
-    /// Intermediate result of a sort.
+    /// A page with an intermediate result of a sort.
     Sort = 7,
-    /// Global allocation map.
+    /// A global allocation map.
     Gam = 8,
-    /// Shared global allocation map.
+    /// A shared global allocation map.
     Sgam = 9,
-    /// Index allocation map.
+    /// An index allocation map.
     Iam = 10,
-    /// Page free space.
+    /// A page free space page.
     Pfs = 11,
-    /// Boot page, (1:9) only.
+    /// The boot page, which is always (1:9).
     Boot = 13,
-    /// Server configuration, in master only.
+    /// The page with the server configuration, in master only.
     ServerConfig = 14,
-    /// File header, page 0 of a file.
+    /// A file header, page 0 of a file.
     FileHeader = 15,
-    /// Differential changed map.
+    /// A differential changed map.
     DiffMap = 16,
-    /// Minimally logged map.
+    /// A minimally logged map.
     MlMap = 17,
-    /// Being deallocated by a repair.
+    /// A page that a repair is deallocating.
     RepairDeallocated = 18,
-    /// Being moved by ALTER INDEX REORGANIZE.
+    /// A page that ALTER INDEX REORGANIZE is moving.
     ReorgTemporary = 19,
-    /// Allocated ahead by a bulk load.
+    /// A page that a bulk load has allocated in advance.
     BulkPreallocated = 20,
 }
 
 impl PageType {
-    /// The type whose number is `byte`; `None` for a number that no page carries.
+    /// The page type with this number; `None` for a number that no page type has.
     pub fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Data,
@@ -77,7 +77,7 @@ impl PageType {
         })
     }
 
-    /// Name for people, as documents and reports use it.
+    /// The name of the page type in documents and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -101,73 +101,74 @@ impl PageType {
     }
 }
 
-/// Bits of the header's flag word (docs/format/page-header.md#flags).
+/// The bits of the flag word in the page header (docs/format/page-header.md#flags).
 pub mod page_flags {
-    /// Part of a system transaction that has not ended (message 5282).
+    /// The page was changed by a system transaction that has not ended (message 5282).
     pub const IN_SYSXACT: u16 = 0x1;
-    /// Records start at multiples of 4, as SQL Server 2000 and older lay out pages (message 8940).
+    /// Records start at multiples of 4, as on pages of SQL Server 2000 and older (message 8940).
     pub const ALIGNED4: u16 = 0x2;
-    /// Some record has a version tag; sound pages with such records exist without it.
+    /// Some record has a version tag. The bit may be missing: sound pages exist that have version tags but not this
+    /// bit.
     pub const VERSION_INFO: u16 = 0x2000;
-    /// The low two bits of each sector's last byte are replaced by a pattern.
+    /// Torn-page protection has replaced the low two bits of each sector's last byte by a pattern.
     pub const TORN_BITS: u16 = 0x100;
-    /// The word at 60 is the checksum of the page.
+    /// The word at offset 60 is the checksum of the page.
     pub const CHECKSUM: u16 = 0x200;
-    /// On a map page: the body is encrypted (TDE). On pages of heaps and LOBs: there are empty slots.
+    /// On a map page: the body is encrypted (TDE). On heap and LOB pages: some slots are empty.
     pub const ENCRYPTED: u16 = 0x08;
-    /// Number of the encryption key of the body; never set on plain pages.
+    /// The number of the key that encrypts the body; 0 on pages that are not encrypted.
     pub const ENCRYPTED_KEYS: u16 = 0xC00;
 }
 
-/// Bits of the header's type flag byte (docs/format/page-header.md#flags).
+/// The bits of the type flag byte in the page header (docs/format/page-header.md#flags).
 pub mod type_flags {
-    /// The page carries a compression information record (docs/format/compression.md#compression-information).
+    /// The page has compression information (docs/format/compression.md#compression-information).
     pub const COMPRESSION_INFO: u8 = 0x80;
 }
 
-/// The 96 bytes in front of every page (docs/format/page-header.md#header-fields).
+/// The page header: the first 96 bytes of a page (docs/format/page-header.md#header-fields).
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct PageHeader {
-    /// 1 on every page that was ever written.
+    /// The version of the header; 1 on every page that was ever written.
     pub header_version: u8,
-    /// See [`PageType`].
+    /// The number of the page type; see [`PageType`].
     pub page_type: u8,
-    /// See [`type_flags`].
+    /// The type flags; see [`type_flags`].
     pub type_flags: u8,
-    /// Level in the B-tree, 0 for the leaf.
+    /// The level in the B-tree; 0 for the leaf level.
     pub level: u8,
-    /// See [`page_flags`].
+    /// The page flags; see [`page_flags`].
     pub flags: U16,
-    /// High part of the allocation unit id.
+    /// The high part of the allocation unit ID.
     pub index_id: U16,
-    /// Left neighbor in the level, or (0:0).
+    /// The left neighbour on this level, or (0:0).
     pub prev: RawPageId,
-    /// Length of the fixed part of the page's records.
+    /// The length in bytes of the fixed part of the page's records.
     pub pminlen: U16,
-    /// Right neighbor in the level, or (0:0).
+    /// The right neighbour on this level, or (0:0).
     pub next: RawPageId,
-    /// Entries of the slot array.
+    /// The number of entries in the slot array.
     pub slot_count: U16,
-    /// Low part of the allocation unit id.
+    /// The low part of the allocation unit ID.
     pub object_id: U32,
-    /// Free bytes, contiguous or not.
+    /// The number of free bytes on the page, contiguous or not.
     pub free_count: U16,
-    /// First byte after the last record.
+    /// The offset of the first byte after the last record.
     pub free_data: U16,
-    /// The page's own address.
+    /// The page ID of this page.
     pub page_id: RawPageId,
-    /// Bytes reserved by open transactions.
+    /// The number of bytes that open transactions have reserved.
     pub reserved_count: U16,
-    /// LSN of the last change.
+    /// The LSN of the last change.
     pub lsn: RawLsn,
-    /// Bytes reserved by the transaction named next.
+    /// The number of bytes that the transaction in `xdes_id` has reserved.
     pub xact_reserved: U16,
-    /// That transaction: u32, u16.
+    /// The ID of the transaction to which `xact_reserved` belongs: u32, u16.
     pub xdes_id: [u8; 6],
-    /// Ghost records on the page.
+    /// The number of ghost records on the page.
     pub ghost_count: U16,
-    /// Torn bits or checksum, as [`page_flags`] says.
+    /// The torn bits or the checksum, depending on [`page_flags`].
     pub torn_bits: U32,
     /// Always zero.
     pub reserved: [u8; 32],
@@ -176,70 +177,70 @@ pub struct PageHeader {
 const _: () = assert!(size_of::<PageHeader>() == HEADER_BYTES);
 
 impl PageHeader {
-    /// The page's own address, according to the header.
+    /// The page ID of this page, according to the header.
     pub fn page_id(&self) -> PageId {
         self.page_id.into()
     }
 
-    /// Left neighbor.
+    /// The left neighbour.
     pub fn prev(&self) -> PageId {
         self.prev.into()
     }
 
-    /// Right neighbor.
+    /// The right neighbour.
     pub fn next(&self) -> PageId {
         self.next.into()
     }
 
-    /// LSN of the last change.
+    /// The LSN of the last change.
     pub fn lsn(&self) -> Lsn {
         self.lsn.into()
     }
 
-    /// The allocation unit that the header names.
+    /// The allocation unit in the header.
     pub fn alloc_unit(&self) -> AllocUnitId {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }
 
-    /// Whether everything after the header is encrypted (TDE). A page that claims both torn bits and a checksum has
-    /// garbage flags, which prove nothing.
+    /// Whether everything after the header is encrypted (TDE). False if the flags claim both torn bits and a checksum,
+    /// because the flags are then garbage and prove nothing.
     pub fn is_encrypted(&self) -> bool {
         const BOTH: u16 = page_flags::TORN_BITS | page_flags::CHECKSUM;
         let flags = self.flags.get();
         flags & page_flags::ENCRYPTED_KEYS != 0 && flags & BOTH != BOTH
     }
 
-    /// The page type, if the number is a known one.
+    /// The page type; `None` if its number is unknown.
     pub fn kind(&self) -> Option<PageType> {
         PageType::from_byte(self.page_type)
     }
 }
 
-/// A view of one page, protection bits already undone (see [`crate::protection`]).
+/// A view of one page. The caller must have undone the torn bits (see [`crate::protection`]).
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     bytes: &'a PageBytes,
 }
 
 impl<'a> Page<'a> {
-    /// A view of `bytes`.
+    /// A view of the page in `bytes`.
     pub fn new(bytes: &'a PageBytes) -> Self {
         Self { bytes }
     }
 
-    /// All 8192 bytes.
+    /// All 8192 bytes of the page.
     pub fn bytes(self) -> &'a PageBytes {
         self.bytes
     }
 
-    /// The header.
+    /// The header of the page.
     pub fn header(self) -> &'a PageHeader {
         let (header, _) = self.bytes.split_first_chunk::<HEADER_BYTES>().unwrap_or((&[0; HEADER_BYTES], &[]));
         zerocopy::transmute_ref!(header)
     }
 
-    /// Offset of the record in `slot` according to the slot array, unchecked. Slots count from the end of the page.
-    /// `None` if the slot array entry itself would be inside the header.
+    /// The offset of the record in `slot`, as the slot array has it, unchecked. The slot array is read from the end of
+    /// the page. `None` if the entry itself would be inside the header.
     pub fn slot_offset(self, slot: u16) -> Option<u16> {
         let at = (PAGE_BYTES - 2).checked_sub(2 * usize::from(slot))?;
         if at < HEADER_BYTES {
@@ -248,7 +249,7 @@ impl<'a> Page<'a> {
         crate::bytes::u16_at(self.bytes, at)
     }
 
-    /// The bytes from the record in `slot` to the end of the page, unchecked but inside the page.
+    /// The bytes from the start of the record in `slot` to the end of the page. The record itself is not checked.
     pub fn slot_bytes(self, slot: u16) -> Option<&'a [u8]> {
         if slot >= self.header().slot_count.get() {
             return None;

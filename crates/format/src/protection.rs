@@ -1,51 +1,52 @@
-//! Page protection: checksum and torn bits, verified and undone (docs/format/checksums-and-torn-pages.md).
+//! Page protection: verifies checksums and torn bits, and undoes torn bits (docs/format/checksums-and-torn-pages.md).
 
 use crate::fields::{Structure, offset};
 use crate::page::{PageBytes, page_flags};
 use crate::simd::{self, SECTOR_BYTES, SECTORS};
 
-/// Offset of the checksum or torn word in the header.
+/// The offset in the header of the word that has the checksum or the torn bits.
 pub const PROTECTION_WORD: usize = offset(Structure::PageHeader, "m_tornBits", 4);
 const FLAGS: usize = offset(Structure::PageHeader, "m_flagBits", 2);
 
-/// How a page is protected.
+/// The protection of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protection {
-    /// Neither flag is set.
+    /// The page has no protection: neither flag is set.
     None,
-    /// Torn bits, all sectors from one write.
+    /// The page has torn bits, and all sectors are from one write.
     TornBits,
-    /// Checksum, correct.
+    /// The page has a checksum, which is correct.
     Checksum,
 }
 
-/// Why a page is not as it was written.
+/// The reason why a page differs from the page that was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtectionFault {
     /// The stored checksum differs from the computed one.
     Checksum {
-        /// According to the header.
+        /// The checksum in the header.
         stored: u32,
-        /// According to the bytes.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// Sectors from different writes: the pattern of at least one sector differs.
+    /// The sectors are from different writes: the pattern of at least one sector differs.
     Torn {
-        /// The torn word of the header; its low two bits are the pattern of this write.
+        /// The torn-bits word of the header. Its low two bits are the pattern of the last write.
         stored: u32,
         /// The word that the sectors' patterns form.
         actual: u32,
     },
 }
 
-/// The checksum of a page: XOR each 512-byte sector into one word (the checksum field counts as zero), rotate each word
-/// left by 15 minus the sector number, and XOR the words (docs/format/checksums-and-torn-pages.md#checksum).
+/// The checksum of a page. Each 512-byte sector is folded into one word by XOR, with the checksum field as zero. Each
+/// word is rotated left by 15 minus the sector number, and the results are combined by XOR
+/// (docs/format/checksums-and-torn-pages.md#checksum).
 pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
-/// Adds whole sectors of 512 bytes to a checksum that begins with 0. Log blocks (docs/format/log.md#log-blocks) and
-/// streams in backups (docs/format/backups.md) use the algorithm of pages for other lengths.
+/// Adds whole sectors of 512 bytes to a checksum, which must begin with 0. Log blocks (docs/format/log.md#log-blocks)
+/// and streams in backups (docs/format/backups.md) use the algorithm of pages for other lengths.
 pub fn sectors_sum(sum: u32, sectors: &[u8]) -> u32 {
     simd::sectors_sum(sum, sectors)
 }
@@ -59,7 +60,8 @@ fn flags(page: &PageBytes) -> u16 {
     u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
-/// Verifies the page by the protection that its own flags name: one database may have pages of all three kinds.
+/// Verifies the page by the protection in its own flags. One database may have pages with all three kinds of
+/// protection.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
@@ -82,9 +84,9 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     }
 }
 
-/// Restores the bits displaced by torn-page protection, so that the page can be parsed. No effect on pages without it.
-/// The byte of sector 15 is the high byte of slot 0's offset, so parsing without this is off by up to 768
-/// (docs/format/README.md#torn-bits).
+/// Restores the bits that torn-page protection replaced, so that the page can be parsed. Pages without this protection
+/// stay unchanged. The last byte of sector 15 is the high byte of slot 0's offset, so without this step the offset is
+/// wrong by up to 768 (docs/format/README.md#torn-bits).
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);
@@ -98,8 +100,8 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
     }
 }
 
-/// Protects a changed page, torn bits undone, in the way that its flags name: writes its checksum, or the other
-/// torn-bit pattern, because each write alternates them.
+/// Protects a changed page with the protection in its flags; the caller must have undone the torn bits. Writes either
+/// the checksum, or the other torn-bit pattern, because the two patterns alternate from write to write.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
 pub fn seal(page: &mut PageBytes) {
     let flags = flags(page);

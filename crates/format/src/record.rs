@@ -1,8 +1,8 @@
-//! FixedVar records of data and index pages (docs/format/records.md, docs/format/index-records.md), audited before they
-//! are used.
+//! FixedVar records of data and index pages (docs/format/records.md, docs/format/index-records.md). A record is audited
+//! before it is used.
 //!
-//! A record has no length of its own: its end follows from the fixed part, the null bitmap and the variable offset
-//! array. [`Record::data`] and [`Record::index`] prove that all of them are inside the record's space, so that every
+//! A record does not store its length: its end follows from the fixed part, the null bitmap and the variable offset
+//! array. [`Record::data`] and [`Record::index`] prove that these three are inside the record's space, so every
 //! accessor of a [`Record`] stays inside it.
 
 mod fault;
@@ -12,61 +12,61 @@ use crate::fields::{Structure, offset};
 
 pub use fault::{RecordFault, RecordTest};
 
-/// Length of the version tag that status bit 0x40 announces.
+/// The length in bytes of a version tag, which a record has if status bit 0x40 is set.
 pub const VERSION_TAG_BYTES: usize = offset(Structure::VersionTag, "xsn", 6) + 6;
-/// Length of a forwarding stub.
+/// The length of a forwarding stub in bytes.
 pub const STUB_BYTES: usize = offset(Structure::ForwardingStub, "forward", 8) + 8;
-/// Length of a ghost version without columns: a status byte and the version tag.
+/// The length in bytes of a ghost version without columns: a status byte and the version tag.
 pub const GHOST_VERSION_BYTES: usize = 1 + VERSION_TAG_BYTES;
-/// Offset of a data record's second status byte.
+/// The offset of a data record's second status byte.
 pub(crate) const STATUS_B_AT: usize = offset(Structure::DataRecord, "status B", 1);
-/// Offset of the length of the fixed part, and start of that part.
+/// The offset of the length of the fixed part, and the offset of the first fixed column.
 pub(crate) const FIXED_END_AT: usize = offset(Structure::DataRecord, "fixedEnd", 2);
 pub(crate) const FIXED_AT: u16 = FIXED_END_AT as u16 + 2;
-/// Second status byte of a forwarded row that was deleted.
+/// The second status byte of a deleted forwarded row.
 const GHOST_FORWARDED: u8 = 1;
-/// Minimum length of a heap record, so that a forwarding stub can replace it.
+/// The minimum length in bytes of a heap record, so that a forwarding stub can replace it.
 pub const MIN_HEAP_RECORD_BYTES: usize = 9;
 
-/// Bits of a record's first byte.
+/// The bits of a record's first byte.
 pub mod status {
     /// Set in compressed (CD) records, clear in FixedVar records.
     pub const COMPRESSED: u8 = 0x01;
     /// The record type, shifted left by one.
     pub const TYPE_MASK: u8 = 0x0E;
-    /// A column count and null bitmap follow the fixed part.
+    /// A column count and a null bitmap follow the fixed part.
     pub const NULL_BITMAP: u8 = 0x10;
-    /// A variable part follows.
+    /// The record has a variable part.
     pub const VARIABLE: u8 = 0x20;
     /// A 14-byte version tag ends the record.
     pub const VERSION_TAG: u8 = 0x40;
-    /// The second status byte of a data record is in use; never set elsewhere.
+    /// The second status byte of a data record is in use. Never set in other records.
     pub const RESERVED: u8 = 0x80;
 }
 
-/// Type of a record: bits 1 to 3 of its first byte.
+/// The type of a record: bits 1 to 3 of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordKind {
-    /// A row where it belongs.
+    /// A row in its own place, as opposed to a forwarded row.
     Primary,
-    /// A heap row moved here; its stub is at its old place.
+    /// A heap row that was moved here. A forwarding stub is at its old place.
     Forwarded,
-    /// Left at the old place of a moved heap row: holds the address of the row.
+    /// The stub at the old place of a moved heap row, which contains the new address of the row.
     ForwardingStub,
-    /// A row of an index page.
+    /// A row on an index page.
     Index,
     /// A fragment of off-row data.
     BlobFragment,
-    /// A deleted row of an index page, not cleaned up yet.
+    /// A deleted row on an index page, which ghost cleanup has not removed yet.
     GhostIndex,
-    /// A deleted row of a data page, not cleaned up yet.
+    /// A deleted row on a data page, which ghost cleanup has not removed yet.
     GhostData,
-    /// Remains of a deleted record, kept for row versioning.
+    /// The rest of a deleted record, kept for row versioning.
     GhostVersion,
 }
 
 impl RecordKind {
-    /// The kind named by a status byte.
+    /// The kind that the status byte gives.
     #[inline]
     pub fn of(status: u8) -> Self {
         match (status & status::TYPE_MASK) >> 1 {
@@ -81,18 +81,18 @@ impl RecordKind {
         }
     }
 
-    /// Whether a record with this status is only a status byte and a version tag: a ghost version whose other bits
-    /// announce no parts (docs/format/records.md#status-byte).
+    /// Whether a record with this status consists only of a status byte and a version tag. This is a ghost version
+    /// without the bits for other parts (docs/format/records.md#status-byte).
     pub fn is_tag_alone(status: u8) -> bool {
         Self::of(status) == Self::GhostVersion && status & (status::NULL_BITMAP | status::VARIABLE) == 0
     }
 
-    /// Whether the record is deleted and waits for cleanup.
+    /// Whether the record is a ghost: deleted, but not yet removed by ghost cleanup.
     pub fn is_ghost(self) -> bool {
         matches!(self, Self::GhostIndex | Self::GhostData | Self::GhostVersion)
     }
 
-    /// Name for people.
+    /// The name of the kind for messages and dumps.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -107,7 +107,7 @@ impl RecordKind {
     }
 }
 
-/// A FixedVar record whose parts were proven to be inside its space.
+/// A FixedVar record that was audited: all its parts are inside its space.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     bytes: &'a [u8],
@@ -120,8 +120,8 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The data record at the start of `space`. Its fixed part may be shorter than the page's pminlen: a page formatted
-    /// after a column was added receives records written before.
+    /// Audits the data record at the start of `space`. Its fixed part may be shorter than the page's pminlen, because a
+    /// page that was formatted after a column was added can receive records from before.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, FIXED_AT.into(), 0))?;
         let kind = RecordKind::of(status);
@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
         if !has_status_b {
             return Self::without_columns(space, kind);
         }
-        // A ghost, although the type 0 says that it is none.
+        // The value 1 marks the ghost of a forwarded row, which a record of type 0 (primary) cannot be.
         if status_b > GHOST_FORWARDED || status_b == GHOST_FORWARDED && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
@@ -150,7 +150,8 @@ impl<'a> Record<'a> {
         Self::after_fixed(space, status, fixed_end)
     }
 
-    /// The index record at the start of `space`, whose fixed part has exactly `pminlen` bytes, status byte included.
+    /// Audits the index record at the start of `space`. Its fixed part has exactly `pminlen` bytes, including the
+    /// status byte.
     pub fn index(space: &'a [u8], pminlen: u16) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 1, 0))?;
         if status & (status::COMPRESSED | status::RESERVED) != 0 {
@@ -166,7 +167,7 @@ impl<'a> Record<'a> {
         Self::after_fixed(space, status, pminlen)
     }
 
-    /// A forwarding stub, or a ghost version that is only a version tag.
+    /// Audits a forwarding stub, or a ghost version that is only a version tag.
     fn without_columns(space: &'a [u8], kind: RecordKind) -> Result<Self, RecordFault> {
         let (length, fixed_end, test) = match kind {
             RecordKind::ForwardingStub => (STUB_BYTES, STUB_BYTES as u16, RecordTest::ColumnOffsets),
@@ -177,7 +178,7 @@ impl<'a> Record<'a> {
         Ok(Self { bytes, fixed_end, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0, has_complex })
     }
 
-    /// Null bitmap, variable part and version tag, common to data and index records.
+    /// Audits the parts that data and index records share: null bitmap, variable part and version tag.
     fn after_fixed(space: &'a [u8], status: u8, fixed_end: u16) -> Result<Self, RecordFault> {
         let length = space.len();
         let mut end = usize::from(fixed_end);
@@ -217,19 +218,19 @@ impl<'a> Record<'a> {
         Ok(Self { bytes, fixed_end, column_count, bitmap_at, variable_count, offsets_at, has_complex })
     }
 
-    /// The record's bytes, version tag included.
+    /// The bytes of the record, including the version tag.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The first byte.
+    /// The status byte, which is the first byte of the record.
     #[inline]
     pub fn status(&self) -> u8 {
         self.bytes.first().copied().unwrap_or_default()
     }
 
-    /// What the record is. A forwarded row that was deleted is a ghost.
+    /// The kind of the record. A deleted forwarded row is a ghost.
     #[inline]
     pub fn kind(&self) -> RecordKind {
         match RecordKind::of(self.status()) {
@@ -249,36 +250,37 @@ impl<'a> Record<'a> {
         self.kind() != RecordKind::ForwardingStub && self.status() & status::VERSION_TAG != 0
     }
 
-    /// The version tag: address of an older version of the row in tempdb (8 bytes), number of the transaction (6).
+    /// The version tag: the address of an older version of the row in tempdb (8 bytes) and the number of the
+    /// transaction (6 bytes).
     pub fn version_tag(&self) -> Option<&'a [u8; VERSION_TAG_BYTES]> {
         self.bytes.last_chunk().filter(|_| self.is_versioned())
     }
 
-    /// End of the fixed part.
+    /// The end of the fixed part, as an offset in the record.
     #[inline]
     pub fn fixed_end(&self) -> u16 {
         self.fixed_end
     }
 
-    /// Columns the null bitmap counts; 0 without one.
+    /// The number of columns in the null bitmap; 0 without a null bitmap.
     #[inline]
     pub fn column_count(&self) -> u16 {
         self.column_count
     }
 
-    /// Variable columns stored; trailing empty ones may be left out.
+    /// The number of variable columns that the record stores. Empty columns at the end may be missing.
     #[inline]
     pub fn variable_count(&self) -> u16 {
         self.variable_count
     }
 
-    /// Whether a variable column is complex.
+    /// Whether some variable column is complex.
     #[inline]
     pub fn has_complex(&self) -> bool {
         self.has_complex
     }
 
-    /// `length` bytes at `offset` of the record, if inside its fixed part.
+    /// The `length` bytes at `offset` of the record; `None` if they are not inside its fixed part.
     #[inline]
     pub fn fixed(&self, offset: u16, length: u16) -> Option<&'a [u8]> {
         let end = offset.checked_add(length)?;
@@ -288,7 +290,8 @@ impl<'a> Record<'a> {
         self.bytes.get(usize::from(offset)..usize::from(end))
     }
 
-    /// Null bits `64 * word + 1` to `64 * word + 64`, the first lowest; bits that the record does not have are 0.
+    /// The null bits `64 * word + 1` to `64 * word + 64`, with the first as the lowest bit. Bits beyond the null bitmap
+    /// are 0.
     #[inline]
     pub fn null_word(&self, word: u16) -> u64 {
         let first = u32::from(word) * 64;
@@ -307,7 +310,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
+    /// The null bit `number`, counted from 1. `None` if the record has no null bitmap, or if the column was added after
+    /// the record was written.
     #[inline]
     pub fn null_bit(&self, number: u16) -> Option<bool> {
         if !has_null_bit(number, self.column_count) {
@@ -318,8 +322,9 @@ impl<'a> Record<'a> {
         Some(byte & (1 << (bit % 8)) != 0)
     }
 
-    /// Whether the record stores the column with the null bit `number`. It stores none that was added after it was written:
-    /// the bytes in such a column's place belong to a dropped one, whose place it took (docs/format/records.md).
+    /// Whether the record stores the column with the null bit `number`. It does not if the column was added after the
+    /// record was written: any bytes at the column's place then belong to a dropped column that had this place before
+    /// (docs/format/records.md).
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
         is_known(number, self.column_count)
@@ -332,7 +337,8 @@ impl<'a> Record<'a> {
         Variables { bytes: self.bytes, ends, start }
     }
 
-    /// Variable column `number`, counted from 1, and whether it is complex. `None` when the record stores fewer.
+    /// The bytes of variable column `number`, counted from 1, and whether the column is complex. `None` if the record
+    /// stores fewer variable columns.
     #[inline]
     pub fn variable(&self, number: u16) -> Option<(&'a [u8], bool)> {
         if number == 0 || number > self.variable_count {
@@ -348,11 +354,11 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The variable columns of a record, in order, and whether each is complex.
+/// An iterator over the variable columns of a record. Each item has the bytes, and whether the column is complex.
 #[derive(Clone, Copy)]
 pub struct Variables<'a> {
     bytes: &'a [u8],
-    /// End offsets of the variables not returned yet.
+    /// The end offsets of the variable columns that are not returned yet.
     ends: &'a [u8],
     start: u16,
 }
@@ -369,16 +375,17 @@ impl<'a> Iterator for Variables<'a> {
     }
 }
 
-/// Bit of a variable end offset: the column is not stored plainly (off-row pointer, back pointer, sparse vector).
+/// The bit of an end offset which means that the column is complex: an off-row pointer, back pointer or sparse vector
+/// instead of the plain value.
 pub const COMPLEX: u16 = 0x8000;
 
-/// Whether records that count `column_count` columns, or 0 without a null bitmap, store the one with this null bit.
+/// Whether records with this column count, or 0 without a null bitmap, store the column with this null bit.
 #[inline]
 pub(crate) fn is_known(null_bit: u16, column_count: u16) -> bool {
     column_count == 0 || null_bit <= column_count
 }
 
-/// Whether the null bitmap of records that count `column_count` columns has this bit.
+/// Whether the null bitmap of records with this column count has this bit.
 #[inline]
 pub(crate) fn has_null_bit(null_bit: u16, column_count: u16) -> bool {
     null_bit > 0 && null_bit <= column_count
@@ -388,7 +395,7 @@ pub(crate) fn has_null_bit(null_bit: u16, column_count: u16) -> bool {
 mod tests {
     use super::*;
 
-    /// Status 0x30, 4 fixed bytes, 3 columns (second NULL), 2 variable columns "ab" and "c".
+    /// A record with status 0x30, 4 fixed bytes, 3 columns (the second is NULL), and the variable columns "ab" and "c".
     fn sample() -> Vec<u8> {
         vec![0x30, 0, 8, 0, 1, 2, 3, 4, 3, 0, 0b010, 2, 0, 19, 0, 20, 0, b'a', b'b', b'c']
     }
@@ -441,7 +448,8 @@ mod tests {
 
     #[test]
     fn a_deleted_forwarded_row_is_a_ghost() {
-        // The second status byte says so, and bit 0x80 may say that this byte is in use.
+        // The second status byte makes the row a ghost. Bit 0x80 of the first byte may be set to show that the second
+        // one is in use.
         for status in [0x32, 0xB2, 0x3C, 0xBC] {
             let mut bytes = sample();
             bytes[..2].copy_from_slice(&[status, 1]);
@@ -467,7 +475,7 @@ mod tests {
             assert_eq!((record.column_count(), record.variables().count(), record.fixed(4, 4)), (0, 0, None));
         }
         assert_eq!(Record::data(&bytes[..14]).err().map(|fault| fault.test), Some(RecordTest::VersionTag));
-        // With a null bitmap and a variable part it is an ordinary record.
+        // A ghost version with a null bitmap and a variable part is audited like an ordinary record.
         bytes[0] = 0x7E;
         assert_eq!(Record::data(&bytes).err().map(|fault| fault.test), Some(RecordTest::StatusB));
     }

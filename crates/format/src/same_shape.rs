@@ -1,15 +1,14 @@
-//! Pages whose records mostly have the same shape, audited in one pass.
+//! Audits, in one pass, pages on which most records have the same shape.
 //!
-//! Nearly all pages are like this: their records have the same status, fixed length and column count, so that each
-//! column has the same place in all of them. The records differ only in where they start, which columns are NULL and
-//! how long the variable columns are. A few may be deleted, or have a value that is not stored plainly: these
-//! *exceptions* have the shape, but their columns are examined row by row. On a data page, some slots may be empty, and
-//! some may have *others*: records of another shape, such as moved rows, their forwarding stubs, and rows older than a
-//! column.
+//! Nearly all pages are like this: the records have equal status bytes, fixed lengths and column counts, so each column
+//! has one place in all of them. The records differ only in their offsets, in their NULL columns, and in the lengths of
+//! their variable columns. A few may be ghosts, or have a value that is not stored plainly: these *exceptions* have the
+//! shape, but their columns are examined row by row. On a data page, some slots may be empty, and some may have
+//! *others*: records of another shape, such as moved rows, their forwarding stubs, and rows older than a column.
 //!
 //! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in
-//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. Checks that read a
-//! column of all rows in turn need neither parse a record again nor look up the place of the column.
+//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. A check that reads
+//! a column of all rows in turn then need not parse a record again, and need not look up the place of the column.
 
 mod alike;
 mod exceptions;
@@ -29,94 +28,98 @@ pub use expanded::BYTES_AFTER;
 pub use vectors::Vectors;
 pub use view::Rows;
 
-/// Most columns whose null bits are kept, as words; rows with more are not handled here.
+/// The most columns of a shape, because the null bits are kept as words. Rows with more columns are not handled here.
 const MAX_COLUMNS: u16 = 1024;
 const WORD_BITS: u16 = 64;
 
-/// Bits of the status byte in which records of one shape may differ.
+/// The bits of the status byte in which records of one shape may differ.
 const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 
-/// Bits of the status byte in which a deleted row differs from a live one: 0 and 6 for data records, 3 and 5 for index
-/// records.
+/// The bits of the status byte in which a ghost differs from a live row. The record types are 0 and 6 on data pages, 3
+/// and 5 on index pages.
 const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
 const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
 
 /// The properties that the records of a page share.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RowShape {
-    /// The first bytes of a live record without the bits that may differ. For data records they end with the length of
-    /// the fixed part; for index records they are the status byte alone.
+    /// The first bytes of a live record, without the bits that may differ: for a data record up to the length of the
+    /// fixed part, for an index record only the status byte.
     head: u32,
-    /// The records are rows of an index.
+    /// Whether the records are rows of an index.
     is_index: bool,
-    /// The records begin like data records, with a length; others begin like those of index pages.
+    /// Whether the records begin like data records, with the length of the fixed part. Otherwise they begin like
+    /// records of index pages.
     has_length: bool,
-    /// End of the fixed part.
+    /// The end of the fixed part.
     fixed_end: u16,
-    /// Columns that the null bitmap counts; 0 without a bitmap.
+    /// The number of columns in the null bitmap; 0 without a null bitmap.
     column_count: u16,
-    /// Start of the variable part, in records that have one.
+    /// The start of the variable part, if a record has one.
     variable_at: u16,
 }
 
-/// The records of one page at a time; reuses its allocations.
+/// The records of one page. Each page reuses the memory of the page before.
 #[derive(Default)]
 pub struct SameShapeRows {
     shape: RowShape,
-    /// Place of the record, by row.
+    /// The place of each row's record.
     spans: Vec<Span>,
-    /// Slot, by row; empty if all slots have rows of the shape.
+    /// The slot of each row; empty if every slot has a row of the shape.
     slots: Vec<u16>,
-    /// If `slots` is used: the place of any record, by slot. Otherwise a work buffer.
+    /// If `slots` is used: the place of the record in each slot. Otherwise a work buffer.
     places: Vec<Span>,
-    /// If `slots` is used: the slots of records of another shape.
+    /// If `slots` is used: the slots with records of another shape.
     others: Vec<u16>,
-    /// The null bitmaps: the first word of each row, then the second one of each, and so on; stale if the shape has none.
+    /// The null bitmaps: the first word of every row, then the second word of every row, and so on. Out of date if the
+    /// shape has no null bitmap.
     nulls: Vec<u64>,
-    /// Null bits that are set in some row, by word.
+    /// The null bits that are set in some row, one word after another.
     any_nulls: Vec<u64>,
-    /// Number of stored variable columns, by row.
+    /// The number of variable columns that each row stores.
     variables: Vec<u16>,
-    /// Exceptions and others, by ascending slot.
+    /// The exceptions and the others, by ascending slot.
     exceptions: Vec<Exception>,
-    /// By row: true unless the row is an exception; empty if no row is one.
+    /// False for each row that is an exception; empty if no row is one.
     are_plain: Vec<bool>,
-    /// By row: true unless the row is deleted; empty if no row is an exception.
+    /// False for each row that is a ghost; empty if no row is an exception.
     are_live: Vec<bool>,
-    /// Number of rows that are no exceptions.
+    /// The number of rows that are not exceptions.
     plain: usize,
-    /// Number of live rows that have a complex column.
+    /// The number of live rows that have a complex column.
     complex: usize,
-    /// Variable columns that are complex in some live row, the first lowest; the highest bit stands for all from the 64th on.
+    /// The variable columns that are complex in some live row. The first column is the lowest bit; the highest bit
+    /// means any column from the 64th on.
     complex_columns: u64,
-    /// The sparse vector of each live row, or an empty span; stale while `soundness` is `Unknown`.
+    /// The place of the sparse vector of each row; empty for a ghost or a row without one. Out of date while
+    /// `soundness` is `Unknown`.
     vectors: Vec<Span>,
-    /// The properties that the vectors are known to have.
+    /// The proven properties of the vectors.
     soundness: Soundness,
-    /// The last page had vectors, so the next one is likely to have some too.
+    /// Whether the last page had vectors, so that the next page probably has some too.
     expects_vectors: bool,
     ghosts: u32,
     totals: Totals,
     order: SlotOrder,
 }
 
-/// Properties of all records together.
+/// Properties of all rows of the shape together.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Totals {
     fewest_variables: u16,
     most_variables: u16,
     has_versions: bool,
     has_ghosts: bool,
-    /// Some variable column of some record is complex.
+    /// Whether some variable column of some record is complex.
     has_complex: bool,
     bytes: u32,
     padded_bytes: u32,
 }
 
 impl SameShapeRows {
-    /// Audits the records of a page whose header was found possible. Returns true if most of them are rows of one
-    /// shape, and all are complete and inside their space; otherwise the results are undefined. Only with
-    /// `may_be_empty` may slots be empty.
+    /// Audits the records of a page with a possible header. Returns true if most records are rows of one shape, and all
+    /// records are complete and inside their space. Otherwise the results are undefined. Empty slots are allowed only
+    /// with `may_be_empty`.
     pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -131,7 +134,7 @@ impl SameShapeRows {
         };
         self.slots.clear();
         let index_fixed_end = is_index.then_some(header.pminlen.get());
-        // An index row on a page of a table, or the reverse, is damage.
+        // An index row on a data page, or a data row on an index page, is damage.
         if self.load_alike(page, count, index_fixed_end) {
             return self.shape.is_index == is_index;
         }
@@ -154,13 +157,13 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in these spaces, by slot, where some slots are empty or have a row of another shape.
+    /// Audits the records in their spaces if some slots are empty or have a record of another shape.
     fn audit_most(&mut self, bytes: &[u8]) -> bool {
         std::mem::swap(&mut self.spans, &mut self.places);
         let shape_of = |place: &Span| RowShape::of(bytes_of(bytes, *place), None);
         let Some(mut shape) = self.places.iter().find_map(shape_of) else { return false };
         self.gather(bytes, shape);
-        // The shape of the first row may be that of a minority.
+        // The first row may have the shape of a minority.
         if self.spans.len() <= self.others.len()
             && let Some(second) = self.others.iter().find_map(|slot| shape_of(self.places.get(usize::from(*slot))?))
         {
@@ -185,7 +188,7 @@ impl SameShapeRows {
         true
     }
 
-    /// Separates the rows that may have this shape from all others.
+    /// Separates the records that may have this shape from all other records.
     fn gather(&mut self, bytes: &[u8], shape: RowShape) {
         let Self { spans, slots, others, places, .. } = self;
         spans.clear();
@@ -201,7 +204,8 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in their spaces; false if one does not have the shape, or is not inside its space.
+    /// Audits the records in their spaces. Returns false if a record does not have the shape, or is not inside its
+    /// space.
     fn audit(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         if !self.start(bytes, shape) {
             return false;
@@ -216,10 +220,10 @@ impl SameShapeRows {
         self.nulls_from(bytes, 1)
     }
 
-    /// Sizes the buffers for records of this shape; false if there are more records than these bytes can hold.
+    /// Sizes the buffers for records of this shape. Returns false if `bytes` is too small to contain these records.
     fn start(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
-        // Each record has a null bitmap of its own.
+        // Each record contains a null bitmap, so there cannot be more null bits than page bytes allow.
         if (words - 1) * size_of::<u64>() * self.spans.len() > bytes.len() {
             return false;
         }
@@ -231,16 +235,16 @@ impl SameShapeRows {
         true
     }
 
-    /// Loads the space of each record: up to the next record by place, or to the end of used space. Returns whether
+    /// Loads the space of each record: up to the next record on the page, or to the end of used space. Returns whether
     /// some slots are empty, and whether the used slots are in the order of their records. `None` if a slot points into
-    /// the header or beyond used space, or shares its place with another.
+    /// the header or beyond used space, or has the offset of another slot.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<(bool, bool)> {
         let free_data = page.header().free_data.get();
         let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;
         self.spans.resize(count, Span::default());
         let (mut is_ascending, mut has_empty) = (true, false);
         let (mut next, mut lowest) = (free_data, u16::MAX);
-        // From the last slot, which has the last record, to the first; the array has this order.
+        // The array begins with the last slot, which usually has the last record.
         for (entry, span) in array.as_chunks().0.iter().zip(self.spans.iter_mut().rev()) {
             let offset = u16::from_le_bytes(*entry);
             if offset == 0 {
@@ -274,13 +278,13 @@ impl SameShapeRows {
         true
     }
 
-    /// Audits each record, and replaces the length of its space by the length of the record.
+    /// Audits each record. The length of its space is replaced by the length of the record.
     fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
         let shape = self.shape;
         let fixed_end = usize::from(shape.fixed_end);
         let variable_at = usize::from(shape.variable_at);
         let columns = mask(shape.column_count);
-        // Few accumulators, so that all stay in registers.
+        // There are only a few accumulators, so that all of them stay in registers.
         let (mut all_nulls, mut differences, mut all_ends) = (0, 0, 0);
         let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
         for ((span, null), variable) in rows {
@@ -296,7 +300,8 @@ impl SameShapeRows {
             }
             differences |= difference;
             if HAS_BITMAP {
-                // A record at the very end of the page is not handled here.
+                // This fails for a record at the end of the page if fewer than ten bytes are left from its column count
+                // on. Such a record is not handled here.
                 let bitmap: &[u8; 10] = page.get(start + fixed_end..)?.first_chunk()?;
                 let (count, bits) = bitmap.split_first_chunk()?;
                 if u16::from_le_bytes(*count) != shape.column_count {
@@ -344,7 +349,8 @@ impl SameShapeRows {
         })
     }
 
-    /// Total length of the records; then the total with very short records counted as long as a forwarding stub.
+    /// The total length of the records, and the total length if a very short record counts as long as a forwarding
+    /// stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {
@@ -354,7 +360,7 @@ impl SameShapeRows {
         [bytes, padded_bytes]
     }
 
-    /// Reads the words of the null bitmaps, from number `first` on; false if a bitmap may end outside the page.
+    /// Reads the words of the null bitmaps, from number `first` on. Returns false if a bitmap may end outside the page.
     fn nulls_from(&mut self, page: &[u8], first: usize) -> bool {
         (first..self.any_nulls.len()).all(|word| self.null_word(page, word))
     }
@@ -374,22 +380,22 @@ impl SameShapeRows {
         any_nulls.get_mut(word).map(|of_word| *of_word = any).is_some()
     }
 
-    /// Places of all records by slot, those of another shape included; length 0 for an empty slot.
+    /// The places of all records by slot, including records of another shape. An empty slot has length 0.
     pub fn spans(&self) -> &[Span] {
         if self.slots.is_empty() { &self.spans } else { &self.places }
     }
 
-    /// Number of rows of the shape, deleted ones included.
+    /// The number of rows of the shape, including ghosts.
     pub fn count(&self) -> usize {
         self.spans.len()
     }
 
-    /// Slots of records of another shape. [`Record::data`] found each of them sound.
+    /// The slots of the records of another shape. [`Record::data`] found each of these records sound.
     pub fn others(&self) -> &[u16] {
         if self.slots.is_empty() { &[] } else { &self.others }
     }
 
-    /// Number of deleted rows of the shape.
+    /// The number of ghosts among the rows of the shape.
     pub fn ghosts(&self) -> u32 {
         self.ghosts
     }
@@ -399,25 +405,25 @@ impl SameShapeRows {
         self.totals.bytes
     }
 
-    /// Total length of the rows in bytes, with very short records counted as long as a forwarding stub.
+    /// The total length in bytes of the rows of the shape. A very short record counts as long as a forwarding stub.
     pub fn padded_bytes(&self) -> u32 {
         self.totals.padded_bytes
     }
 
-    /// The rows of the shape on `page`, which must be the last one loaded.
+    /// The rows of the shape on `page`, which must be the page loaded last.
     pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
         self.of_bytes(page.bytes())
     }
 
-    /// The rows in `bytes`, which must be those loaded last.
+    /// The rows of the shape in `bytes`, which must be the buffer loaded last.
     pub fn of_bytes<'a>(&'a self, bytes: &'a [u8]) -> Rows<'a> {
         Rows::new(self, bytes)
     }
 }
 
 impl RowShape {
-    /// The shape of a record; `None` if it is not handled here: moved and compressed rows, rows without null bitmap in
-    /// tables, too many columns.
+    /// The shape of a record; `None` for a record that is not handled here: a moved or compressed row, a row without a
+    /// null bitmap on a data page, or a row with too many columns.
     fn of(space: &[u8], index_fixed_end: Option<u16>) -> Option<Self> {
         let status = *space.first()?;
         let (is_index, is_ghost) = match RecordKind::of(status) {
@@ -450,7 +456,7 @@ impl RowShape {
         Some(Self { head, is_index, has_length, fixed_end, column_count, variable_at })
     }
 
-    /// Whether a data record begins like one of this shape, and has its number of columns.
+    /// Whether a data record has the first bytes and the column count of this shape.
     fn may_be_of(&self, space: &[u8]) -> bool {
         let difference = space.first_chunk().map(|head| (u32::from_le_bytes(*head) ^ self.head) & !u32::from(OPTIONAL));
         difference.is_some_and(|difference| difference == 0 || difference == GHOST)
@@ -458,12 +464,12 @@ impl RowShape {
     }
 }
 
-/// The null bits in use in a word that has those of `columns` columns, or of the first 64 of them.
+/// The null bits in use in a word for `columns` columns; all bits from 64 columns on.
 fn mask(columns: u16) -> u64 {
     u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }
 
-/// The bytes of a span; empty if the span ends outside.
+/// The bytes of a span; empty if the span is not inside `bytes`.
 #[inline]
 fn bytes_of(bytes: &[u8], span: Span) -> &[u8] {
     let start = usize::from(span.offset);

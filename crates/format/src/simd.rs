@@ -1,17 +1,17 @@
-//! The page checksum in the widest registers of the processor. Only this module has `unsafe` code: one call of a
-//! function that needs the feature just detected. [`folded_words`] is its safe twin; both are compiled from that
-//! source.
+//! The page checksum, computed in the widest registers of the processor. Only this module has `unsafe` code: calls of
+//! functions that need a processor feature, directly after its detection. The safe [`folded_words`] and
+//! `folded_sectors` are the source of both versions: the compiler translates them with and without AVX2.
 
 use crate::page::{PAGE_BYTES, PageBytes};
 
-/// Unit of the checksum's rotation.
+/// The size of a sector in bytes. The checksum rotates once for each sector.
 pub(crate) const SECTOR_BYTES: usize = 512;
-/// Sectors of a page.
+/// The number of sectors in a page.
 pub(crate) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
-/// The checksum of all bytes of a page, its checksum field included: XOR each sector into one word, rotate the words
-/// left by 15 minus the sector's number, and XOR them (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if
-/// the processor has it.
+/// The checksum of all bytes of a page, including its checksum field. Each sector is folded into one word by XOR, each
+/// word is rotated left by 15 minus the sector number, and the results are combined by XOR
+/// (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if the processor has it.
 #[inline]
 pub(crate) fn rotated_words(page: &PageBytes) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -39,8 +39,8 @@ fn folded_words(page: &PageBytes) -> u32 {
     sum
 }
 
-/// Adds sectors to a checksum: rotates the sum by one bit before the XOR of each sector's words. Gives the result of
-/// [`rotated_words`] for any number of sectors; bytes after the last whole sector do not count.
+/// Adds sectors to a checksum: for each sector, the sum is rotated by one bit and combined with the sector's words by
+/// XOR. Gives the result of [`rotated_words`] for any number of sectors. Bytes after the last whole sector are ignored.
 pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -57,13 +57,13 @@ fn sectors_with_avx2(sum: u32, bytes: &[u8]) -> u32 {
     folded_sectors(sum, bytes)
 }
 
-/// Adds sectors on any processor.
+/// Adds sectors to a checksum on any processor.
 #[inline(always)]
 fn folded_sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.as_chunks::<SECTOR_BYTES>().0.iter().fold(sum, |sum, sector| sum.rotate_left(1) ^ folded_sector(sector))
 }
 
-/// XOR of all words of a sector: two words at a time, the form that compilers vectorize best.
+/// Combines all words of a sector by XOR, two words at a time, which is the form that compilers vectorize best.
 #[inline(always)]
 fn folded_sector(sector: &[u8; SECTOR_BYTES]) -> u32 {
     let words = sector.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));

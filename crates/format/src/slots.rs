@@ -1,11 +1,11 @@
-//! The slot array compared with the page: where each record starts and how much space it has
+//! Compares the slot array with the page: the start of each record, and the space for it
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use std::ops::RangeInclusive;
 
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
 
-/// Upper bound of slots on a page: the slot array cannot reach into the header.
+/// The most slots on a page, because the slot array cannot reach into the header.
 pub const MAX_SLOTS: usize = (PAGE_BYTES - HEADER_BYTES) / 2;
 
 /// A rule that an entry of the slot array breaks.
@@ -15,30 +15,30 @@ pub enum SlotFault {
     BeforeRecords,
     /// The offset points beyond the free data pointer.
     BeyondFreeData,
-    /// The record starts before the end of its predecessor.
+    /// The record starts before the end of the record before it.
     Overlap,
 }
 
 /// One used entry of the slot array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SlotEntry {
-    /// Start of the record. First field, so that entries sort by place.
+    /// The start of the record. It is the first field, so that entries sort by it.
     pub offset: u16,
-    /// The slot that points there.
+    /// The number of the slot.
     pub slot: u16,
 }
 
-/// Place of a record on its page.
+/// The place of a record on its page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// First byte.
+    /// The offset of the first byte.
     pub offset: u16,
-    /// Length; 0 for an empty slot.
+    /// The length in bytes; 0 for an empty slot.
     pub length: u16,
 }
 
 impl Span {
-    /// The record's bytes.
+    /// The bytes of the record.
     #[inline]
     pub fn of(self, page: Page<'_>) -> &[u8] {
         let start = usize::from(self.offset);
@@ -46,25 +46,26 @@ impl Span {
     }
 }
 
-/// Slots in the order of their records' places, for one page at a time; reusable, so that a sweep allocates once.
+/// The slots of one page, ordered by the offset of their records. A value can be used for many pages and keeps its
+/// memory.
 #[derive(Default)]
 pub struct SlotOrder {
     entries: Vec<SlotEntry>,
     empty: u16,
-    /// The entries, sorted by place, all have different places.
+    /// Whether all sorted entries have different offsets.
     is_ascending: bool,
 }
 
 impl SlotOrder {
-    /// Loads the slot array of `page`. Entries with offset 0 are counted as empty, not listed. The caller must have
-    /// found the header's slot count possible: at most [`MAX_SLOTS`] are read.
+    /// Loads the slot array of `page`. Entries with offset 0 are only counted as empty. At most [`MAX_SLOTS`] entries
+    /// are read, so the caller must have tested the slot count in the header.
     pub fn load(&mut self, page: Page<'_>) {
         self.entries.clear();
         let count = usize::from(page.header().slot_count.get()).min(MAX_SLOTS);
         let array = page.bytes().get(PAGE_BYTES - 2 * count..).unwrap_or_default();
         let offsets = array.as_chunks().0.iter().rev().map(|offset| u16::from_le_bytes(*offset));
         self.entries.extend(offsets.zip(0..).map(|(offset, slot)| SlotEntry { offset, slot }));
-        // Loops without branches, as most pages have neither empty slots nor rows in another order.
+        // The loops have no branches, because most pages have no empty slots and have their records in slot order.
         self.empty = self.entries.iter().map(|entry| u16::from(entry.offset == 0)).sum();
         if self.empty > 0 {
             self.entries.retain(|entry| entry.offset != 0);
@@ -81,24 +82,24 @@ impl SlotOrder {
         pairs.fold(true, |all, (prior, next)| all & (prior.offset < next.offset))
     }
 
-    /// Whether all slots point to different places, all of them in this range.
+    /// Whether all used slots have different offsets, and all offsets are in this range.
     pub fn are_apart_in(&self, range: RangeInclusive<u16>) -> bool {
         let ends = [self.entries.first(), self.entries.last()];
         self.is_ascending && ends.iter().flatten().all(|entry| range.contains(&entry.offset))
     }
 
-    /// Used slots by ascending place.
+    /// The used slots by ascending offset.
     pub fn entries(&self) -> &[SlotEntry] {
         &self.entries
     }
 
-    /// How many slots have offset 0: deleted rows of a heap, or of a LOB page.
+    /// The number of slots with offset 0, which are deleted rows of a heap or of a LOB page.
     pub fn empty(&self) -> u16 {
         self.empty
     }
 
-    /// The space of the entry at `position` of [`Self::entries`]: from its start to the next record or the end of used
-    /// space. Empty if the entry is outside the page.
+    /// The space of the entry at index `position` of [`Self::entries`]: from the start of its record to the next
+    /// record, or to the end of used space. Empty if the entry is outside the page.
     pub fn space<'a>(&self, page: Page<'a>, position: usize) -> &'a [u8] {
         let Some(entry) = self.entries.get(position) else { return &[] };
         let end = match self.entries.get(position + 1) {
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(order.space(page, 0).len(), 104);
         assert_eq!(order.space(page, 1).len(), 100);
         assert_eq!(order.space(page, 2).len(), 0);
-        // Two slots that point to the same place.
+        // Two slots have equal offsets.
         bytes[PAGE_BYTES - 4] = 96;
         order.load(Page::new(&bytes));
         assert_eq!((order.empty(), order.entries().len(), order.are_apart_in(96..=200)), (0, 3, false));

@@ -7,19 +7,19 @@ use crate::bytes::u16_at;
 use crate::fields::{self, Structure};
 use crate::record::{COMPLEX, Record, RecordKind};
 
-/// First word of a vector.
+/// The first word of a sparse vector.
 const SPARSE: u16 = 5;
-/// First word and number of values.
+/// The length in bytes of the first word and the number of values.
 const HEADER_BYTES: usize = fields::series(Structure::SparseVector, "columnId", 2).0;
 
-/// A rule that a vector breaks.
+/// A rule that a sparse vector breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SparseFault {
-    /// The rule.
+    /// The rule that is broken.
     pub test: &'static str,
-    /// The value tested.
+    /// The value that was tested.
     pub value: i64,
-    /// What it was tested against.
+    /// The value or limit that the test compared it with.
     pub against: i64,
 }
 
@@ -40,16 +40,16 @@ pub struct SparseVector<'a> {
 /// A sparse value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SparseValue<'a> {
-    /// Id of its column.
+    /// The ID of the column.
     pub column: u16,
     /// The stored bytes.
     pub bytes: &'a [u8],
-    /// The stored bytes are not the plain value.
+    /// Whether the stored bytes are not the plain value.
     pub is_complex: bool,
 }
 
 impl<'a> SparseVector<'a> {
-    /// The vector in a complex column's bytes, if they begin like one.
+    /// The vector in the bytes of a complex column; `None` if they do not begin like a vector.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         const fn at(name: &str) -> usize {
             fields::offset(Structure::SparseVector, name, 2)
@@ -58,8 +58,8 @@ impl<'a> SparseVector<'a> {
             .then(|| Self { bytes, count: u16_at(bytes, const { at("count") }).map_or(usize::MAX, usize::from) })
     }
 
-    /// The vector of a record of a table with sparse columns: the last variable column, or the last but one of a
-    /// forwarded row, because that row ends with its back pointer.
+    /// The vector of a record in a table with sparse columns. It is the last variable column, except in a forwarded
+    /// row, where the back pointer follows it.
     pub fn of(record: &Record<'a>) -> Option<Self> {
         let behind = u16::from(record.kind() == RecordKind::Forwarded);
         match record.variable(record.variable_count().checked_sub(behind)?)? {
@@ -68,12 +68,13 @@ impl<'a> SparseVector<'a> {
         }
     }
 
-    /// The vector's own bytes.
+    /// The bytes of the vector.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The first rule that the vector breaks: ids ascend, offsets ascend, and the last one is the vector's length.
+    /// The first rule that the vector breaks. The rules: the column IDs ascend, the offsets ascend, and the last offset
+    /// is the vector's length.
     pub fn fault(&self) -> Option<SparseFault> {
         let mut end = match self.values_at() {
             Ok(at) => at,
@@ -94,12 +95,12 @@ impl<'a> SparseVector<'a> {
             .then(|| SparseFault::new("sparse vector: last offset == length", end, self.bytes.len()))
     }
 
-    /// The value of the column with this id: `None` if NULL. Only its own entry is tested.
+    /// The value of the column with this ID; `None` if it is NULL. Only the entry of this column is tested.
     pub fn value(&self, column: u16) -> Result<Option<SparseValue<'a>>, SparseFault> {
         self.position(column)?.map(|position| self.entry(position)).transpose()
     }
 
-    /// Range of the value of this column in the vector's bytes; `None` if the value is NULL, or its entry is
+    /// The range of this column's value in the bytes of the vector; `None` if the value is NULL, or if its entry is
     /// impossible.
     pub fn place_of(&self, column: u16) -> Option<Range<u16>> {
         let position = self.position(column).ok()??;
@@ -107,7 +108,7 @@ impl<'a> SparseVector<'a> {
         Some(end.checked_sub(value.bytes.len())? as u16..end as u16)
     }
 
-    /// Position among the values of the column with this id; `None` if NULL.
+    /// The index of this column's value among the values; `None` if the value is NULL.
     fn position(&self, column: u16) -> Result<Option<usize>, SparseFault> {
         self.values_at()?;
         let (mut low, mut high) = (0, self.count);
@@ -127,13 +128,13 @@ impl<'a> SparseVector<'a> {
         self.fault().is_none().then_some(self.bytes.get(..self.values_at().ok()?)?)
     }
 
-    /// The values, up to the first whose entry is impossible.
+    /// The values, up to the first one with an impossible entry.
     pub fn values(self) -> impl Iterator<Item = SparseValue<'a>> {
         let count = if self.values_at().is_ok() { self.count } else { 0 };
         (0..count).map_while(move |position| self.entry(position).ok())
     }
 
-    /// Start of the values, after the ids and end offsets.
+    /// The start of the values, after the column IDs and the end offsets.
     fn values_at(&self) -> Result<usize, SparseFault> {
         let at = self.count.saturating_mul(4).saturating_add(HEADER_BYTES);
         match at <= self.bytes.len() {
@@ -150,7 +151,7 @@ impl<'a> SparseVector<'a> {
         self.word(HEADER_BYTES + 2 * position)
     }
 
-    /// End of a value, and whether it is complex: marked as in the end offsets of a record.
+    /// The end of a value, and whether the value is complex. The mark is that of end offsets in records.
     fn end(&self, position: usize) -> (usize, bool) {
         let word = self.word(HEADER_BYTES + 2 * self.count + 2 * position);
         (usize::from(word & !COMPLEX), word & COMPLEX != 0)
@@ -172,7 +173,7 @@ impl<'a> SparseVector<'a> {
 mod tests {
     use super::*;
 
-    /// B = 3 and E = 1234 of the published example (docs/format/sparse.md).
+    /// The values B = 3 and E = 1234 of the published example (docs/format/sparse.md).
     const VECTOR: [u8; 20] = [5, 0, 2, 0, 3, 0, 6, 0, 0x10, 0, 0x14, 0, 3, 0, 0, 0, 0xD2, 4, 0, 0];
 
     fn fault(bytes: &[u8]) -> Option<&'static str> {
@@ -229,15 +230,16 @@ mod tests {
 
     #[test]
     fn the_vector_of_a_record_is_its_last_variable_column() {
-        // The published row: ID = 1 in front of the vector, whose end offset is 0x8023.
+        // The published row: ID = 1, then the vector, which has the end offset 0x8023.
         let mut row = vec![0x30, 0, 8, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0x23, 0x80];
         row.extend(VECTOR);
         let record = Record::data(&row).expect("a record");
         assert_eq!(SparseVector::of(&record), SparseVector::read(&VECTOR));
-        // The published row of a table that has only sparse columns, all NULL: neither bitmap nor variable part.
+        // The published row of a table that has only sparse columns, all NULL: the row has no null bitmap and no
+        // variable part.
         let row = [0, 0, 4, 0, 1, 0, 8, 0, 0];
         assert_eq!(SparseVector::of(&Record::data(&row).expect("a record")), None);
-        // The same table with a value: a variable part without bitmap.
+        // A row of that table with a value: a variable part without a null bitmap.
         let mut row = vec![0x20, 0, 4, 0, 1, 0, 0x14, 0x80, 5, 0, 1, 0, 1, 0, 12, 0, 5, 0, 0, 0];
         let value =
             |row: &[u8]| SparseVector::of(&Record::data(row).expect("a record"))?.value(1).ok()?.map(|v| v.bytes[0]);

@@ -1,4 +1,4 @@
-//! The blob of statistics: header, densities and histogram (docs/format/statistics.md).
+//! Reads the blob of a statistics object: header, densities and histogram (docs/format/statistics.md).
 
 mod order;
 
@@ -6,13 +6,13 @@ use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub use order::StepOrder;
 
-/// The greatest number of steps that a histogram can have.
+/// The most steps that a histogram can have.
 pub const MAX_STEPS: usize = 200;
 
-/// The number of densities for which a blob has space: one for each prefix of the columns.
+/// The number of densities that fit into a blob: one for each prefix of the columns.
 const MAX_PREFIXES: usize = 33;
 
-/// Offsets in the header, in bytes.
+/// The offsets of fields in the header, in bytes.
 mod place {
     pub(super) const VERSION: usize = 0;
     pub(super) const UPDATED: usize = 4;
@@ -20,24 +20,25 @@ mod place {
     pub(super) const ROWS_READ: usize = 20;
     pub(super) const DENSITIES: usize = 32;
     pub(super) const STEPS: usize = 164;
-    /// Version 4: the number of steps for which there is space.
+    /// Version 4: the number of steps that fit into the table of steps.
     pub(super) const CAPACITY: usize = 168;
     pub(super) const PREFIXES: usize = 172;
     pub(super) const FIXED_END: usize = 176;
     pub(super) const NULL_ROWS: usize = 188;
-    /// Version 7: a bit for each part that follows.
+    /// Version 7: a word with a bit for each part that follows.
     pub(super) const PARTS: usize = 324;
     /// Version 4: the table of steps.
     pub(super) const STEPS_OF_4: usize = 324;
-    /// Version 7: the offsets at which the parts end.
+    /// Version 7: the end offsets of the parts.
     pub(super) const ENDS: usize = 340;
 }
 
-/// The parts that a version 7 blob may have: histogram, summary of strings, and three whose content is unknown.
+/// The bits of the parts that a version 7 blob may have: the histogram, a summary of strings, and three parts with
+/// unknown content.
 const KNOWN_PARTS: u32 = 0x41B;
 const HISTOGRAM: u32 = 0x1;
 
-/// Why a blob cannot be read.
+/// The reason why a blob cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The version of the blob, or one of its parts, is unknown.
@@ -46,21 +47,21 @@ pub enum Fault {
     Broken(&'static str),
 }
 
-/// A blob whose parts fit together.
+/// A blob with parts that fit together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatisticsBlob<'a> {
-    /// When the statistics were updated: ticks of 1/300 s, and days since 1900.
+    /// The time at which the statistics were updated: ticks of 1/300 second, and days since 1900-01-01.
     pub updated: (u32, i32),
-    /// Rows that the statistics describe.
+    /// The number of rows that the statistics describe.
     pub rows: u64,
-    /// Rows with NULL in the first column; no step counts them.
+    /// The number of rows with NULL in the first column, which no step counts.
     pub null_rows: f32,
-    /// 1 divided by the number of different values: of the first column, the first two and so on. In a nonclustered index,
-    /// the clustering key follows the index's own columns.
+    /// For the first column, the first two columns and so on: 1 divided by the number of different values. In a
+    /// nonclustered index, the columns of the clustering key follow the index's own columns.
     pub densities: Vec<f32>,
     /// The steps of the histogram, in order.
     pub steps: Vec<Step<'a>>,
-    /// Whether all rows were counted, not a sample.
+    /// Whether all rows were read, not only a sample.
     is_of_all_rows: bool,
 }
 
@@ -69,16 +70,16 @@ pub struct StatisticsBlob<'a> {
 pub struct Step<'a> {
     /// The highest value of the step; `None` for NULL.
     pub value: Option<&'a [u8]>,
-    /// Rows with this value.
+    /// The number of rows with this value.
     pub equal_rows: f32,
-    /// Rows between the previous step's value and this one.
+    /// The number of rows with values between that of the previous step and this one.
     pub range_rows: f32,
-    /// Average number of rows per different value between the previous step's value and this one.
+    /// The average number of rows for each different value between that of the previous step and this one.
     pub average_range_rows: f32,
 }
 
 impl<'a> StatisticsBlob<'a> {
-    /// Reads a blob from its first byte to its last.
+    /// Reads a blob, which must be complete.
     ///
     /// # Errors
     /// [`Fault`].
@@ -120,10 +121,10 @@ impl<'a> StatisticsBlob<'a> {
         })
     }
 
-    /// Whether the counts are possible: none is negative or NaN, no row is below the first step, and if all rows
-    /// were read, the steps and the rows with NULL add up to them.
+    /// Whether the counts are possible: none is negative or NaN, and no row is below the value of the first step. If
+    /// all rows were read, the counts of the steps and of the rows with NULL must also add up to the number of rows.
     pub fn has_possible_counts(&self) -> bool {
-        /// Counts are numbers of 24 bits, rounded one by one.
+        /// The tolerance for counts, which are numbers of 24 bits, each rounded.
         const ROUNDING: f64 = 1e-4;
         let is_count = |count: f32| count.is_finite() && count >= 0.0;
         let counts = |step: &Step<'_>| [step.equal_rows, step.range_rows, step.average_range_rows];
@@ -135,17 +136,18 @@ impl<'a> StatisticsBlob<'a> {
         are_counts && starts_with_its_value && (adds_up || !self.is_of_all_rows)
     }
 
-    /// Whether each density is possible: at least one different value, and at most as many as there are rows.
+    /// Whether each density is possible: the number of different values is at least one, and at most the number of
+    /// rows.
     pub fn has_possible_densities(&self) -> bool {
-        // This may be legal too: rows were added or removed while SQL Server counted them.
+        // The tolerance allows for rows that were added or removed while SQL Server counted them, which may be legal.
         const ROUNDING: f64 = 1e-4;
         let least = (1.0 - ROUNDING) / (self.rows.max(1) as f64);
         self.rows == 0 || self.densities.iter().all(|&density| (least..=1.0).contains(&f64::from(density)))
     }
 }
 
-/// Where the steps are: each begins at the offset with its number, relative to `base`, and ends where the next begins or
-/// the histogram ends.
+/// The places of the steps, relative to `base`. A step ends where the next step begins; the last one ends with the
+/// histogram.
 struct Places {
     base: usize,
     starts: Vec<u64>,
@@ -153,7 +155,8 @@ struct Places {
 }
 
 impl Places {
-    /// Version 7: the ends of all parts, then the steps' offsets of eight bytes and the steps, then the other parts.
+    /// The layout of version 7: the ends of all parts, then the 8-byte offsets of the steps, the steps, and the other
+    /// parts.
     fn of_version_7(bytes: &[u8], steps: usize, parts: u32) -> Result<Self, Fault> {
         let count = parts.count_ones() as usize;
         let base = place::ENDS + 8 * count;
@@ -177,7 +180,8 @@ impl Places {
         Ok(Self { base, starts, end })
     }
 
-    /// Version 4: the steps' offsets of two bytes, with spare ones and one that is unused, then the steps.
+    /// The layout of version 4: the 2-byte offsets of the steps, including spare offsets and one that is never used,
+    /// then the steps.
     fn of_version_4(bytes: &[u8], steps: usize, capacity: u32) -> Result<Self, Fault> {
         let capacity = capacity as usize;
         if capacity < steps || capacity > MAX_STEPS {
@@ -207,7 +211,7 @@ impl Places {
 }
 
 impl<'a> Step<'a> {
-    /// Reads a step: `record` must be exactly one record of four columns, three floats and the value.
+    /// Reads a step. `record` must be exactly one record of four columns: three floats and the value.
     fn read(record: &'a [u8], fixed_end: u32) -> Option<Self> {
         const FIXED: [u8; 2] = [0x10, 0];
         const VARIABLE: [u8; 2] = [0x30, 0];

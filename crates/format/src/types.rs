@@ -1,7 +1,7 @@
-//! Column types as the catalog stores them: xtype and the packed type information of sysrscols
+//! Column types in the form that the catalog stores: the xtype, and the packed type information of sysrscols
 //! (docs/format/types-and-keys.md#stored-values).
 
-/// xtype numbers.
+/// The numbers of the xtypes.
 pub mod xtype {
     #![allow(missing_docs, reason = "the names are SQL Server's own type names")]
     pub const IMAGE: u8 = 34;
@@ -38,34 +38,34 @@ pub mod xtype {
     pub const JSON: u8 = 244;
 }
 
-/// Type ids (syscolpars.utype) that are more specific than the xtype.
+/// Type IDs (syscolpars.utype) of types that share an xtype with others.
 pub mod user_type {
-    /// A node of a hierarchy; xtype 240.
+    /// A hierarchyid, which is a node of a hierarchy; xtype 240.
     pub const HIERARCHYID: i32 = 128;
-    /// Planar shape; xtype 240.
+    /// A shape in the plane; xtype 240.
     pub const GEOMETRY: i32 = 129;
-    /// Shape on the globe; xtype 240.
+    /// A shape on the globe; xtype 240.
     pub const GEOGRAPHY: i32 = 130;
-    /// Vector of numbers; xtype 165.
+    /// A vector of numbers; xtype 165.
     pub const VECTOR: i32 = 255;
 }
 
-/// Type of a column.
+/// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TypeInfo {
-    /// See [`xtype`].
+    /// The number of the type; see [`xtype`].
     pub xtype: u8,
-    /// Length in bytes; 0 for the (max) types.
+    /// The length in bytes; 0 for the (max) types.
     pub length: u16,
-    /// Precision of a decimal.
+    /// The precision of a decimal.
     pub precision: u8,
-    /// Scale of a decimal or time type.
+    /// The scale of a decimal or time type.
     pub scale: u8,
 }
 
 impl TypeInfo {
-    /// Unpacks sysrscols.ti: byte 0 xtype; strings and binary: bits 8-23 length; decimal: byte 1 precision, byte 2
-    /// scale; time types: byte 1 scale.
+    /// Unpacks sysrscols.ti. Byte 0 is the xtype. For strings and binary, bits 8-23 are the length; for decimals, byte 1 is the
+    /// precision and byte 2 the scale; for time types, byte 1 is the scale.
     ///
     /// ```
     /// use format::types::{TypeInfo, xtype};
@@ -86,7 +86,7 @@ impl TypeInfo {
         info
     }
 
-    /// Whether a column can be declared with this precision and scale; a damaged catalog may hold others.
+    /// Whether a column can be declared with this precision and scale. A damaged catalog may contain impossible ones.
     pub fn is_possible(self) -> bool {
         match self.xtype {
             xtype::DECIMAL | xtype::NUMERIC => (1..=38).contains(&self.precision) && self.scale <= self.precision,
@@ -134,7 +134,7 @@ impl TypeInfo {
         }
     }
 
-    /// The type as a table definition would write it: `nvarchar(40)`, `decimal(9,2)`.
+    /// The type in the form of a table definition: `nvarchar(40)`, `decimal(9,2)`.
     ///
     /// ```
     /// use format::types::TypeInfo;
@@ -156,7 +156,7 @@ impl TypeInfo {
     }
 }
 
-/// Length in bytes of values of a type of fixed length; `None` for types with a declared length.
+/// The length in bytes of the values of a fixed-length type; `None` for types with a declared length.
 pub fn fixed_length(info: TypeInfo) -> Option<u16> {
     let time_bytes = match info.scale {
         0..=2 => 3,
@@ -183,12 +183,12 @@ pub fn fixed_length(info: TypeInfo) -> Option<u16> {
     })
 }
 
-/// Whether values are decimals, by either type name.
+/// Whether the type is decimal or numeric.
 pub fn is_decimal(info: TypeInfo) -> bool {
     matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
 }
 
-/// 10 to the power of a precision or scale; `None` above 38, which a `u128` cannot hold.
+/// Ten to the power of a precision or scale; `None` above 38, because the result does not fit into a `u128`.
 #[inline]
 pub fn power_of_ten(exponent: u8) -> Option<u128> {
     #[expect(clippy::indexing_slicing, reason = "a constant, one by one")]
@@ -204,12 +204,12 @@ pub fn power_of_ten(exponent: u8) -> Option<u128> {
     POWERS.get(usize::from(exponent)).copied()
 }
 
-/// Days from 0001-01-01 to 1900-01-01.
+/// The number of days from 0001-01-01 to 1900-01-01.
 const DAYS_TO_1900: i32 = 693_595;
 
-/// Year, month and day of a number of days since 0001-01-01, in the proleptic Gregorian calendar.
+/// The year, month and day of a number of days since 0001-01-01, in the proleptic Gregorian calendar.
 pub fn civil(days: i32) -> (i32, u32, u32) {
-    // Days since 0000-03-01, in 400-year eras.
+    // Days since 0000-03-01, so that the calendar repeats every 400 years from there.
     let shifted = i64::from(days) + 306;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -221,8 +221,8 @@ pub fn civil(days: i32) -> (i32, u32, u32) {
     (year as i32, month as u32, day as u32)
 }
 
-/// A datetime as SQL Server prints it: ticks of 1/300 second of the day and days since 1900-01-01 to
-/// `2018-01-15 08:52:32.137`. `None` outside the type's domain or for the zero value.
+/// A datetime as SQL Server prints it: `2018-01-15 08:52:32.137`. `ticks` is the time of day in 1/300 seconds, `days` are the
+/// days since 1900-01-01. `None` outside the range of the type, or for the zero value.
 ///
 /// ```
 /// assert_eq!(format::types::datetime_text(9_585_641, 43_113).as_deref(), Some("2018-01-15 08:52:32.137"));
@@ -242,7 +242,7 @@ pub fn datetime_text(ticks: u32, days: i32) -> Option<String> {
     ))
 }
 
-/// A guid as SQL Server prints it: first three groups little-endian, upper case.
+/// A GUID as SQL Server prints it: the first three groups are little-endian, all digits are upper case.
 pub fn guid_text(bytes: [u8; 16]) -> String {
     let b = bytes;
     format!(

@@ -1,15 +1,15 @@
-//! Column values as text, from their stored bytes (docs/format/types-and-keys.md#stored-values).
+//! Shows column values as text, from their stored bytes (docs/format/types-and-keys.md#stored-values).
 
 use crate::bytes::{unsigned, utf16};
 use crate::types::{TypeInfo, datetime_text, guid_text, xtype};
 
-/// Longest value shown in full, in characters.
+/// The length, in characters, of the longest value that is shown in full.
 const MAX_CHARS: usize = 200;
-/// Days from 0001-01-01 to 1900-01-01.
+/// The number of days from 0001-01-01 to 1900-01-01.
 const DAYS_TO_1900: i32 = 693_595;
 
-/// The value of a column of type `info` whose plain bytes are `bytes`; `bit` is the position of a bit column in its
-/// byte. Bytes that are no value of the type are shown raw.
+/// The value of a column of type `info` as text. `bytes` are its plain bytes; `bit` is the position of a bit column in
+/// its byte. Bytes that are not a valid value of the type are shown raw.
 pub fn text(info: TypeInfo, bytes: &[u8], bit: u8) -> String {
     known(info, bytes, bit).unwrap_or_else(|| hex(bytes))
 }
@@ -56,7 +56,7 @@ fn known(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     })
 }
 
-/// `datetime_text` with "never" for the zero value.
+/// Like `datetime_text`, but "never" for the zero value.
 fn datetime(ticks: u32, days: i32) -> Option<String> {
     if (ticks, days) == (0, 0) {
         return Some("1900-01-01 00:00:00.000".to_owned());
@@ -65,7 +65,7 @@ fn datetime(ticks: u32, days: i32) -> Option<String> {
 }
 
 fn date(bytes: &[u8]) -> Option<String> {
-    // The type begins in year 1, datetime only in 1753: a shift by whole 400-year cycles keeps the calendar.
+    // This type begins in year 1, datetime only in 1753. A shift by whole 400-year cycles keeps the calendar.
     const CYCLE: i32 = 146_097;
     let days = i32::try_from(unsigned(bytes)).ok()?;
     let cycles = if days < 5 * CYCLE { 5 } else { 0 };
@@ -94,7 +94,7 @@ fn decimal(bytes: &[u8], scale: u8) -> Option<String> {
     Some(scaled(magnitude, *sign == 0, scale))
 }
 
-/// A number of `scale` decimal places.
+/// A number with `scale` decimal places as text.
 fn scaled(magnitude: u128, negative: bool, scale: u8) -> String {
     let scale = usize::from(scale);
     let digits = format!("{magnitude:0width$}", width = scale + 1);

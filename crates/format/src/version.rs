@@ -1,7 +1,7 @@
-//! Internal database versions and the products they belong to (docs/format/README.md#versions).
+//! The internal versions of databases, and the releases of SQL Server that write them (docs/format/README.md#versions).
 
-/// SQL Server release whose builds, pre-releases included, write internal version `version`; `None` for a version newer
-/// than any known, or older than SQL Server 7.
+/// The SQL Server release that writes internal version `version`; its pre-releases count too. `None` for a version that is
+/// newer than all known versions, or older than SQL Server 7.
 ///
 /// ```
 /// assert_eq!(format::version::product(852), Some("SQL Server 2016"));
@@ -26,7 +26,7 @@ pub fn product(version: u16) -> Option<&'static str> {
     })
 }
 
-/// The oldest internal version whose catalog is known: SQL Server 2005.
+/// The oldest internal version with a known catalog: SQL Server 2005.
 pub const OLDEST: u16 = 611;
-/// The newest internal version whose catalog is known: SQL Server 2025 (pre-release 17.0.925).
+/// The newest internal version with a known catalog: SQL Server 2025 (pre-release 17.0.925).
 pub const NEWEST: u16 = 998;

@@ -1,5 +1,5 @@
-//! The documents and the code agree: tables of offsets come from the catalog of fields, and every citation has a
-//! target.
+//! Tests that the documents agree with the code: the tables of offsets are generated from the catalog of fields, and
+//! every citation of a document has a target.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use format::fields::{Count, Field, Kind, Place, Structure, Width};
 
-/// If set, the generated tables are rewritten instead of compared.
+/// An environment variable. If it is set, the generated tables are rewritten instead of compared.
 const WRITE: &str = "MDFSCK_WRITE_DOCS";
-/// A generated table is between these lines.
+/// The start of the line before a generated table; `END` is the line after the table.
 const BEGIN: &str = "<!-- fields: ";
 const END: &str = "<!-- end -->";
 
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Files below `folder` that have one of these extensions.
+/// The files below `folder` that have one of these extensions.
 fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -34,7 +34,7 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The meaning of a field, with its named bits or values.
+/// The meaning of a field, with the names of its bits or values.
 fn meaning(field: &Field) -> String {
     let names: Vec<String> = match field.kind {
         Kind::Flags(names) => names.iter().map(|(bit, name)| format!("0x{bit:X} {name}")).collect(),
@@ -139,7 +139,7 @@ fn tables_of_offsets_are_those_of_the_catalog_of_fields_and_each_structure_has_o
     assert!(missing.is_empty(), "no page of docs/format has a table of {missing:?}");
 }
 
-/// The anchors that the headings of a document have on GitHub, and in every other renderer that follows it.
+/// The anchors that GitHub, and every renderer with GitHub's rules, gives the headings of a document.
 fn anchors(document: &str) -> BTreeSet<String> {
     let (mut anchors, mut is_code) = (BTreeSet::new(), false);
     for line in document.lines() {
@@ -155,12 +155,12 @@ fn anchors(document: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The anchors of documents read so far; `None` for a file that does not exist.
+/// The anchors of the documents read so far; `None` for a file that does not exist.
 #[derive(Default)]
 struct Targets(BTreeMap<PathBuf, Option<BTreeSet<String>>>);
 
 impl Targets {
-    /// Why a citation of `path` and `anchor` has no target; `None` if it has one.
+    /// The reason why a citation of `path` and `anchor` has no target; `None` if it has one.
     fn fault(&mut self, path: &Path, anchor: Option<&str>) -> Option<&'static str> {
         let found = self.0.entry(path.to_owned()).or_insert_with(|| {
             let is_document = path.extension().is_some_and(|extension| extension == "md");
@@ -175,12 +175,12 @@ impl Targets {
     }
 }
 
-/// `path/of/document.md#anchor`, split.
+/// Splits `path/of/document.md#anchor` into path and anchor.
 fn split(citation: &str) -> (&str, Option<&str>) {
     citation.split_once('#').map_or((citation, None), |(path, anchor)| (path, Some(anchor)))
 }
 
-/// Citations of documents in a text, with the heading if there is one: `docs/format/lob.md#data`.
+/// The citations of documents in a text, with their headings: `docs/format/lob.md#data`.
 fn citations(text: &str) -> impl Iterator<Item = &str> {
     let is_path = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
     text.match_indices(".md").filter_map(move |(at, extension)| {
@@ -194,7 +194,7 @@ fn citations(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of the links in a Markdown document, outside of code.
+/// The targets of the links in a Markdown document, except those in code.
 fn links(document: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let (mut is_code, mut rest) = (false, document);
@@ -211,7 +211,7 @@ fn links(document: &str) -> Vec<&str> {
     links
 }
 
-/// Resolves `.` and `..` without looking at the file system.
+/// Resolves `.` and `..` in a path without access to the file system.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

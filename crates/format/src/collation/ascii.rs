@@ -1,26 +1,26 @@
-//! What is certain about single characters of ASCII and their accented letters.
+//! The certain facts about single ASCII characters, and about accented forms of ASCII letters.
 
 use std::cmp::Ordering;
 
 use super::locales::LATIN1_GENERAL;
 use super::{CollationId, Encoding};
 
-/// What is certain about one character of a string key.
+/// The certain facts about one character of a string key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CharClass {
-    /// A blank: below every other character that counts.
+    /// A blank, which sorts before every other character that is not ignored.
     Blank,
-    /// A symbol that counts: below every digit and letter; order among symbols undecided.
+    /// A symbol that is not ignored. It sorts before every digit and letter; the order among symbols is undecided.
     Punctuation,
     /// A digit.
     Digit(u8),
-    /// An ASCII letter, case folded.
+    /// An ASCII letter as a small letter.
     Letter(u8),
 }
 
-/// Classifies a code unit; `None` if its place is uncertain. That includes `-` and `'`, which Windows collations ignore
-/// until all else is equal. All other ASCII symbols come before digits and letters (Microsoft's description of word
-/// sort).
+/// Classifies a code unit; `None` if its place in the order is uncertain. `-` and `'` are uncertain, because Windows
+/// collations compare them only if everything else is equal. All other ASCII symbols sort before digits and letters
+/// (Microsoft's description of word sort).
 pub fn classify(unit: u16) -> Option<CharClass> {
     let byte = u8::try_from(unit).ok()?;
     Some(match byte {
@@ -34,17 +34,17 @@ pub fn classify(unit: u16) -> Option<CharClass> {
     })
 }
 
-/// The order of the ASCII symbols that Windows collations do not ignore, the blank first, all below the digits. It is
-/// the same in the tables of all generations (docs/format/collations.md#order-of-ascii).
+/// The ASCII symbols that Windows collations do not ignore, in order: the blank is first, and all sort before the
+/// digits. The tables of all generations have the same order (docs/format/collations.md#order-of-ascii).
 const SYMBOLS: &[u8; 31] = b" !\"#$%&()*,./:;?@[\\]^_`{|}~+<=>";
 
-/// The place of a symbol in `SYMBOLS`; `None` for any other character.
+/// The index of a symbol in `SYMBOLS`; `None` for any other character.
 fn symbol_rank(unit: u16) -> Option<usize> {
     SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit)
 }
 
-/// The base letter of a Latin-1 letter with a diacritic, which counts as equal until all letters are compared (the
-/// diacritic weighs less than any later letter); `None` for any other character.
+/// The base letter of a Latin-1 letter with a diacritic; `None` for any other character. The two count as equal until
+/// all letters are compared, because a diacritic weighs less than any later letter.
 fn base_letter(unit: u16) -> Option<u8> {
     Some(match unit {
         0xC0..=0xC5 | 0xE0..=0xE5 => b'a',
@@ -59,12 +59,12 @@ fn base_letter(unit: u16) -> Option<u8> {
     })
 }
 
-/// What is certain about single characters in a collation.
+/// The certain facts about single characters in one collation.
 #[derive(Clone, Copy)]
 pub(super) struct Alphabet {
     pub(super) collation: CollationId,
     encoding: Encoding,
-    /// Whether ASCII letters are in English order and never join.
+    /// Whether ASCII letters are in English order and no two of them count as one letter.
     pub(super) plain: bool,
 }
 
@@ -73,21 +73,22 @@ impl Alphabet {
         Self { collation, encoding, plain: collation.letters_are_plain() }
     }
 
-    /// Whether each character counts in place (string sort), instead of `-` and `'` last (word sort).
+    /// Whether the order is a string sort, in which `-` and `'` count like other symbols. In a word sort they count
+    /// last.
     pub(super) fn is_string_sort(self) -> bool {
         self.encoding == Encoding::Ansi && self.collation.0 >> 24 != 0
     }
 
-    /// Whether the case of a letter may weigh more than the letters after it: undocumented for the sort orders in which
-    /// case counts.
+    /// Whether the case of a letter may weigh more than the letters after it. For case-sensitive sort orders this is
+    /// undocumented.
     pub(super) fn may_put_case_first(self) -> bool {
         self.is_string_sort() && !self.collation.ignores_case()
     }
 
-    /// The order of two symbols that differ.
+    /// The order of two different symbols; `None` if it is unknown.
     pub(super) fn order_of_symbols(self, one: u16, other: u16) -> Option<Ordering> {
         let is_moved = |unit: u16| unit == u16::from(b'\\') && self.collation.moves_backslash();
-        // Each sort order of SQL collations has its own order of symbols.
+        // Each SQL sort order has its own order of symbols.
         if self.is_string_sort() || is_moved(one) || is_moved(other) {
             return None;
         }
@@ -98,8 +99,8 @@ impl Alphabet {
         matches!(unit, 0x27 | 0x2D)
     }
 
-    /// Whether a character counts only when all others are equal. Where letters may join, the letters around it stay
-    /// undecided.
+    /// Whether the character counts only if all other characters are equal. False if the collation may count two ASCII
+    /// letters as one: strings with `-` or `'` are then undecided.
     pub(super) fn is_ignored(self, unit: u16) -> bool {
         self.plain && !self.is_string_sort() && Self::is_mark(unit)
     }
@@ -113,9 +114,9 @@ impl Alphabet {
     }
 }
 
-/// The value of a character for an equality test. If every character of two strings has such a value, the strings are
-/// equal, trailing blanks aside, exactly when the values are. `None` if uncertain: outside printable ASCII a character
-/// may be ignored or expand to several.
+/// The value of a character for an equality test; `None` if uncertain. If every character of two strings has such a
+/// value, the strings are equal, apart from trailing blanks, exactly if their values are equal. Characters outside
+/// printable ASCII are uncertain: they may be ignored, or expand to several characters.
 pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
     if collation.is_doubtful() || collation.0 == 0 {
         return None;
@@ -123,7 +124,7 @@ pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
     if collation.is_bin2() || collation.is_bin() {
         return Some(unit);
     }
-    // Digits differ from each other in every alphabet.
+    // All digits differ from each other in every alphabet.
     if (0x30..=0x39).contains(&unit) {
         return Some(unit);
     }

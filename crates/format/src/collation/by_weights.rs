@@ -1,9 +1,9 @@
-//! Comparing strings by the weights of their characters, as Windows collations do
+//! Compares strings by the weights of their characters, as Windows collations do
 //! (docs/format/collations.md#comparing-by-weights).
 //!
-//! First the ranks of all characters that count are compared, then their accents. The later levels (case, kana, width,
-//! hyphens) are not known well enough. For generations after 80, a pair is decided only if the orders of generations 80
-//! and 100 agree on it.
+//! The comparison first compares the ranks of all characters that count, then their accents. The later levels (case,
+//! kana, width, hyphens) are not known well enough. For generations after 80, the order of two strings is decided only
+//! if generations 80 and 100 agree on it.
 
 use std::cmp::Ordering;
 
@@ -26,8 +26,8 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if !rules.is_vietnamese {
         return rules.compare(Elements::from(a, shared, rules), Elements::from(b, shared, rules));
     }
-    // Two letters may be one. In ASCII strings they certainly are, except in odd cases; in other strings the order must
-    // be the same with and without joining them.
+    // In Vietnamese, two letters may count as one. ASCII strings certainly join such pairs, except pairs in odd cases.
+    // Other strings are decided only if their order is the same with and without joining.
     let start = rules.start_of_letters(a, shared);
     let compared = |joins: Joins| {
         let elements = |text| Elements::from(text, start, rules).joining(joins);
@@ -35,7 +35,7 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     };
     let joined = compared(Joins::Certain);
     let mut others = Vec::new();
-    // All pairs of letters in one odd case are joined, or none: the tables list contractions by case.
+    // Either all pairs in one odd case are joined or none, because the tables list contractions by case.
     if element::may_join_oddly(a) || element::may_join_oddly(b) {
         others.push(Joins::All);
     }
@@ -75,14 +75,14 @@ struct Rank {
 }
 
 /// Appends the ranks of a string. Strings that differ at the first level have different ranks. Returns false if a
-/// character is unknown, or if the locale may move or join it.
+/// character is unknown, or if the locale may move the character or join it with another.
 pub(super) fn letters(text: Text<'_>, collation: CollationId, into: &mut Vec<u8>) -> bool {
     let Some(rules) = Rules::of(collation).filter(|rules| rules.is_oldest && (rules.is_plain || rules.is_turkish))
     else {
         return false;
     };
     let mut elements = Elements::from(text.trimmed(), 0, rules);
-    // Shorter strings are padded, so trailing elements that rank like a blank do not count.
+    // Comparisons pad the shorter string with blanks, so trailing elements with the rank of a blank do not count.
     let blank = elements.blank().older;
     let (start, mut end) = (into.len(), into.len());
     loop {
@@ -142,15 +142,15 @@ struct Rules {
     collation: CollationId,
     weights: &'static Weights,
     exceptions: &'static Exceptions,
-    /// Generation 80, whose weights are known for certain.
+    /// Whether the collation is of generation 80, the only one with certain weights.
     is_oldest: bool,
-    /// Letters of ASCII are in English order and never join.
+    /// Whether ASCII letters are in English order and no two of them count as one letter.
     is_plain: bool,
     is_turkish: bool,
     is_vietnamese: bool,
 }
 
-/// How two elements in the same place compare.
+/// The result of comparing two elements in the same place.
 enum Pair {
     Same,
     Differ(Ordering),
@@ -158,7 +158,7 @@ enum Pair {
 }
 
 impl Rules {
-    /// Returns `None` if the order of the collation is unknown.
+    /// The rules of a collation; `None` if its order is unknown.
     fn of(collation: CollationId) -> Option<Self> {
         /// A bit whose meaning is unknown.
         const UNKNOWN: u32 = 0x400;
@@ -182,7 +182,7 @@ impl Rules {
         })
     }
 
-    /// The number of characters with which both strings begin; `None` if one of these is unknown.
+    /// The number of equal characters at the start of both strings; `None` if one of these characters is unknown.
     fn shared(self, a: Text<'_>, b: Text<'_>) -> Option<usize> {
         let mut at = 0;
         while let (Some(left), Some(right)) = (a.get(at), b.get(at)) {
@@ -238,7 +238,7 @@ impl Rules {
         (0..at).rev().find(|before| !is_letter(*before)).map_or(0, |before| before + 1)
     }
 
-    /// How a character counts under the collation; `None` if that is unknown.
+    /// The way in which a character counts under the collation; `None` if it is unknown.
     fn kind(self, unit: u16) -> Option<Kind> {
         let weight = self.weights.of(unit);
         match weight.kind {
@@ -279,7 +279,7 @@ impl Rules {
         }
     }
 
-    /// Compares a string that continues with `next` and `rest` with one that ends there, padded with blanks.
+    /// Compares a string that continues with `next` and `rest` with a string that ends here and is padded with blanks.
     fn is_longer(self, next: Element, mut rest: Elements<'_>) -> Comparison {
         let text = rest.text;
         let blank = rest.blank();
@@ -319,7 +319,8 @@ impl Rules {
         match (self.is_settled(left) && self.is_settled(right), order) {
             (true, Ordering::Equal) => Pair::Same,
             (true, order) => Pair::Differ(order),
-            // A Vietnamese letter stays between the neighbours of the ASCII letter that it is made of.
+            // A Vietnamese letter such as ă still sorts after the ASCII letter before its base letter, and before the
+            // ASCII letter after its base letter.
             (false, Ordering::Less | Ordering::Greater)
                 if self.is_vietnamese && self.is_letter(left.units[0]) && self.is_letter(right.units[0]) =>
             {
@@ -329,7 +330,7 @@ impl Rules {
         }
     }
 
-    /// Whether the place of an element is known: that of the default order, or one that the locale gives it.
+    /// Whether the place of an element in the order is known: its default place, or the place that the locale gives it.
     fn is_settled(self, element: &Element) -> bool {
         let [unit, _] = element.units;
         self.is_unit_settled(unit)
@@ -348,7 +349,8 @@ impl Rules {
         (b'a'..=b'z').any(|letter| rank(letter.into()) == rank(unit))
     }
 
-    /// Whether a locale that moves or joins ASCII letters certainly leaves this one alone.
+    /// Whether an element certainly keeps its place and is not joined with a neighbour, in a locale that moves or joins
+    /// ASCII letters.
     fn is_certain(self, element: &Element, text: Text<'_>) -> bool {
         let [unit, _] = element.units;
         let neighbour = |at: Option<usize>| at.and_then(|at| text.get(at));
@@ -370,7 +372,7 @@ impl Rules {
             && !next.flatten().is_some_and(|next| self.exceptions.move_unit(next))
     }
 
-    /// Whether two strings certainly differ only in the case of letters, and the collation ignores case.
+    /// Whether the collation ignores case and two strings certainly differ only in the case of letters.
     fn are_cases(self, a: Text<'_>, b: Text<'_>) -> bool {
         let folded = |text: Text<'_>, at: usize| text.get(at).flatten().map(|unit| self.folded(unit));
         self.collation.ignores_case()
@@ -378,7 +380,7 @@ impl Rules {
             && (0..a.len()).all(|at| folded(a, at).is_some_and(|unit| folded(b, at) == Some(unit)))
     }
 
-    /// A letter without its case; only for scripts whose case pairs are in all tables.
+    /// The small form of a letter. Folds only letters of scripts for which all tables contain the case pairs.
     fn folded(self, unit: u16) -> u16 {
         if unit < 0x80 && !(self.is_turkish && unit == b'I'.into()) {
             return u8::try_from(unit).map_or(unit, |byte| byte.to_ascii_lowercase().into());

@@ -1,6 +1,7 @@
 //! Comparisons that are certain without weights (docs/format/collations.md#comparing-without-weights).
 //!
-//! The order of letters and digits decided below held without exception in 1.9 million adjacent keys of real indexes.
+//! The order of letters and digits that these rules give held without exception in 1.9 million adjacent keys of real
+//! indexes.
 
 use std::cmp::Ordering;
 
@@ -8,8 +9,8 @@ use super::ascii::{Alphabet, CharClass, classify, equality_unit};
 use super::locales::{TURKISH, is_certain, is_in_place, may_contract};
 use super::{CollationId, Encoding};
 
-/// Order of two strings under `collation`, if certain. `a` and `b` yield UTF-16 code units, or the bytes of
-/// a char value; `encoding` says which.
+/// The order of two strings under `collation`; `None` if it is uncertain. `a` and `b` yield UTF-16 code units, or the
+/// bytes of a char value, as `encoding` tells.
 pub(super) fn compare(
     a: impl DoubleEndedIterator<Item = u16> + Clone,
     b: impl DoubleEndedIterator<Item = u16> + Clone,
@@ -19,7 +20,7 @@ pub(super) fn compare(
     if a.clone().eq(b.clone()) {
         return Some(Ordering::Equal);
     }
-    // Id 0 means the database's default; the caller replaces it when the default is known.
+    // ID 0 means the database's default collation. A caller that knows the default replaces 0 with it.
     if collation.is_doubtful() || collation.0 == 0 {
         return None;
     }
@@ -34,8 +35,8 @@ pub(super) fn compare(
     let (mut before, mut identical) = (None, true);
     loop {
         match (left.next(), right.next()) {
-            // Equal only after folding, or except for ignored characters: truly equal in some collations, not in
-            // others.
+            // Strings that are equal only after folding, or only without their ignored characters, are equal in some
+            // collations and different in others.
             (None, None) => return (identical && !marks_count()).then_some(Ordering::Equal),
             (Some(longer), None) => return is_longer(before, longer, left, alphabet).then_some(Ordering::Greater),
             (None, Some(longer)) => return is_longer(before, longer, right, alphabet).then_some(Ordering::Less),
@@ -46,7 +47,7 @@ pub(super) fn compare(
                 }
                 let (class, other_class) = (alphabet.class(one)?, alphabet.class(other)?);
                 if class == other_class && class != CharClass::Punctuation {
-                    // Two cases of one letter; in Turkish i and I are different letters.
+                    // The two characters may be two cases of one letter. In Turkish, i and I are different letters.
                     if !alphabet.plain && class == CharClass::Letter(b'i') || alphabet.may_put_case_first() {
                         return None;
                     }
@@ -68,8 +69,8 @@ pub(super) fn compare(
     }
 }
 
-/// Whether two different strings are certainly equal: they differ only in the case of ASCII letters, and `collation`
-/// ignores case.
+/// Whether two different strings are certainly equal: `collation` ignores case, and the strings differ only in the case
+/// of ASCII letters.
 pub(super) fn is_equal_but_for_case(
     a: impl DoubleEndedIterator<Item = u16> + Clone,
     b: impl DoubleEndedIterator<Item = u16> + Clone,
@@ -80,8 +81,9 @@ pub(super) fn is_equal_but_for_case(
     is_certain && trim(a).map(fold).eq(trim(b).map(fold))
 }
 
-/// Whether a string that continues with `next` and `rest` sorts after one that ends there and is padded with blanks:
-/// the rest must not be ignorable, nor change the characters before it.
+/// Whether a string that continues with `next` and `rest` certainly sorts after a string that ends here and is padded
+/// with blanks. `next` and `rest` must contain a character that is not ignored, and must not change the characters
+/// before them.
 fn is_longer(before: Option<u16>, next: u16, mut rest: impl Iterator<Item = u16>, alphabet: Alphabet) -> bool {
     const BLANK: u16 = 0x20;
     let after = rest.next();
@@ -93,14 +95,15 @@ fn is_longer(before: Option<u16>, next: u16, mut rest: impl Iterator<Item = u16>
     first_beyond_padding.is_some_and(|unit| alphabet.class(unit).is_some()) && (alphabet.plain || !joins())
 }
 
-/// Without trailing blanks, which comparisons ignore.
+/// The string without trailing blanks, which comparisons ignore.
 pub(super) fn trim(units: impl DoubleEndedIterator<Item = u16> + Clone) -> impl Iterator<Item = u16> {
     let blanks = units.clone().rev().take_while(|&unit| unit == 0x20).count();
     let length = units.clone().count() - blanks;
     units.take(length)
 }
 
-/// Code unit order, the shorter string padded with blanks. BIN (not BIN2) is only certain within ASCII.
+/// Compares code units; the shorter string is padded with blanks. For BIN (not BIN2) the order is certain only within
+/// ASCII.
 fn compare_binary(
     a: impl Iterator<Item = u16>,
     b: impl Iterator<Item = u16>,
@@ -116,7 +119,7 @@ fn compare_binary(
             return None;
         }
         if left != right {
-            // It is unknown whether a character above U+FFFF counts as one unit or as its two halves.
+            // It is unknown whether a binary collation compares a character above U+FFFF as one unit or as two halves.
             let is_half = |unit| (0xD800..0xE000).contains(&unit);
             let is_doubtful = is_half(left) && right >= 0xE000 || is_half(right) && left >= 0xE000;
             return (!is_doubtful).then(|| left.cmp(&right));
@@ -124,8 +127,8 @@ fn compare_binary(
     }
 }
 
-/// A byte that sorts a character among all characters that have such a byte; `None` if the place of the character is
-/// uncertain, or if characters with the same byte sort differently.
+/// A byte that orders characters: of two characters with different bytes, the one with the smaller byte sorts first.
+/// `None` if the place of the character is uncertain, or if characters with this byte would sort differently.
 pub(crate) fn image_of(
     before: Option<u16>,
     unit: u16,
@@ -141,7 +144,7 @@ pub(crate) fn image_of(
         CharClass::Digit(byte) => Some(byte),
         CharClass::Letter(byte) => {
             let is_known = collation.0 != 0 && !collation.is_doubtful() && !alphabet.may_put_case_first();
-            // It may be the dotless or the dotted i.
+            // In Turkish, this may be the dotless or the dotted i.
             let is_one_letter = byte != b'i' || collation.locale() != TURKISH;
             let is_in_place = || is_one_letter && is_in_place(before, unit, next, collation);
             (is_known && (alphabet.plain || is_in_place())).then_some(byte)

@@ -1,10 +1,10 @@
-//! Code pages of char and varchar under Windows collations (docs/format/collations.md#families).
+//! The code pages of char and varchar under Windows collations (docs/format/collations.md#families).
 
 use std::sync::LazyLock;
 
 use super::CollationId;
 
-/// The characters of the bytes from 0x80 on; `None` for a byte that the page does not define.
+/// The characters of the bytes 0x80 to 0xFF; `None` for a byte that the code page does not define.
 pub(super) type HighHalf = [Option<u16>; 128];
 
 /// The code page of char and varchar under a collation; [`UTF_8`] for UTF-8 collations. `None` for families for Unicode
@@ -131,7 +131,7 @@ static CHARACTERS: LazyLock<Vec<(u16, HighHalf)>> = LazyLock::new(|| {
     SINGLE_BYTE.iter().map(|(page, text)| (*page, characters(text))).collect()
 });
 
-/// Single-byte code pages, from 0x80 on; U+FFFD where a page has no character, or a control code.
+/// The single-byte code pages, from 0x80 on. A byte without a character, or with a control code, is U+FFFD here.
 const SINGLE_BYTE: [(u16, &str); 10] = [
     (
         874,

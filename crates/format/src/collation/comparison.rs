@@ -1,4 +1,4 @@
-//! Comparing two stored strings.
+//! Compares two stored strings.
 
 use std::cmp::Ordering;
 
@@ -11,20 +11,20 @@ use crate::collation::ascii::equality_unit;
 /// The proven relation of two strings under a collation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
-    /// The strings differ at the first level: in the letters, digits and symbols themselves.
+    /// The strings differ at the first level: in their letters, digits or symbols.
     Decided(Ordering),
-    /// The letters are the same, and the first two accents that differ decide.
+    /// The letters are equal, and the first different accent decides the order.
     ByAccents(Ordering),
     /// The strings are equal at every level that the collation compares.
     Equal,
-    /// The letters are the same; whether the later levels (accents, case, width, hyphens) are equal is unknown.
+    /// The letters are equal; it is unknown whether the later levels (accents, case, width, hyphens) are equal.
     SameLetters,
     /// Nothing is proven.
     Undecided,
 }
 
 impl Comparison {
-    /// The order, if proven.
+    /// The order of the strings; `None` if it is not proven.
     pub fn order(self) -> Option<Ordering> {
         match self {
             Self::Decided(order) | Self::ByAccents(order) => Some(order),
@@ -33,12 +33,12 @@ impl Comparison {
         }
     }
 
-    /// Whether the strings are equal, if proven.
+    /// Whether the strings are equal; `None` if neither result is proven.
     pub fn is_equal(self) -> Option<bool> {
         self.order().map(Ordering::is_eq)
     }
 
-    /// The comparison of the same strings in the opposite order.
+    /// The result of comparing the two strings in the opposite order.
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {
@@ -49,7 +49,7 @@ impl Comparison {
     }
 }
 
-/// Compares two strings as stored: bytes of char and varchar, UTF-16 of nchar and nvarchar, as `encoding` says.
+/// Compares two strings as stored: bytes of char and varchar, or UTF-16 of nchar and nvarchar, as `encoding` tells.
 pub fn compare(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Comparison {
     if let Some(order) = compare_at_first_difference(a, b, collation, encoding) {
         return Comparison::Decided(order);
@@ -82,8 +82,8 @@ pub(super) fn compare_whole(a: &[u8], b: &[u8], collation: CollationId, encoding
     }
 }
 
-/// Appends a form of a string: strings with different forms certainly differ, strings with the same form may or may not.
-/// Returns false, and leaves `into` unusable, if a character is not known well enough.
+/// Appends a form of a string to `into`. Strings with different forms certainly differ; strings with the same form may
+/// differ. Returns false, and leaves `into` unusable, if a character is not known well enough.
 pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into: &mut Vec<u8>) -> bool {
     if collation.is_doubtful() || collation.0 == 0 {
         return false;
@@ -95,7 +95,7 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
     }
     match (encoding, collation.sort_id()) {
         (Encoding::Ansi, sort_52::ID) => sort_52::weights(text, into),
-        // For other sort orders and later generations it is known only that ASCII characters differ.
+        // For other sort orders and later generations, the only known fact is that different ASCII characters differ.
         (encoding, id) if encoding == Encoding::Ansi && id != 0 || collation.generation() != 0 => {
             stored.trimmed().raw_units().all(|unit| {
                 let folded = equality_unit(unit, collation).map(|unit| unit.to_be_bytes().to_ascii_lowercase());
@@ -106,8 +106,9 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
     }
 }
 
-/// Whether two characters, each alone, are proven to be the same letter, digit or symbol, or to be different ones. The
-/// same: equal characters, or different only in case. Different: at the first level, if each counts as exactly one.
+/// Whether two characters, each compared alone, are proven to be the same letter, digit or symbol; false if they are
+/// proven to be different. They are the same if they are equal or differ only in case. They are different if each
+/// counts as exactly one letter and they differ at the first level. `None` if nothing is proven.
 pub fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encoding) -> Option<bool> {
     match (encoding, collation.sort_id()) {
         (Encoding::Ansi, sort_52::ID) => sort_52::is_same_character(a, b),

@@ -1,16 +1,16 @@
-//! Characters that locales move. Their new places are unknown; the default order may be wrong for them, so the list only
-//! makes pairs undecided (docs/format/collations.md#locales).
+//! The characters that locales move. Their new places are unknown and the default order may be wrong for them, so this
+//! list only makes comparisons undecided (docs/format/collations.md#locales).
 
 use super::CollationId;
 
-/// How a locale differs from the default order, in any generation.
+/// The differences between a locale and the default order, in any generation.
 pub(super) struct Exceptions {
     family: u8,
-    /// The characters below U+2000 that have another place.
+    /// The characters below U+2000 that have a different place.
     moved: &'static str,
-    /// Some of the characters from U+2000 on have another place.
+    /// Whether some characters from U+2000 on have a different place.
     moves_above: bool,
-    /// A letter and the mark over it may be one letter of the alphabet.
+    /// Whether a letter and the combining mark on it may be one letter of the alphabet.
     pub(super) joins_marks: bool,
 }
 
@@ -21,12 +21,12 @@ impl Exceptions {
         LOCALES.get(usize::from(at))
     }
 
-    /// Whether a character may have another place than in the default order.
+    /// Whether the locale may give a character a place that differs from the default order.
     pub(super) fn move_unit(&self, unit: u16) -> bool {
         match unit {
             ..0x80 => false,
             0x2000.. if self.moves_above => true,
-            // Letters with two marks, all of them Vietnamese.
+            // Letters with two marks, which are all Vietnamese.
             0x1EA0..=0x1EF9 if self.family == super::locales::VIETNAMESE => true,
             _ => self.moved.chars().any(|moved| u32::from(moved) == unit.into()),
         }
@@ -49,8 +49,8 @@ const fn locale(family: u8, moved: &'static str, moves_above: bool, joins_marks:
     Exceptions { family, moved, moves_above, joins_marks }
 }
 
-/// Yakut, Corsican, Breton and Hungarian_Technical are missing: too little is known of them. Locales that were added
-/// after generation 80 are missing too.
+/// The list lacks Yakut, Corsican, Breton and Hungarian_Technical, because too little is known of them, and the locales
+/// that were added after generation 80.
 static LOCALES: [Exceptions; 34] = [
     // Arabic.
     locale(1, "", false, false),

@@ -1,12 +1,12 @@
-//! Comparing strings whose first difference decides, whatever follows it.
+//! Compares strings that are decided by their first difference, regardless of the characters after it.
 
 use std::cmp::Ordering;
 
 use super::{CollationId, Encoding};
 
-/// Order of two strings as stored, decided by the first difference alone: everything before it is ASCII, both sides
-/// have a letter or digit there, and the alphabet is plain. On `None`, [`compare`](super::compare) has to decide. Never
-/// contradicts [`compare`](super::compare).
+/// The order of two strings as stored, if their first difference alone decides it. The text before the difference must
+/// be ASCII, both strings must have a letter or digit there, and ASCII letters must be in English order. On `None`, the
+/// caller must use [`compare`](super::compare), which a result from here never contradicts.
 pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
     if !is_decided_by_first_difference(collation) {
         return None;
@@ -24,45 +24,48 @@ pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, e
     (left != right).then(|| left.cmp(&right))
 }
 
-/// Whether the first letters or digits that differ decide, if only ASCII characters precede them.
+/// Whether the first different letters or digits decide the order of two strings that have only ASCII characters before
+/// them.
 fn is_decided_by_first_difference(collation: CollationId) -> bool {
     let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
     !is_special && collation.letters_are_plain()
 }
 
 /// Tests whether strings of one collation are certainly in order by their first eight bytes, by the rules of
-/// [`compare_at_first_difference`]; branch-free, for many strings.
+/// [`compare_at_first_difference`]. The test has no branches, because it runs on many strings.
 #[derive(Clone, Copy)]
 pub(crate) struct Beginnings {
-    /// Bits of a character.
+    /// The number of bits in a character: 8 or 16.
     width: u32,
     beyond_ascii: u64,
 }
 
 impl Beginnings {
-    /// Returns `None` if other rules decide in this collation.
+    /// The test for a collation; `None` if the first difference does not decide there.
     pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
         let (_, beyond_ascii) = encoding.place(0);
         is_decided_by_first_difference(collation).then_some(Self { width: 8 * encoding.width() as u32, beyond_ascii })
     }
 
-    /// Whether strings of this many bytes end with a whole character.
+    /// Whether a string with this number of bytes consists of whole characters.
     #[inline(always)]
     pub(crate) fn are_whole(self, bytes: usize) -> bool {
         bytes.is_multiple_of((self.width / 8) as usize)
     }
 
-    /// The first eight bytes of a string; 0, which is in no order, if it is shorter or ends with half a character.
+    /// The first eight bytes of a string. Returns 0, for which no order is certain, if the string is shorter or ends
+    /// with half a character.
     #[inline(always)]
     pub(crate) fn of_text(self, text: &[u8]) -> u64 {
         let is_whole = self.are_whole(text.len());
         text.first_chunk().filter(|_| is_whole).map_or(0, |first| u64::from_le_bytes(*first))
     }
 
-    /// Whether the string that begins with `left` is certainly less. False also if more than the beginnings decides.
+    /// Whether the string that begins with `left` is certainly less than the string that begins with `right`. Also
+    /// false if the first eight bytes do not decide.
     #[inline(always)]
     pub(crate) fn is_less(self, left: u64, right: u64) -> bool {
-        // The position of the first character that differs; 0 if the beginnings are equal.
+        // The bit position of the first different character; 0 if the eight bytes are equal.
         let at = (left ^ right).trailing_zeros() & (u64::BITS - self.width);
         let is_ascii_before = left & !(u64::MAX << at) & self.beyond_ascii == 0;
         let fold = |word: u64| {
@@ -74,7 +77,7 @@ impl Beginnings {
     }
 }
 
-/// By byte: [`fold`], 0 for a byte that is no letter or digit.
+/// The result of [`fold`] for each byte; 0 for a byte that is no letter or digit.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
 const FOLDED: [u8; 256] = {
     let mut folded = [0; 256];
@@ -112,7 +115,7 @@ pub(super) fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
     (at, shared)
 }
 
-/// A digit, or an ASCII letter without its case, in order.
+/// A digit, or an ASCII letter as a small letter. The results sort like the characters.
 const fn fold(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' | b'a'..=b'z' => Some(byte),

@@ -1,20 +1,20 @@
-//! How the locales treat letters.
+//! The rules of the locales for letters.
 
 use super::CollationId;
 use super::ascii::{CharClass, classify};
 
-/// Locales for which this crate has special rules.
+/// The locales that have special rules in this crate.
 pub(super) const LATIN1_GENERAL: u8 = 0x08;
 pub(super) const FRENCH: u8 = 0x0B;
 pub(super) const TURKISH: u8 = 0x1A;
 pub(super) const VIETNAMESE: u8 = 0x20;
-/// Icelandic_100 has separate letters for o with a mark, written as two characters.
+/// In Icelandic_100, an o with a mark is a separate letter if it is written as two characters.
 const ICELANDIC: u8 = 0x0E;
 
 impl CollationId {
-    /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction. True only
-    /// for locales where this is known: none of their ASCII letters is in a list of characters that locales move or join
-    /// (docs/format/collations.md#locales).
+    /// Whether ASCII letters keep their English order in this locale and no two of them are joined to one letter. True
+    /// only for locales where this is known: no list of characters that locales move or join contains an ASCII letter
+    /// of them (docs/format/collations.md#locales).
     pub fn letters_are_plain(self) -> bool {
         // Arabic, Chinese_Taiwan_Stroke, Greek, Latin1_General, French, Hebrew, Icelandic, Japanese, Korean, Polish, Romanian,
         // Cyrillic, Thai, Ukrainian, Slovenian, Chinese_PRC, Modern_Spanish, German_PhoneBook, Chinese_PRC_Stroke and
@@ -26,30 +26,33 @@ impl CollationId {
         }
     }
 
-    /// Whether the backslash has another place than in other locales: Japanese and Korean show it as a currency sign.
+    /// Whether the backslash has a different place than in other locales. Japanese and Korean show it as a currency
+    /// sign.
     pub(super) fn moves_backslash(self) -> bool {
         matches!(self.family(), 16 | 17 | 43 | 48 | 64 | 72 | 73)
     }
 }
 
-/// Whether the alphabet keeps a letter in its place. Unless the locale is known, these are excluded: i and y (Turkish,
-/// Baltic), q, x (Azeri), v and w (Swedish), z (Estonian).
+/// Whether the alphabet keeps a letter in its English place. For an unknown locale, these letters may move: i and y
+/// (Turkish, Baltic), q, x (Azeri), v and w (Swedish), z (Estonian).
 pub(super) fn stays_in_place(letter: u8, collation: CollationId) -> bool {
     match collation.locale() {
-        // Turkish puts dotless i, whose capital is I, between h and i: relative to other letters both keep their place.
+        // Turkish puts the dotless i, with capital I, between h and i. Both kinds of i keep their place relative to
+        // other letters.
         TURKISH => letter.is_ascii_lowercase(),
         _ => letter.is_ascii_lowercase() && !matches!(letter, b'i' | b'q' | b'v'..=b'z'),
     }
 }
 
-/// Whether two ASCII characters may be one letter of the alphabet (docs/format/collations.md#comparing-without-weights
-/// lists the languages), case folded.
+/// Whether two ASCII characters, in any case, may be one letter of the alphabet
+/// (docs/format/collations.md#comparing-without-weights lists the languages).
 pub(super) fn may_contract(first: u16, second: u16, collation: CollationId) -> bool {
     const PAIRS: [&[u8; 2]; 27] = [
         b"aa", b"ch", b"cs", b"dd", b"dh", b"dz", b"ff", b"gh", b"gj", b"gy", b"lj", b"ll", b"ly", b"ng", b"nh", b"nj",
         b"ny", b"ph", b"rh", b"rr", b"sh", b"sz", b"th", b"ty", b"xh", b"zh", b"zs",
     ];
-    // tr also in languages whose collations came with SQL Server 2008; ie in Maltese, one of them.
+    // SQL Server 2008 added collations of further languages in which tr is one letter, and of Maltese, in which ie is
+    // one letter.
     const PAIRS_OF_SOME: [&[u8; 2]; 5] = [b"gi", b"ie", b"kh", b"qu", b"tr"];
     let fold = |unit: u16| u8::try_from(unit).map_or(0, |byte| byte.to_ascii_lowercase());
     let (first, second) = (fold(first), fold(second));
@@ -58,12 +61,12 @@ pub(super) fn may_contract(first: u16, second: u16, collation: CollationId) -> b
         return false;
     }
     let has_more = collation.locale() == VIETNAMESE || collation.generation() > 0;
-    // c'h of Breton.
+    // The apostrophe is for the Breton letter c'h.
     is_one_of(&PAIRS) || has_more && is_one_of(&PAIRS_OF_SOME) || first == b'\'' || second == b'\''
 }
 
-/// Whether the first difference of two strings is ordered as in English: `before` is the last shared character;
-/// the first characters that differ and the characters after these follow.
+/// Whether the first difference of two strings is ordered as in English. `before` is the last shared character; each
+/// pair is the first different character of one string and the character after it.
 pub(super) fn is_certain(
     before: Option<u16>,
     (a, after_a): (u16, Option<u16>),
@@ -73,7 +76,7 @@ pub(super) fn is_certain(
     is_in_place(before, a, after_a, collation) && is_in_place(before, b, after_b, collation)
 }
 
-/// Whether an ASCII character is in its English place, and not part of a longer letter.
+/// Whether an ASCII character is in its English place and is not part of a letter of several characters.
 pub(super) fn is_in_place(before: Option<u16>, unit: u16, next: Option<u16>, collation: CollationId) -> bool {
     let stays = match classify(unit) {
         Some(CharClass::Letter(letter)) => stays_in_place(letter, collation),

@@ -1,11 +1,11 @@
 //! The names of collations (docs/format/collations.md#names).
 //!
 //! The name of a Windows collation is composed of its family, generation and flags; the name of a SQL collation is
-//! found by the whole id. An id that no server lists has no name.
+//! looked up by its whole ID. An ID that no server lists has no name.
 
 use super::CollationId;
 
-/// Bits of an id whose meaning no other rule of this crate needs.
+/// The bits of a collation ID that are used only to compose the name.
 mod bit {
     pub(super) const UTF8: u32 = 0x80;
     pub(super) const SUPPLEMENTARY_CHARACTERS: u32 = 0x100;
@@ -18,12 +18,12 @@ mod bit {
     pub(super) const BINARY: u32 = 0x1_0000;
     /// All bits that say how characters compare.
     pub(super) const SENSITIVITY: u32 = 0xF300;
-    /// The bits of the family, UTF-8, sensitivity, BIN, BIN2 and the generation.
+    /// The bits of the family, UTF-8, sensitivity, BIN, BIN2 and generation.
     pub(super) const OF_WINDOWS_COLLATIONS: u32 = 0x000F_FBFF;
 }
 
 impl CollationId {
-    /// The name as `sys.fn_helpcollations` lists it; `None` for an id that it does not list.
+    /// The name of the collation in `sys.fn_helpcollations`; `None` for an ID that this function does not list.
     pub fn name(self) -> Option<String> {
         if self.0 >> 24 != 0 {
             let at = SQL_COLLATIONS.binary_search_by_key(&self.0, |(id, _)| *id).ok()?;
@@ -117,7 +117,8 @@ impl CollationId {
 /// The only binary UTF-8 collation.
 const LATIN1_GENERAL_100_BIN2_UTF8: u32 = 0x0004_0888;
 
-/// The generation of a Windows collation, by the number in its name; 80 has none there.
+/// The generation of a Windows collation, named after the number in the collation's name. Names of generation 80 have
+/// no number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Generation {
     Of80,
@@ -145,7 +146,7 @@ impl Generation {
         }
     }
 
-    /// The generation's bit in the table of families.
+    /// The bit of the generation in the third column of `FAMILIES`.
     fn bit(self) -> u8 {
         match self {
             Self::Of80 => G80,
@@ -163,13 +164,13 @@ const G100: u8 = 4;
 const G140: u8 = 8;
 const G160: u8 = 16;
 
-/// The name of a family and its generations.
+/// The name of a family and the bits of its generations.
 fn family(family: u8) -> Option<(&'static str, u8)> {
     let at = FAMILIES.binary_search_by_key(&family, |(number, ..)| *number).ok()?;
     FAMILIES.get(at).map(|(_, name, generations)| (*name, *generations))
 }
 
-/// Number, name and generations of each family, by number (docs/format/collations.md#names).
+/// The number, name and generation bits of each family, ordered by number (docs/format/collations.md#names).
 #[rustfmt::skip]
 const FAMILIES: &[(u8, &str, u8)] = &[
     (1, "Arabic", G80 | G100),
@@ -267,7 +268,7 @@ const FAMILIES: &[(u8, &str, u8)] = &[
     (100, "Azeri_Cyrillic", G100),
 ];
 
-/// The SQL collations, by id (docs/format/collations.md#names).
+/// The ID and name of each SQL collation, ordered by ID (docs/format/collations.md#names).
 #[rustfmt::skip]
 const SQL_COLLATIONS: &[(u32, &str)] = &[
     (0x1E00_0808, "SQL_Latin1_General_CP437_BIN2"),

@@ -1,4 +1,4 @@
-//! Orders of real keys, of published examples, and of letters that some language moves or joins.
+//! Tests with the orders of real keys, with published examples, and with letters that some language moves or joins.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn comparison(a: &str, b: &str, collation: CollationId) -> Comparison {
     compare_as(&a, &b, collation, Encoding::Unicode)
 }
 
-/// The order of two strings as varchar in code page 1252.
+/// The order of two strings as varchar values in code page 1252.
 fn order_of_bytes(a: &str, b: &str, collation: CollationId) -> Option<Ordering> {
     let (a, b): (Vec<u16>, Vec<u16>) = (a.encode_utf16().collect(), b.encode_utf16().collect());
     order_as(&a, &b, collation, Encoding::Ansi)
@@ -78,7 +78,7 @@ proptest! {
 }
 
 proptest! {
-    /// Random strings that share long prefixes and contain characters of all kinds.
+    /// Compares random strings that share long prefixes and contain characters of all kinds.
     #[test]
     fn the_first_difference_decides_nothing_that_a_whole_comparison_does_not(
         shared in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,20}",
@@ -159,21 +159,22 @@ fn digits_come_before_letters_and_blanks_before_both() {
 
 #[test]
 fn hyphen_and_apostrophe_count_last_but_in_the_char_order_of_sql_collations() {
-    // The order of pubs' employees, as char under a Windows collation and under a SQL collation.
+    // The order of the employee IDs in pubs: as Unicode, then as char under a Windows collation, then as char under a
+    // SQL collation.
     for collation in [LATIN1, WINDOWS] {
         assert_eq!(order("A-C71970F", "AMD15433F", collation), Some(Less));
         assert_eq!(order("AMD15433F", "A-R89858F", collation), Some(Less));
     }
     assert_eq!(order_of_bytes("AMD15433F", "A-R89858F", WINDOWS), Some(Less));
     assert_eq!(order_of_bytes("A-R89858F", "AMD15433F", LATIN1), Some(Less));
-    // Microsoft's example for the difference between the two.
+    // Microsoft's example for the difference between char and nchar under a SQL collation.
     assert_eq!(order_of_bytes("a-c", "ab", LATIN1), Some(Less));
     assert_eq!(order("a-c", "ab", LATIN1), Some(Greater));
     // Keys of real indexes.
     assert_eq!(order("25001 Montague Expressway", "2500-622 5th Ave Sw", LATIN1), Some(Less));
     assert_eq!(order("Bottom-Dollar Markets", "B's Beverages", WINDOWS), Some(Less));
     assert_eq!(order("HL-U509", "HL-U509-B", LATIN1), Some(Less));
-    // Equal except for the mark: how the mark counts in that case is not known well enough.
+    // The strings are equal except for the hyphen. How a hyphen counts in that case is not known well enough.
     assert_eq!(order("coop", "co-op", LATIN1), None);
     assert_eq!(order("abc -", "abc", LATIN1), None);
 }
@@ -203,10 +204,11 @@ fn sort_orders_in_which_case_counts_decide_nothing_behind_a_difference_in_case()
 
 #[test]
 fn sql_sort_orders_of_their_own_decide_nothing() {
-    // SQL_EBCDIC037_CP1_CS_AS sorts digits after letters, SQL_Latin1_General_Pref_CP1_CI_AS capitals first.
+    // SQL_EBCDIC037_CP1_CS_AS sorts digits after letters; SQL_Latin1_General_Pref_CP1_CI_AS sorts capitals first.
     assert_eq!(order("a", "1", CollationId(0xD200_C008)), None);
     assert_eq!(order("a", "b", CollationId(0x3500_D008)), None);
-    // Two EBCDIC orders came later; SQL_AltDiction_Pref_CP850_CI_AS, Scandinavian and Greek ones.
+    // 218 and 219 are EBCDIC orders that were added later; the others are SQL_AltDiction_Pref_CP850_CI_AS, Scandinavian
+    // and Greek orders.
     for sort_order in [218, 219, 56, 59, 60, 120, 121, 122] {
         let id = CollationId(sort_order << 24 | 0xC008);
         assert_eq!(order("a", "b", id), None, "{sort_order}");

@@ -1,4 +1,4 @@
-//! A stored string as characters.
+//! A stored string as a sequence of characters.
 
 use super::code_pages::{HighHalf, high_half};
 use super::{CollationId, Encoding};
@@ -7,9 +7,9 @@ use super::{CollationId, Encoding};
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     bytes: &'a [u8],
-    /// Bytes of a character: 1 or 2.
+    /// The number of bytes in a character: 1 or 2.
     width: usize,
-    /// The characters of the bytes from 0x80 on, if each such byte is one character.
+    /// The characters of the bytes 0x80 to 0xFF, if each of these bytes is one character.
     high_half: Option<&'static HighHalf>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Code units of nchar, bytes of char.
+    /// The code units of nchar, or the bytes of char.
     pub(super) fn raw_units(self) -> impl DoubleEndedIterator<Item = u16> + Clone + 'a {
         self.bytes.chunks_exact(self.width).map(|unit| match unit {
             [low, high] => u16::from_le_bytes([*low, *high]),
@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
         self.bytes.len() / self.width
     }
 
-    /// The UTF-16 unit of the character at this index; `Some(None)` for a byte that is not known to be a character.
+    /// The UTF-16 unit of the character at this index; `Some(None)` for a byte that has no known character.
     #[inline]
     pub(super) fn get(self, at: usize) -> Option<Option<u16>> {
         if self.width == 2 {

@@ -1,22 +1,22 @@
-//! The order of characters under Windows collations, read from the records beside this file on first use.
+//! The order of characters under Windows collations. The records are in the folder `weights` and are read on first use.
 
 use std::sync::LazyLock;
 
-/// How a character counts.
+/// The way in which a character counts in a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Kind {
-    /// Not known.
+    /// It is unknown how the character counts.
     #[default]
     Unknown,
-    /// The first-level rank counts, in place.
+    /// The character counts by its first-level rank.
     Ranked,
-    /// Counts only when all else is equal.
+    /// The character counts only if everything else is equal.
     Last,
-    /// Never counts.
+    /// The character never counts.
     Ignored,
-    /// Changes the accent of the character before this one.
+    /// The character is a mark that changes the accent of the character before it.
     Mark,
-    /// Counts as several letters.
+    /// The character counts as several letters.
     Expanded,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 pub(super) struct Weight {
     /// The first-level rank in generation 80, from 1.
     pub(super) older: u16,
-    /// The first-level rank in generation 100, from 1; 0 if it is not known.
+    /// The first-level rank in generation 100, from 1; 0 if it is unknown.
     pub(super) later: u16,
     /// The second-level weight in generation 80.
     pub(super) accent: u8,
@@ -36,23 +36,23 @@ pub(super) struct Weight {
 
 /// The weights of all characters.
 pub(super) struct Weights {
-    /// By the high byte of a code unit: the index of its page, 0 if it has none.
+    /// The index of a page of 256 weights, by the high byte of a code unit; 0 if there is no page for that byte.
     index: [u8; 256],
     pages: Vec<[Weight; 256]>,
-    /// By code unit.
+    /// The letters of each expanded character, ordered by its code unit.
     expansions: Vec<(u16, Vec<u16>)>,
 }
 
-/// The second-level weight of most characters.
+/// The second-level weight of a character without an accent.
 const NO_ACCENT: u8 = 2;
 
-/// The records that `orders.py` wrote.
+/// The recorded orders, written by `orders.py`.
 const RECORDS: &str = include_str!("weights/orders.txt");
 
 static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| Weights::read(RECORDS));
 
 impl Weights {
-    /// The only table, shared by all comparisons.
+    /// The weights, which all comparisons share.
     pub(super) fn get() -> &'static Self {
         &WEIGHTS
     }
@@ -65,7 +65,7 @@ impl Weights {
         page.and_then(|page| page.get(usize::from(unit & 0xFF))).copied().unwrap_or_default()
     }
 
-    /// The letters that an expanded character counts as.
+    /// The letters as which an expanded character counts.
     pub(super) fn expansion(&self, unit: u16) -> &[u16] {
         let found = self.expansions.binary_search_by_key(&unit, |(unit, _)| *unit);
         found.ok().and_then(|at| self.expansions.get(at)).map_or(&[], |(_, letters)| letters)
@@ -134,7 +134,7 @@ fn hex(digits: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Calls `add` with each character of a word, its accent, and whether it is the first of its weight.
+/// Calls `add` with each character of a word, its accent, and whether it is the first character with its weight.
 fn each(word: &str, mut add: impl FnMut(u16, u8, bool)) {
     if let Some((first, last)) = word.split_once('-') {
         if let (Some(first), Some(last)) = (hex(first), hex(last)) {

@@ -1,7 +1,7 @@
-//! A compressed row as the equivalent uncompressed record.
+//! Expands compressed rows to the equivalent uncompressed records.
 //!
-//! Code that reads records need not support compression: an [`Expansion`] assigns places to the columns of a rowset
-//! once, and writes each row to a buffer as a FixedVar data record with its columns in those places.
+//! Code that reads records need not know about compression. An [`Expansion`] assigns a place to each column of a rowset
+//! once, and then writes each row to a buffer as a FixedVar data record with its columns in those places.
 
 mod together;
 
@@ -15,36 +15,40 @@ use crate::types::{TypeInfo, xtype};
 
 pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 
-/// Bytes of a page for records and slots.
+/// The bytes of a page after its header, for records and slots.
 const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
-/// Start of the fixed columns in a data record.
+/// The offset of the first fixed column in a data record.
 const FIXED_START: u16 = 4;
-/// End offsets of variable columns have 15 bits.
+/// The longest expanded record, because the end offset of a variable column has 15 bits.
 const MAX_IMAGE_BYTES: usize = 0x7FFF;
-/// A table has at most 1024 columns that are not sparse, and sparse columns cannot be compressed; dropped columns are
-/// added.
+/// A limit above any real table: a table has at most 1024 columns that are not sparse, and dropped columns are added to
+/// that number. Sparse columns cannot be compressed.
 const MAX_COLUMNS: usize = 4096;
-/// Most bytes that the variable columns of a page's rows have without compression information: one byte of compressed
+/// The most bytes in the variable columns of a page's rows without compression information: one byte of compressed
 /// Unicode becomes at most two.
 const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
-/// Most bytes with compression information. A row of four nvarchar columns, each a one-byte symbol for the same 2,015
-/// bytes, has 10 bytes on the page and 16,120 expanded. Beside that value, a page has space for 608 such rows: 9.8 MB.
-/// Other column counts, and anchors, give less. A server writes less if, as is likely, its limit of 8,060 bytes per row
-/// applies to the expanded form.
+/// The most bytes in the variable columns of a page's rows with compression information. In the worst case, all rows
+/// have four nvarchar columns, and each column is a one-byte symbol for one dictionary entry of 2,015 bytes. A row then
+/// has 10 bytes on the page and 16,120 bytes expanded. A page has space for that entry and 608 rows, which expand to
+/// 9.8 MB. Other numbers of columns, and anchors, give less. The server probably applies its limit of 8,060 bytes per
+/// row to the expanded form and then writes less.
 const MOST_COMPLETED_BYTES: usize = 10 << 20;
-/// The in-row root of an off-row value, with five links (docs/format/records.md#complex-columns).
+/// The length in bytes of the in-row root of an off-row value, with five links
+/// (docs/format/records.md#complex-columns).
 const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
-/// First byte of a prefix length of two bytes.
+/// The first byte of a prefix length that is stored in two bytes.
 const WIDE_PREFIX: u8 = 0x80;
-/// Placeholder for a forwarded row's back pointer, whose format in compressed rows is undocumented: it points nowhere.
+/// A placeholder for the back pointer of a forwarded row, which points to no row. The format of back pointers in
+/// compressed rows is undocumented.
 const BACK_POINTER: [u8; 10] = [0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// A column of a compressed rowset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompressedColumn {
-    /// Its type.
+    /// The type of the column.
     pub info: TypeInfo,
-    /// The uniquifier of a clustered index that is not unique: a variable int in uncompressed records.
+    /// Whether the column is the uniquifier of a clustered index that is not unique. Uncompressed records store it as a
+    /// variable int.
     pub is_uniquifier: bool,
 }
 
@@ -52,12 +56,12 @@ pub struct CompressedColumn {
 struct Slot {
     info: TypeInfo,
     codec: Codec,
-    /// Offset of a fixed column; 0 for a variable one.
+    /// The offset of a fixed column in the expanded record; 0 for a variable column.
     fixed: u16,
     length: u16,
-    /// End of the fixed part of a record that has no later columns.
+    /// The end of the fixed part of a record in which this column is the last.
     fixed_end: u16,
-    /// Number of variable columns in such a record.
+    /// The number of variable columns of a record in which this column is the last.
     variable: u16,
 }
 
@@ -65,20 +69,20 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Expansion {
     slots: Vec<Slot>,
-    /// Pages of the rowset may have compression information.
+    /// Whether pages of the rowset may have compression information.
     has_information: bool,
 }
 
 /// The most memory that the rows of a page need in expanded form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MostOfPage {
-    /// Bytes of all rows.
+    /// The number of bytes of all rows.
     pub bytes: usize,
-    /// Number of values in the rows.
+    /// The number of values in the rows.
     pub values: usize,
 }
 
-/// Buffers for expanded rows; reuses its allocations.
+/// Buffers for expanded rows. They keep their memory from row to row.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     image: Vec<u8>,
@@ -92,24 +96,25 @@ pub struct Scratch {
 pub struct Expanded<'s> {
     /// The uncompressed record.
     pub record: Record<'s>,
-    /// Columns, by null bit, whose values are not in the record, and why not. The record has zero or an empty value for
-    /// them.
+    /// The null bits of the columns that have no value in the record, with the reason. The record has zero or an empty
+    /// value for each of them.
     pub doubts: &'s [(u16, Doubt)],
 }
 
-/// The value of a column, with prefix and symbol resolved.
+/// The value of a column after its prefix and symbol are resolved.
 enum Value<'a> {
     Null,
     Bit(bool),
-    /// The first bytes come from the anchor, the others from the record.
+    /// First the bytes from the anchor, then the bytes from the record.
     Bytes(&'a [u8], &'a [u8]),
     Complex(&'a [u8]),
     Unknown(&'static str),
 }
 
 impl Expansion {
-    /// The expansion of a rowset whose CD columns are `columns`, in order. An element is `None` if the catalog lacks
-    /// this column number but has higher ones. Returns `None` if no record can hold all columns.
+    /// The expansion of a rowset with these columns, in the order of its CD records. An element is `None` if the
+    /// catalog lacks this column number but has higher numbers. Returns `None` if the fixed columns do not fit into a
+    /// record.
     pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
         if columns.len() > MAX_COLUMNS {
             return None;
@@ -132,34 +137,36 @@ impl Expansion {
             }
             slots.push(Slot { info, codec, fixed, length: length.unwrap_or_default(), fixed_end, variable });
         }
-        // Every place must be one that the catalog can express.
+        // The catalog must be able to express the offset of every fixed column.
         (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots, has_information: false })
     }
 
-    /// Allows for PAGE compression: pages of the rowset may have anchors and dictionaries.
+    /// Allows for PAGE compression, where pages of the rowset may have anchors and dictionaries.
     pub fn with_information(self) -> Self {
         Self { has_information: true, ..self }
     }
 
-    /// The most memory that the rows of a page need in expanded form. A column of fixed length that is NULL has half a
-    /// byte on the page: 1,156 rows of an int and a `char(8000)` become 9 MB.
+    /// The most memory that the rows of a page need in expanded form. A NULL of fixed length takes half a byte on the
+    /// page, so 1,156 rows of an int and a `char(8000)` expand to 9 MB.
     pub fn most_of_page(&self) -> MostOfPage {
         let most_variable_bytes = if self.has_information { MOST_COMPLETED_BYTES } else { MOST_VARIABLE_BYTES };
         let (mut most, mut of_row) = (MostOfPage::default(), 0);
-        // Rows written before the last columns were added have fewer columns.
+        // Rows that were written before the last columns were added have fewer columns.
         for count in 0..=self.slots.len() {
             let last = count.checked_sub(1).and_then(|last| self.slots.get(last));
             let (fixed_end, variable) = last.map_or((FIXED_START, 0), |last| (last.fixed_end, last.variable));
             let longest = |last: &Slot| match (last.info.xtype, usize::from(last.info.length)) {
-                // Values of a (max) type, and of the older types with the option 'text in row', may be in the row.
+                // A row may contain a whole value of a (max) type, or of text, ntext or image with the option 'text in
+                // row'.
                 (_, 0) | (xtype::TEXT | xtype::NTEXT | xtype::IMAGE, _) => BODY_BYTES,
-                // An off-row value has a pointer in the row.
+                // The row contains a pointer to an off-row value.
                 (_, length) => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
             };
             of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
             let ends = 2 + 2 * (usize::from(variable) + 1);
             let head = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
-            // One slot, and a record of a status byte, the column count, and the descriptors.
+            // The least that a row takes: a slot of two bytes, and a record of a status byte, a column count and the
+            // descriptors.
             let rows = BODY_BYTES / (2 + 2 + count.div_ceil(2));
             most.bytes = most.bytes.max(rows * head + (rows * of_row).min(most_variable_bytes));
             most.values = most.values.max(rows * count);
@@ -172,15 +179,17 @@ impl Expansion {
         self.slots.len()
     }
 
-    /// Place of a column, counted from 0, in expanded records: positive byte offset, or negative number of a variable
-    /// column. Its null bit is the column's number from 1; a bit column is the lowest bit of its byte.
+    /// The place of a column, counted from 0, in expanded records: a positive byte offset, or the negative number of a
+    /// variable column. The null bit of a column is its number counted from 1. A bit column is the lowest bit of its
+    /// byte.
     pub fn place(&self, column: usize) -> Option<i16> {
         let slot = self.slots.get(column)?;
         let place = i16::try_from(if slot.fixed > 0 { slot.fixed } else { slot.variable }).ok()?;
         Some(if slot.fixed > 0 { place } else { -place })
     }
 
-    /// Tests the rules that depend on the page and the column types: symbols, prefixes, the descriptor of a set bit.
+    /// Tests the rules that depend on the page and the column types: the symbols, the prefixes, and the descriptor of a
+    /// set bit.
     pub fn audit(&self, record: &CdRecord<'_>, info: Option<&CompressionInfo<'_>>) -> Result<(), CdFault> {
         for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
             match column.descriptor {
@@ -212,7 +221,7 @@ impl Expansion {
         Ok(())
     }
 
-    /// Expands a row into `scratch`; `Err` gives the reason if that is impossible.
+    /// Expands a row into `scratch`; `Err` gives the reason if the row cannot be expanded.
     pub fn expand<'s>(
         &self,
         record: &CdRecord<'_>,
@@ -278,7 +287,7 @@ impl Expansion {
     }
 }
 
-/// Writes a resolved value to its place; a NULL has none.
+/// Writes a resolved value to its place. A NULL writes no bytes.
 #[inline]
 fn put_value(
     slot: &Slot,
@@ -324,7 +333,7 @@ fn put_fixed(slot: &Slot, stored: &[u8], image: &mut [u8], text: &mut Vec<u8>) -
     }
 }
 
-/// Prefix and suffix as one slice, copied to `whole` only if both have bytes.
+/// Prefix and suffix as one slice. They are copied to `whole` only if neither is empty.
 fn joined<'a>(prefix: &'a [u8], suffix: &'a [u8], whole: &'a mut Vec<u8>) -> &'a [u8] {
     match (prefix, suffix) {
         ([], only) | (only, []) => only,
@@ -363,7 +372,7 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
         Anchor::None if column.is_complex => Value::Complex(stored),
         Anchor::None => Value::Bytes(&[], stored),
         _ if column.is_complex => Value::Unknown("a pointer in a column that has an anchor"),
-        // A prefix length of 0 and no bytes after it: zero.
+        // The only byte is a prefix length of 0, which means the value zero.
         Anchor::Bit(_) if stored == [0] => Value::Bit(false),
         Anchor::Bit(_) => Value::Unknown("a bit with bytes of its own"),
         Anchor::Bytes(anchor) => match split_prefix(stored) {
@@ -375,8 +384,8 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
     }
 }
 
-/// The length of the anchor prefix of a value, and the bytes after it. One byte gives the length, or two from 128 to
-/// 255; the encoding of longer ones is undocumented.
+/// The length of the anchor prefix of a value, and the bytes after it. Lengths below 128 have one byte, lengths from
+/// 128 to 255 have two; the encoding of longer prefixes is undocumented.
 fn split_prefix(stored: &[u8]) -> Option<(usize, &[u8])> {
     match stored {
         [WIDE_PREFIX, length, suffix @ ..] => Some(((*length).into(), suffix)),

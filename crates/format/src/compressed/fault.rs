@@ -1,27 +1,27 @@
-//! Rules that compressed pages can break: the tests of message 5274.
+//! The rules that compressed pages can break, which are the tests of message 5274.
 
 /// The tests of compressed pages that message 5274 names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CdTest {
-    /// The first byte says that the record is compressed.
+    /// The first byte marks the record as compressed.
     Compressed,
     /// The record has no more columns than the rowset.
     ColumnCount,
     /// The column descriptors are inside the record.
     Descriptors,
-    /// Each descriptor has a meaning.
+    /// Each descriptor has a known meaning.
     Descriptor,
     /// Only bit columns have the descriptor of a set bit.
     BitDescriptor,
-    /// A cluster's length is the sum of its columns' lengths.
+    /// The stored length of a cluster is the sum of its columns' lengths.
     ShortCluster,
     /// The short region is inside the record.
     ShortRegion,
     /// The long region begins inside the record.
     LongRegion,
-    /// Each descriptor of a long value has a long value.
+    /// There is a long value for each descriptor of a long value.
     LongCount,
-    /// A cluster's count of long values equals the number of its descriptors of long values.
+    /// The stored number of long values in a cluster equals the number of its descriptors of long values.
     LongCluster,
     /// The ends of the long values ascend.
     LongAscend,
@@ -44,7 +44,8 @@ pub enum CdTest {
 }
 
 impl CdTest {
-    /// The text that message 5274 inserts. No text is known verbatim; these follow the style of known tests.
+    /// The text of the test in message 5274. No real text is known to the letter; these follow the style of known
+    /// tests.
     pub fn text(self) -> &'static str {
         match self {
             Self::Compressed => "IS_ON (CD_COMPRESSED, hdr->r_tag)",
@@ -75,9 +76,9 @@ impl CdTest {
 pub struct CdFault {
     /// The failed test.
     pub test: CdTest,
-    /// The value tested.
+    /// The value that was tested.
     pub value: i64,
-    /// What it was tested against.
+    /// The value or limit that the test compared it with.
     pub against: i64,
 }
 
@@ -87,12 +88,12 @@ impl CdFault {
     }
 }
 
-/// Why a compressed record, or a page's compression information, cannot be used.
+/// The reason why a compressed record, or a page's compression information, cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CdIssue {
-    /// It breaks a rule.
+    /// The record or the compression information breaks a rule.
     Fault(CdFault),
-    /// Its form is undocumented; the text gives the reason.
+    /// The record or the compression information has an undocumented form; the text gives the reason.
     Undecided(&'static str),
 }
 

@@ -9,22 +9,23 @@ use crate::bytes::{u8_at, u16_at};
 use crate::fields::{Structure, offset};
 use crate::page::{HEADER_BYTES, Page, type_flags};
 
-/// Bits of the first byte.
+/// Flags in the first byte.
 const HAS_ANCHOR: u8 = 0x02;
 pub(crate) const HAS_DICTIONARY: u8 = 0x04;
-/// Offset of the dictionary's offset, if there is a dictionary, followed by the size.
+/// The offset of the first field that depends on the flags: the dictionary's offset, if there is a dictionary, and then
+/// the total size.
 pub(crate) const VARYING_AT: usize = offset(Structure::CompressionInfo, "pageModCount", 2) + 2;
-/// A symbol has one byte; how further entries would be named is undocumented.
+/// The most dictionary entries: a symbol has one byte, and no symbols for further entries are documented.
 const MAX_ENTRIES: u16 = 256;
 
-/// The anchor of a column: the value that completes the values of its rows.
+/// The anchor of a column: a value from which the values of the rows take their first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchor<'a> {
-    /// No anchor: values are stored whole.
+    /// The column has no anchor, so its values are stored whole.
     None,
-    /// The value, possibly empty, whose first bytes complete values of rows.
+    /// An anchor value, possibly empty. Values of rows begin with some of its first bytes.
     Bytes(&'a [u8]),
-    /// The value of a bit column.
+    /// The anchor of a bit column.
     Bit(bool),
 }
 
@@ -39,15 +40,16 @@ pub struct CompressionInfo<'a> {
 }
 
 impl<'a> CompressionInfo<'a> {
-    /// The compression information of `page`, whose first record starts at `first_record`, in a rowset with `columns`
-    /// columns; `None` if the page has none. [`CdIssue::Undecided`] if its form has never been seen.
+    /// The compression information of `page`, with the first record at offset `first_record`, in a rowset with
+    /// `columns` columns; `None` if the page has none. Returns [`CdIssue::Undecided`] if it has a form that was never
+    /// seen.
     pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
         let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
             return Self::read(space, columns).map(Some);
         }
-        // Every page seen with compression information has the flag. A page without the flag that still seems to have
-        // it is not read as a page without.
+        // Every known page with compression information has the flag. A page that seems to have compression
+        // information, but not the flag, is undecided.
         let seems = |flags: &u8| matches!(*flags, HAS_ANCHOR | 0x06);
         if space.first().is_some_and(seems) && Self::read(space, columns).is_ok() {
             return Err(CdIssue::Undecided("what looks like compression information without its page flag"));
@@ -55,7 +57,7 @@ impl<'a> CompressionInfo<'a> {
         Ok(None)
     }
 
-    /// The compression information at the start of `space`, which ends where the first record begins.
+    /// Reads the compression information at the start of `space`. The space must end where the first record begins.
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
         let length = space.len();
         let word = |at: usize| u16_at(space, at).map(usize::from).ok_or(CdFault::new(CdTest::InfoSize, at + 2, length));
@@ -102,7 +104,7 @@ impl<'a> CompressionInfo<'a> {
         Ok(info)
     }
 
-    /// Its size in bytes.
+    /// The size of the compression information in bytes.
     pub fn size(&self) -> usize {
         self.size.into()
     }
@@ -144,7 +146,8 @@ impl<'a> CompressionInfo<'a> {
     }
 }
 
-/// Proves a dictionary: entry count, end offsets from its own start, entries.
+/// Checks a dictionary: its entry count, the end offsets (from the dictionary's start), and the entries. Returns the
+/// count.
 fn dictionary(bytes: &[u8]) -> Result<u16, CdIssue> {
     let length = bytes.len();
     let count = u16_at(bytes, 0).ok_or(CdFault::new(CdTest::DictionaryEnd, 2, length))?;

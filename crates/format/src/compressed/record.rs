@@ -1,4 +1,5 @@
-//! CD records: rows under ROW or PAGE compression (docs/format/compression.md#records), audited before they are used.
+//! CD records: rows under ROW or PAGE compression (docs/format/compression.md#records). A record is audited before it
+//! is used.
 
 mod head;
 
@@ -11,7 +12,7 @@ use head::{CLUSTER, leading_clusters};
 
 pub(super) use head::CdHead;
 
-/// Bits of a CD record's first byte.
+/// The bits of the first byte of a CD record.
 pub mod cd_status {
     /// Set in every CD record.
     pub const COMPRESSED: u8 = 0x01;
@@ -21,39 +22,39 @@ pub mod cd_status {
     pub const TYPE_MASK: u8 = 0x1C;
     /// A long region follows the short one.
     pub const LONG_REGION: u8 = 0x20;
-    /// Never seen.
+    /// These bits were never seen set.
     pub const RESERVED: u8 = 0xC0;
 }
 
-/// Bits of the long region's first byte: two-byte offsets, and some column is complex.
+/// The bits of the long region's first byte: the end offsets have two bytes, and some column is complex.
 const WIDE_OFFSETS: u8 = 0x01;
 const HAS_COMPLEX: u8 = 0x02;
-/// Bit of a long end offset: the column is not stored plainly.
+/// The bit of a long end offset that marks the column as complex, not stored plainly.
 const COMPLEX: u16 = 0x8000;
 
-/// Type of a CD record: bits 2 to 4 of its first byte.
+/// The type of a CD record: bits 2 to 4 of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CdKind {
-    /// A row where it belongs.
+    /// A row in its own place, as opposed to a forwarded row.
     Primary,
     /// A deleted row without any content.
     GhostEmpty,
-    /// Left at the old place of a moved heap row.
+    /// The stub at the old place of a moved heap row.
     ForwardingStub,
-    /// A deleted row of a data page.
+    /// A deleted row on a data page.
     GhostData,
-    /// A heap row moved here.
+    /// A heap row that was moved here from its old place.
     Forwarded,
     /// A deleted forwarded row.
     GhostForwarded,
-    /// A row of an index page.
+    /// A row on an index page.
     Index,
-    /// A deleted row of an index page.
+    /// A deleted row on an index page.
     GhostIndex,
 }
 
 impl CdKind {
-    /// The kind named by a first byte.
+    /// The kind that the first byte of a record gives.
     pub fn of(status: u8) -> Self {
         match (status & cd_status::TYPE_MASK) >> 2 {
             0 => Self::Primary,
@@ -67,7 +68,7 @@ impl CdKind {
         }
     }
 
-    /// Whether the record is deleted and waits for cleanup.
+    /// Whether the record is a ghost: deleted, but not yet removed by ghost cleanup.
     pub fn is_ghost(self) -> bool {
         matches!(self, Self::GhostEmpty | Self::GhostData | Self::GhostForwarded | Self::GhostIndex)
     }
@@ -84,7 +85,7 @@ impl CdKind {
         }
     }
 
-    /// Name for people.
+    /// The name of the kind for messages and dumps.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -99,20 +100,20 @@ impl CdKind {
     }
 }
 
-/// How a column is stored: half a byte per column.
+/// The way in which a column is stored: half a byte for each column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Descriptor {
-    /// NULL.
+    /// The column is NULL.
     Null,
-    /// No bytes: zero, the empty string, or the anchor's whole value.
+    /// The column has no bytes: its value is zero, the empty string, or the whole anchor.
     Empty,
-    /// This many bytes, 1 to 8, in the short region.
+    /// The column has this many bytes, 1 to 8, in the short region.
     Short(u8),
-    /// The next value in the long region.
+    /// The column has the next value of the long region.
     Long,
-    /// A bit that is set.
+    /// The column is a set bit.
     BitTrue,
-    /// A one-byte symbol, in the short region.
+    /// The column has a one-byte symbol in the short region.
     Symbol,
 }
 
@@ -129,7 +130,7 @@ impl Descriptor {
         })
     }
 
-    /// Bytes of the column in the short region.
+    /// The number of bytes of the column in the short region.
     pub(super) const fn short_bytes(self) -> usize {
         match self {
             Self::Short(bytes) => bytes as usize,
@@ -139,25 +140,26 @@ impl Descriptor {
     }
 }
 
-/// A column as a CD record stores it: prefix and symbol not resolved.
+/// A column as a CD record stores it: its prefix and its symbol are not resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CdColumn<'a> {
-    /// How it is stored.
+    /// The half-byte that describes the column.
     pub descriptor: Descriptor,
-    /// Its bytes in the short or long region.
+    /// The bytes of the column in the short or long region.
     pub bytes: &'a [u8],
-    /// The bytes are a pointer to the value, or a value in a special format.
+    /// Whether the bytes are a pointer to the value, or a value in a special format.
     pub is_complex: bool,
 }
 
-/// A CD record whose parts were proven to be inside its space, and whose clusters add up.
+/// A CD record that was audited: all its parts are inside its space, and its cluster lengths add up.
 #[derive(Clone, Copy)]
 pub struct CdRecord<'a> {
     bytes: &'a [u8],
     column_count: u16,
     descriptors_at: u16,
     short_at: u16,
-    /// Offset of the end offsets of long values; the cluster counts and then the data follow them.
+    /// The place of the end offsets of the long values. The counts of the clusters follow them, and then the long
+    /// values.
     long_offsets_at: u16,
     long_count: u16,
     long_at: u16,
@@ -171,15 +173,15 @@ impl fmt::Debug for CdRecord<'_> {
 }
 
 impl<'a> CdRecord<'a> {
-    /// The record at the start of `space`, of a rowset with `columns` columns. Rows written before a column was added
-    /// have fewer.
+    /// The record at the start of `space`, in a rowset with `columns` columns. Rows that were written before a column
+    /// was added have fewer columns.
     // Inlined, because returning the result through memory takes longer than the audit itself.
     #[inline(always)]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
         Self::after(CdHead::read(space, columns)?, space)
     }
 
-    /// The record at the start of `space`, whose head has been read.
+    /// The record at the start of `space`. Its head was already read and is passed as `head`.
     #[inline(always)]
     pub(super) fn after(head: CdHead, space: &'a [u8]) -> Result<Self, CdIssue> {
         let length = space.len();
@@ -194,7 +196,7 @@ impl<'a> CdRecord<'a> {
             0 => LongRegion { offsets_at: 0, data_at: short_end, end: short_end },
             _ => LongRegion::of(space, head, short_end)?,
         };
-        // The end of a forwarded row, and the length of that part, are undocumented.
+        // The end of a forwarded row is undocumented, and so is the length of that part.
         let has_length = !matches!(CdKind::of(head.status), CdKind::Forwarded | CdKind::GhostForwarded);
         let end = long.end + if head.status & cd_status::VERSION_TAG != 0 { VERSION_TAG_BYTES } else { 0 };
         let bytes = match has_length {
@@ -213,27 +215,28 @@ impl<'a> CdRecord<'a> {
         })
     }
 
-    /// The record's bytes, version tag included; its whole space if its length is unknown.
+    /// The bytes of the record, including the version tag. If the length of the record is unknown, the bytes of its
+    /// whole space.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Length of the record; `None` for forwarded rows, whose length is unknown.
+    /// The length of the record in bytes; `None` for forwarded rows, because their length is unknown.
     pub fn length(&self) -> Option<usize> {
         self.has_length.then_some(self.bytes.len())
     }
 
-    /// What the record is.
+    /// The kind of the record.
     pub fn kind(&self) -> CdKind {
         CdKind::of(self.bytes.first().copied().unwrap_or_default())
     }
 
-    /// Columns in the record.
+    /// The number of columns in the record.
     pub fn column_count(&self) -> u16 {
         self.column_count
     }
 
-    /// The version tag, for the kinds of records that are known to have one.
+    /// The version tag; `None` for a record without one, and for forwarded rows, because their end is unknown.
     pub fn version_tag(&self) -> Option<&'a [u8; VERSION_TAG_BYTES]> {
         let is_versioned = self.bytes.first().is_some_and(|status| status & cd_status::VERSION_TAG != 0);
         self.bytes.last_chunk().filter(|_| is_versioned && self.has_length)
@@ -249,13 +252,14 @@ impl<'a> CdRecord<'a> {
         }
     }
 
-    /// Offsets of the end offsets and of the long values; the first is meaningless if there are no long values.
+    /// The offset of the end offsets, and the offset of the long values. The first is meaningless in a record without
+    /// long values.
     #[inline(always)]
     pub(super) fn long_parts(&self) -> (u16, u16) {
         (self.long_offsets_at, self.long_at)
     }
 
-    /// The columns, in order.
+    /// The columns of the record, in order.
     pub fn columns(&self) -> Columns<'a> {
         Columns {
             descriptors: self.bytes.get(self.descriptors_at.into()..).unwrap_or_default(),
@@ -277,7 +281,7 @@ struct LongRegion {
 }
 
 impl LongRegion {
-    /// Proves the long region that begins at `start`.
+    /// Checks the long region that begins at `start`.
     #[inline(always)]
     fn of(space: &[u8], head: CdHead, start: usize) -> Result<Self, CdIssue> {
         let length = space.len();
@@ -317,7 +321,7 @@ impl LongRegion {
     }
 }
 
-/// Tests that the first clusters have as many long values as their counts say.
+/// Tests that each leading cluster has as many long values as its stored count.
 fn long_clusters(counts: &[u8], descriptors: &[u8]) -> Result<(), CdIssue> {
     for (stored, bytes) in counts.iter().zip(descriptors.chunks(CLUSTER / 2)) {
         let counted = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).filter(|nibble| *nibble == 10).count();
@@ -328,28 +332,28 @@ fn long_clusters(counts: &[u8], descriptors: &[u8]) -> Result<(), CdIssue> {
     Ok(())
 }
 
-/// Offsets of a CD record's parts from its start.
+/// The parts of a CD record, as offsets from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CdParts {
-    /// The half-bytes.
+    /// The start of the half-bytes.
     pub descriptors_at: usize,
-    /// The short values, after the lengths of their clusters.
+    /// The start of the short values, which follow the lengths of the clusters.
     pub short_at: usize,
-    /// The end offsets of the long values, if there are any.
+    /// The start of the end offsets of the long values; `None` without long values.
     pub long_offsets_at: Option<usize>,
-    /// The long values.
+    /// The start of the long values.
     pub long_at: usize,
 }
 
-/// The columns of a CD record.
+/// An iterator over the columns of a CD record.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
     descriptors: &'a [u8],
     at: usize,
     count: usize,
-    /// Short values not returned yet.
+    /// The short values that are not returned yet.
     short: &'a [u8],
-    /// End offsets not returned yet.
+    /// The end offsets of the long values that are not returned yet.
     long_ends: &'a [u8],
     long: &'a [u8],
     long_start: usize,

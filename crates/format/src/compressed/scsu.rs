@@ -1,25 +1,25 @@
-//! SCSU, the standard compression scheme for Unicode (Unicode technical standard 6): how nchar and nvarchar values of odd
-//! stored length are written under row compression (docs/format/compression.md#unicode).
+//! SCSU, the standard compression scheme for Unicode (Unicode technical standard 6). Row compression uses it for nchar
+//! and nvarchar values with an odd stored length (docs/format/compression.md#unicode).
 
 /// A rule that an encoded text breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScsuFault {
-    /// A byte that the standard reserves: 0C, F2 in Unicode mode, or a window offset.
+    /// A byte that the standard reserves: 0C, F2 in Unicode mode, or some window offsets.
     Reserved(u8),
-    /// The text ends inside a sequence of several bytes that lacks more than its last byte.
+    /// The text ends inside a sequence of several bytes, and more than the last byte of the sequence is missing.
     Truncated,
 }
 
-/// Dynamic windows at the start of a text.
+/// The initial positions of the dynamic windows.
 const DYNAMIC: [u32; 8] = [0x0080, 0x00C0, 0x0400, 0x0600, 0x0900, 0x3040, 0x30A0, 0xFF00];
-/// Static windows.
+/// The positions of the static windows.
 const STATIC: [u32; 8] = [0x0000, 0x0080, 0x0100, 0x0300, 0x2000, 0x2080, 0x2100, 0x3000];
-/// Windows named by the offset bytes F9 to FF.
+/// The window positions that the offset bytes F9 to FF select.
 const NAMED: [u32; 7] = [0x00C0, 0x0250, 0x0370, 0x0530, 0x3040, 0x30A0, 0xFF60];
 
-/// Appends the text encoded by `encoded` to `out`, as UTF-16LE.
+/// Decodes `encoded` and appends the text to `out` as UTF-16LE.
 ///
-/// A last byte that completes no sequence is dropped: the server appends one to make the length odd.
+/// A last byte that completes no sequence is dropped, because the server appends one to make the length odd.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -116,7 +116,7 @@ impl Decoder<'_> {
         self.windows[self.active] + u32::from(byte - 0x80)
     }
 
-    /// Moves a window to the place that the next byte gives, and selects it.
+    /// Moves a window to the position that the next byte gives, and selects it.
     fn define(&mut self, window: usize) -> Result<(), ScsuFault> {
         let offset = self.operand()?;
         self.windows[window] = match offset {
@@ -129,7 +129,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Moves a window beyond the basic plane, and selects it.
+    /// Moves a window to a position above U+FFFF, and selects it.
     fn define_extended(&mut self) -> Result<(), ScsuFault> {
         let word = self.operand_pair()?;
         self.active = usize::from(word >> 13);
@@ -142,7 +142,7 @@ fn put_unit(unit: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&unit.to_le_bytes());
 }
 
-/// Appends a code point, at most 10FFFF, because no window reaches further.
+/// Appends a code point. No window reaches beyond 10FFFF.
 fn put(point: u32, out: &mut Vec<u8>) {
     match u16::try_from(point) {
         Ok(unit) => put_unit(unit, out),
@@ -213,14 +213,14 @@ mod tests {
         fn any_bytes_decode_or_are_refused(encoded in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut out = Vec::new();
             if decode(&encoded, &mut out).is_ok() {
-                // One byte becomes at most a surrogate pair.
+                // One byte becomes at most a surrogate pair, which has four bytes.
                 prop_assert!(out.len().is_multiple_of(2) && out.len() <= 4 * encoded.len());
             }
         }
 
         #[test]
         fn text_in_unicode_mode_comes_back(text in "\\PC{0,40}") {
-            // The simplest encoder: Unicode mode, with quotes before characters that would be read as tags.
+            // The simplest encoder: it stays in Unicode mode and quotes each character that would be read as a tag.
             let mut encoded = vec![0x0F];
             for unit in text.encode_utf16() {
                 if (0xE0..=0xF2).contains(&(unit >> 8)) {

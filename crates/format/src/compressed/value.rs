@@ -1,40 +1,42 @@
-//! Values under row compression, decoded to the bytes that an uncompressed record has for them
+//! Decodes values under row compression to the bytes that an uncompressed record has for them
 //! (docs/format/compression.md#values).
 
 use super::scsu;
 use super::vardecimal::{self, VardecimalFault};
 use crate::types::{TypeInfo, fixed_length, xtype};
 
-/// How the values of a column are encoded.
+/// The encoding of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Codec {
-    /// Big-endian, as short as possible, with the sign bit inverted. A datetime is one integer of eight bytes: days,
-    /// ticks.
+    /// A big-endian integer in as few bytes as possible, with the sign bit inverted. A datetime is one integer of eight
+    /// bytes: first the days, then the ticks.
     Integer,
-    /// One byte, which may be missing for 0.
+    /// One byte, or no bytes for 0.
     Byte,
-    /// In the descriptor; no bytes.
+    /// A bit, which is stored in the descriptor and has no bytes.
     Bit,
-    /// Leading zero bytes dropped: of little-endian numbers those at the low end, of rowversion those at the high end.
+    /// The value without its first bytes if they are zero: the low bytes of a little-endian number, the high bytes of a
+    /// rowversion.
     ZerosInFront,
-    /// This byte dropped from the end.
+    /// The value without the bytes of this value at its end.
     PaddedWith(u8),
-    /// All bytes, or none for zero.
+    /// All bytes of the value, or no bytes for zero.
     Whole,
-    /// nchar: compressed text, blanks dropped.
+    /// An nchar value: compressed text without trailing blanks.
     BlankPaddedUnicode,
-    /// See [`vardecimal`].
+    /// A decimal; see [`vardecimal`].
     Decimal,
-    /// A variable int; no bytes for 0.
+    /// A uniquifier. It expands to a variable int, or to no bytes for 0.
     Uniquifier,
-    /// nvarchar: compressed text.
+    /// An nvarchar value: compressed text.
     Unicode,
-    /// The value's own bytes.
+    /// The bytes of the value as in uncompressed records.
     Verbatim,
 }
 
 impl Codec {
-    /// How the values of a type are encoded, and their uncompressed length in bytes; `None` for variable columns.
+    /// The encoding of the values of a type, and their uncompressed length in bytes; the length is `None` for variable
+    /// columns.
     pub(super) fn of(info: TypeInfo) -> (Self, Option<u16>) {
         let is_max = matches!(info.length, 0 | u16::MAX);
         match info.xtype {
@@ -64,16 +66,16 @@ impl Codec {
     }
 }
 
-/// Why a value is missing from an expanded record.
+/// The reason why an expanded record lacks a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// The bytes are no value of the column's type.
+    /// The bytes are not a valid value of the column's type.
     OutOfDomain,
     /// The value is longer than the column.
     TooLong {
-        /// Bytes of the value.
+        /// The length of the value in bytes.
         length: u16,
-        /// Bytes of the column.
+        /// The length of the column in bytes.
         most: u16,
     },
     /// The form of the value is undocumented.
@@ -112,7 +114,7 @@ pub(super) fn decode_fixed(
     match codec {
         Codec::Integer => {
             let bytes = integer(stored).to_le_bytes();
-            // One branch per length, so that the compiler removes the loop.
+            // With one branch for each length, the compiler replaces the copy loop with single moves.
             if let Ok(into) = <&mut [u8; 4]>::try_from(&mut *into) {
                 into.copy_from_slice(&bytes[..4]);
             } else if let Ok(into) = <&mut [u8; 8]>::try_from(&mut *into) {
@@ -136,16 +138,16 @@ pub(super) fn decode_fixed(
     Ok(())
 }
 
-/// Decodes a big-endian number of up to eight bytes, stored with a bias so that it is never negative.
+/// Decodes a big-endian number of up to eight bytes. A bias in its stored form makes it non-negative.
 fn integer(stored: &[u8]) -> i64 {
     let stored = stored.get(..stored.len().min(8)).unwrap_or_default();
     biased(number(stored), stored.len())
 }
 
-/// Removes the bias from a number stored in this many bytes, at most eight.
+/// Removes the bias from a number that is stored in `length` bytes, at most eight.
 #[inline(always)]
 pub(super) fn biased(number: u64, length: usize) -> i64 {
-    /// The bias by length, which makes stored integers never negative.
+    /// The bias of a stored integer, by its length in bytes. It makes stored integers non-negative.
     const BIASES: [u64; 9] = [0, 1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 39, 1 << 47, 1 << 55, 1 << 63];
     number.wrapping_sub(BIASES.get(length).copied().unwrap_or_default()).cast_signed()
 }
@@ -155,7 +157,7 @@ pub(super) fn biased(number: u64, length: usize) -> i64 {
 pub(super) fn number(bytes: &[u8]) -> u64 {
     match (bytes, bytes.len()) {
         (_, length @ 4..=8) => {
-            // The first and the last bytes, which overlap.
+            // The first and the last bytes of the number, which overlap.
             let [first, last] = [bytes.first_chunk(), bytes.last_chunk()]
                 .map(|four| four.map_or(0, |four| u64::from(u32::from_be_bytes(*four))));
             first << (8 * (length - 4)) | last
@@ -171,7 +173,7 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The bytes of a uniquifier; no bytes for 0.
+/// Appends the bytes of a uniquifier to `out`; a uniquifier of 0 has no bytes.
 pub(super) fn uniquifier(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     if stored.len() > 4 {
         return Err(Doubt::too_long(stored.len(), 4));
@@ -183,7 +185,7 @@ pub(super) fn uniquifier(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> 
     Ok(())
 }
 
-/// Decodes text: plain UTF-16 if its length is even, SCSU if it is odd (docs/format/compression.md#unicode).
+/// Decodes text: plain UTF-16 if the stored length is even, SCSU if it is odd (docs/format/compression.md#unicode).
 pub(super) fn unicode(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     if stored.len().is_multiple_of(2) {
         out.extend_from_slice(stored);
@@ -196,7 +198,7 @@ pub(super) fn unicode(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     })
 }
 
-/// Writes sign and magnitude, as in an uncompressed decimal.
+/// Decodes a decimal and writes sign and magnitude, as in an uncompressed record.
 fn decimal(info: TypeInfo, stored: &[u8], into: &mut [u8]) -> Result<(), Doubt> {
     let value = vardecimal::decode(stored, info).map_err(|fault| match fault {
         VardecimalFault::OutOfDomain => Doubt::OutOfDomain,
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_datetime_is_one_integer_of_days_and_ticks() {
-        // Published dumps of CD records: date and time.
+        // Date and time values from published dumps of CD records.
         let shown = |stored: &[u8]| {
             let bytes = value(xtype::DATETIME, 0, stored).unwrap();
             let ticks = u32::from_le_bytes(*bytes.first_chunk().unwrap());
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(value(xtype::NCHAR, 0, b"ABCDEFG"), Err(Doubt::TooLong { length: 14, most: 10 }));
         assert_eq!(value(xtype::NCHAR, 0, &[0x0C]), Err(Doubt::Unknown("text that is no SCSU")));
         let mut out = Vec::new();
-        // Eight bytes are plain text, whatever they look like as SCSU.
+        // Eight bytes are plain UTF-16, even if they look like SCSU.
         unicode(&[0x43, 0x00, 0x0F, 0x1D, 0x80, 0x02, 0x8F, 0x02], &mut out).unwrap();
         assert_eq!(crate::bytes::utf16(&out), "C\u{1D0F}\u{280}\u{28F}");
     }

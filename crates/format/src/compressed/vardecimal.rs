@@ -1,15 +1,16 @@
-//! Vardecimal: the encoding of decimal values under row compression, and in the vardecimal tables of SQL Server 2005
-//! SP2 (docs/format/compression.md#decimals): sign and exponent in one byte, then groups of three decimal digits in ten
-//! bits each.
+//! Vardecimal, the encoding of decimal values under row compression and in the vardecimal tables of SQL Server 2005 SP2
+//! (docs/format/compression.md#decimals). The first byte has sign and exponent; groups of three decimal digits follow,
+//! in ten bits each.
 
 use crate::types::{self, TypeInfo};
 
-/// Why bytes are not a decimal value.
+/// The reason why bytes are not a decimal value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VardecimalFault {
-    /// The bytes are no value of the type: a group above 999, digits beyond the scale, more digits than the precision.
+    /// The bytes are not a value of the type: a group is above 999, digits go beyond the scale, or there are more
+    /// digits than the precision allows.
     OutOfDomain,
-    /// Undocumented: the first digit is 0, so the place of the decimal point is unknown.
+    /// The first digit is 0. The place of the decimal point is then undocumented.
     Undescribed,
 }
 
@@ -17,15 +18,15 @@ const POSITIVE: u8 = 0x80;
 const EXPONENT_BIAS: i32 = 64;
 const BITS_PER_GROUP: usize = 10;
 const DIGITS_PER_GROUP: i32 = 3;
-/// More groups than a decimal of 38 digits can have, wherever its digits begin in the first group.
+/// A limit of groups that no decimal of 38 digits exceeds, wherever its digits begin in the first group.
 const MAX_GROUPS: usize = 14;
 
 /// A decimal value, scaled to a whole number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
-    /// Whether it is below zero.
+    /// Whether the value is below zero.
     pub negative: bool,
-    /// The number without its sign.
+    /// The value without its sign.
     pub magnitude: u128,
 }
 
@@ -50,7 +51,7 @@ impl Scaled {
 pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> {
     let Some((&first, mantissa)) = stored.split_first() else { return Ok(Scaled { negative: false, magnitude: 0 }) };
     let negative = first & POSITIVE == 0;
-    // Zero bytes at the end carry no digits.
+    // Zero bytes at the end add no digits.
     let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let groups = (8 * used).div_ceil(BITS_PER_GROUP);
     let mantissa = mantissa.get(..used).unwrap_or_default();
@@ -71,7 +72,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
         return Err(OutOfDomain);
     }
     let mut digits: u128 = 0;
-    // Places of the last digit read, counted from the first.
+    // The number of digit places from the first digit to the last nonzero digit so far.
     let mut places = 0;
     let mut pending_zeros = 0;
     for group in 0..groups {
@@ -86,7 +87,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             pending_zeros += DIGITS_PER_GROUP;
             continue;
         }
-        // Zeros are held back until a digit follows, because 38 digits are padded to 39.
+        // Trailing zeros are added only when a nonzero digit follows, because 38 digits are padded to 39.
         let mut zeros = 0;
         while value.is_multiple_of(10) {
             value /= 10;
@@ -119,8 +120,8 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
     }
 }
 
-/// Sign and magnitude of a value of at most eight bytes, given as a big-endian number; `None` unless it is certainly
-/// valid.
+/// The sign and magnitude of a value of at most eight bytes, which `word` has as a big-endian number; `None` unless the
+/// value is certainly valid.
 #[inline(always)]
 pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool, u64)> {
     let Some(unused) = 8usize.checked_sub(length).filter(|_| length > 0) else {
@@ -133,8 +134,8 @@ pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool,
     Some((first & POSITIVE == 0, short(bits, used, exponent, info)?))
 }
 
-/// The value of up to five groups, enough for most decimals; `None` unless it is certainly a value of the type. The
-/// groups are the highest bits of `bits`; the record has `used` bytes of them.
+/// The magnitude of a value with at most five groups, as most decimals have; `None` unless the value is certainly
+/// valid. The groups are the highest bits of `bits`; the record stores the first `used` bytes.
 #[inline]
 fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const GROUPS: usize = 5;
@@ -142,15 +143,15 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     if used == 0 || used > MOST_BYTES {
         return None;
     }
-    /// 24 in each group: adding it makes a group above 999 overflow its ten bits.
+    /// The number 24 in each group. Adding it makes a group above 999 overflow its ten bits.
     const TO_1024: u64 = 24 * (1 | 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40);
-    /// The lowest bit of the next higher group, for each group.
+    /// The bits into which the groups overflow: the lowest bit above each group.
     const CARRIES: u64 = 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40 | 1 << 50;
-    // Unused groups are 0, like digits after the last one.
+    // Groups beyond the stored bytes are 0, which is correct: digits after the last one are 0.
     let groups = bits >> (64 - GROUPS * BITS_PER_GROUP);
     let carried = (groups + TO_1024) ^ groups ^ TO_1024;
     let is_valid = carried & CARRIES == 0 && groups >> (4 * BITS_PER_GROUP) >= 100;
-    // As bits, the first of two groups counts 1024 times; it must count 1000 times.
+    // Turns pairs of groups into numbers: in binary, the first group of a pair weighs 1024, but it must weigh 1000.
     let pairs = groups - 24 * (groups >> BITS_PER_GROUP & (0x3FF | 0x3FF << 20));
     let digits = ((pairs >> 40) * 1_000_000 + (pairs >> 20 & 0xF_FFFF)) * 1_000_000 + (pairs & 0xF_FFFF);
     let shift = exponent - DIGITS_PER_GROUP * GROUPS as i32 + 1 + i32::from(info.scale);
@@ -163,8 +164,9 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
-/// Divides a number by a power of ten; `None` if it is not a multiple. Powers of five have an inverse modulo 2^64:
-/// multiplying a multiple by it gives the quotient, and any other number gives more than the largest quotient.
+/// Divides a number by a power of ten; `None` if the number is not a multiple of it. Powers of five have an inverse
+/// modulo 2^64. Multiplying a multiple by the inverse gives the quotient; any other number gives a product above the
+/// largest possible quotient.
 #[inline]
 fn divided(number: u64, exponent: u32) -> Option<u64> {
     let (inverse, most) = *INVERSES_OF_FIVE.get(exponent as usize)?;
@@ -172,10 +174,10 @@ fn divided(number: u64, exponent: u32) -> Option<u64> {
     (number.trailing_zeros() >= exponent && quotient <= most).then_some(quotient)
 }
 
-/// By exponent: the inverse of that power of five, and the largest quotient.
+/// The inverse of each power of five modulo 2^64, and the largest quotient of a division by that power; by exponent.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
 const INVERSES_OF_FIVE: [(u64, u64); 20] = {
-    // 5 * INVERSE is 4 * 2^64 + 1.
+    // 5 * INVERSE is 4 * 2^64 + 1, which is 1 modulo 2^64.
     const INVERSE: u64 = 0xCCCC_CCCC_CCCC_CCCD;
     let mut inverses: [(u64, u64); 20] = [(1, u64::MAX); 20];
     let mut at = 1;
@@ -199,7 +201,7 @@ const POWERS_OF_TEN: [u64; 20] = {
     powers
 };
 
-/// The group at this position: ten bits, most significant first; bits beyond the end are 0.
+/// The group with this index: ten bits, most significant bit first. Bits beyond the end are 0.
 fn group_at(mantissa: &[u8], group: usize) -> u16 {
     let bit = group * BITS_PER_GROUP;
     let byte = |at: usize| u32::from(mantissa.get(at).copied().unwrap_or_default());
@@ -234,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Encodes a value from its digits, as the format was announced.
+    /// Encodes a value digit by digit, as in the announcement of the format.
     fn encode(negative: bool, magnitude: u128, scale: u8) -> Vec<u8> {
         if magnitude == 0 {
             return Vec::new();
@@ -302,7 +304,7 @@ mod tests {
                         Ok(magnitude) if is_value => assert!(quick.is_none_or(|quick| quick == (negative, magnitude))),
                         _ => assert_eq!(quick, None, "{magnitude} as decimal({precision},{scale})"),
                     }
-                    // The values of few groups must take the short path.
+                    // Values of few groups must be decoded by `short`.
                     assert!(
                         quick.is_some() == is_value || magnitude >= 10u128.pow(12),
                         "{magnitude} as decimal({precision},{scale})"

@@ -1,19 +1,20 @@
-//! Values that arrive in pieces: keeps only the bytes that decide whether a value is in its domain.
+//! Checks values that arrive in pieces. Keeps only the bytes that decide whether the value is in its domain.
 
 use super::{Domain, spatial};
 
-/// The longest value of a type whose domain depends on every byte has 65,535 bytes after a header of 8.
+/// The most bytes that are kept. Among types with a domain that depends on every byte, the longest value has 65,535
+/// bytes after a header of 8 bytes.
 const MOST_KEPT_BYTES: usize = (1 << 16) + 8;
-/// Signature and version of a document.
+/// The length of an XML document's signature and version, in bytes.
 const XML_BYTES: usize = 3;
 
 /// A value that arrives piece by piece.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     domain: Domain,
-    /// For spatial values.
+    /// The parts seen so far, if the domain is spatial.
     parts: spatial::Parts,
-    /// For all others.
+    /// The bytes kept so far, for all other domains.
     kept: Vec<u8>,
     is_cut: bool,
 }
@@ -24,7 +25,7 @@ impl Pieces {
         Self { domain, parts: spatial::Parts::default(), kept: Vec::new(), is_cut: false }
     }
 
-    /// Adds the next piece. Returns whether further pieces matter.
+    /// Adds the next piece. Returns whether later pieces can change the result.
     pub fn add(&mut self, piece: &[u8]) -> bool {
         let most = match self.domain {
             Domain::Spatial => {
@@ -40,7 +41,7 @@ impl Pieces {
         !self.is_cut
     }
 
-    /// Whether the pieces are a value of the domain, as in [`Domain::contains`].
+    /// Whether the pieces form a value of the domain, as in [`Domain::contains`].
     pub fn are_value(&self) -> Option<bool> {
         match self.domain {
             Domain::Spatial => self.parts.are_whole().then_some(true),
@@ -57,7 +58,7 @@ mod tests {
 
     fn judged(domain: Domain, bytes: &[u8], length: usize) -> Option<bool> {
         let mut pieces = Pieces::of(domain);
-        // A caller that continues although no more bytes matter gets the same answer.
+        // A caller that adds further pieces after `add` returned false gets the same answer.
         for piece in bytes.chunks(length) {
             pieces.add(piece);
         }
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_a_shape_however_long() {
-        // A line of four million points, 64 MB.
+        // A line with four million points, which takes 64 MB.
         let points = 4_000_000u32;
         let mut shape = Pieces::of(Domain::Spatial);
         assert!(shape.add(&[0xE6, 0x10, 0, 0, 1, 4]));
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(judged(Domain::Variant, &text, 8000), Some(true));
         text.extend(vec![b'a'; 1_000_000]);
         assert_eq!((judged(Domain::Variant, &text, 8000), Domain::Variant.contains(&text)), (None, None));
-        // A piece that fills the buffer need not be the last one; an empty piece changes nothing.
+        // More pieces may follow one that fills the buffer; an empty piece changes nothing.
         let mut pieces = Pieces::of(Domain::Variant);
         assert!(pieces.add(&text[..MOST_KEPT_BYTES]));
         assert!(!pieces.add(&text[MOST_KEPT_BYTES..]) && !pieces.add(&[]));

@@ -2,37 +2,38 @@
 
 use crate::bytes::u32_at;
 
-/// Version and properties, after the number of the reference system.
+/// The length of the header in bytes: the number of the reference system (4), the version (1) and the properties (1).
 const HEADER_BYTES: usize = 6;
 const HAS_Z: u8 = 0x1;
 const HAS_M: u8 = 0x2;
 const IS_POINT: u8 = 0x8;
 const IS_LINE: u8 = 0x10;
-/// The version with arcs: segment kinds follow the shapes.
+/// The version with arcs. Its values have the kinds of segments after the shapes.
 const WITH_SEGMENTS: u8 = 2;
 
-/// Whether the parts of a value add up to its length. If not, its form may be undocumented.
+/// Whether the lengths of a value's parts add up to its length. If they do not, the value may have an undocumented
+/// form.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let mut parts = Parts::default();
     parts.add(bytes);
     parts.are_whole()
 }
 
-/// Adds up the parts of a value that arrives in pieces, without keeping the value.
+/// Adds up the lengths of the parts of a value that arrives in pieces. The value is not kept.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Parts {
-    /// Bytes that have arrived so far.
+    /// The number of bytes that have arrived so far.
     length: u64,
-    /// End of the parts whose lengths are known so far.
+    /// The end of all parts with a known length.
     end: u64,
     follows: Follows,
-    /// The first bytes of the next part that have arrived.
+    /// The first bytes of the next part. Only some of them may have arrived.
     held: [u8; HEADER_BYTES],
     held_bytes: usize,
 }
 
-/// The next part. Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments are each
-/// preceded by their number.
+/// The next part of a value. A count precedes the points, the figures (attribute, first point), the shapes (parent,
+/// first figure, kind) and the segments.
 #[derive(Clone, Copy, Default, Debug)]
 enum Follows {
     #[default]
@@ -47,7 +48,7 @@ enum Follows {
     Shapes {
         version: u8,
     },
-    /// Optional.
+    /// The optional last part.
     Segments,
     Nothing,
     /// The form of the value is undocumented.
@@ -55,7 +56,7 @@ enum Follows {
 }
 
 impl Parts {
-    /// The next piece of the value.
+    /// Adds the next piece of the value.
     pub(super) fn add(&mut self, piece: &[u8]) {
         loop {
             let wanted = match self.follows {
@@ -76,7 +77,7 @@ impl Parts {
         self.length += piece.len() as u64;
     }
 
-    /// Reads the next part: its number of elements, or the header.
+    /// Reads the start of the next part: the header, or the count of elements.
     fn step(&mut self) {
         let count = u64::from(u32_at(&self.held, 0).unwrap_or_default());
         let (bytes, follows) = match self.follows {
@@ -91,18 +92,18 @@ impl Parts {
         (self.end, self.follows, self.held_bytes) = (self.end + bytes, follows, 0);
     }
 
-    /// Whether the form of the value, so far, is a documented one.
+    /// Whether the value has a documented form so far.
     pub(super) fn may_be_whole(&self) -> bool {
         !matches!(self.follows, Follows::Unknown)
     }
 
-    /// Whether the pieces so far are the whole value.
+    /// Whether the pieces so far form the whole value.
     pub(super) fn are_whole(&self) -> bool {
         matches!(self.follows, Follows::Segments | Follows::Nothing) && self.length == self.end
     }
 }
 
-/// The part after a header, and its length in bytes.
+/// The length in bytes of the header with the fixed parts after it, and the part that follows.
 fn header(bytes: &[u8; HEADER_BYTES]) -> (u64, Follows) {
     let [.., version, properties] = *bytes;
     let point = 16 + 8 * u64::from(properties & HAS_Z != 0) + 8 * u64::from(properties & HAS_M != 0);

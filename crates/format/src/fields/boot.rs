@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Bits of dbi_status.
+/// The names of the bits of dbi_status.
 const STATUS: Names = &[
     (0x1, "autoclose"),
     (0x4, "bulk-logged"),
@@ -20,7 +20,7 @@ const STATUS: Names = &[
     (0x4000_0000, "cleanly shut down"),
 ];
 
-/// Bits of dbi_dbccFlags.
+/// The names of the bits of dbi_dbccFlags.
 const DBCC_FLAGS: Names = &[(0x2, "data purity")];
 
 fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";

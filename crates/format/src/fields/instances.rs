@@ -1,7 +1,8 @@
 //! Finds the fields of a page.
 //!
-//! The walk trusts nothing: it reports only fields inside the space of their record, and stops where the record's own
-//! lengths lead out of that space. Record spaces do not overlap, so the page size bounds the work.
+//! The page may be damaged in any way: only fields inside the space of their record are reported, and the walk of a
+//! record stops where a stored length points outside that space. The spaces of records do not overlap, so the work is
+//! bounded by the page size.
 
 use std::ops::Range;
 
@@ -14,37 +15,37 @@ use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES,
 use crate::slots::{MAX_SLOTS, SlotOrder};
 use crate::sparse::SparseVector;
 
-/// A field of a particular page.
+/// One occurrence of a field on a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldInstance {
-    /// Its row in the catalog of fields.
+    /// The row of the field in the catalog of fields.
     pub field: &'static Field,
-    /// Its bytes on the page. Never empty, never beyond the page.
+    /// The place of the field on the page. The range is never empty and never ends beyond the page.
     pub bytes: Range<usize>,
-    /// The slot of its record; `None` outside of records.
+    /// The slot of the record that contains the field; `None` outside of records.
     pub slot: Option<u16>,
-    /// For a repeated field (slot, link, variable column), the number of the repetition, from 0.
+    /// The number of the repetition, counted from 0, for a repeated field (slot, link, variable column).
     pub index: Option<u16>,
 }
 
 impl FieldInstance {
-    /// Its value, read from the page it was found on.
+    /// The value of the field as text. `page` must be the page on which the field was found.
     pub fn render(&self, page: &PageBytes) -> String {
         super::render(self.field, page.get(self.bytes.clone()).unwrap_or_default())
     }
 }
 
-/// The bytes available to a slot's record: up to the next record, the free space, or the end of the page.
+/// The bytes that the record of a slot may use: up to the next record, the free space, or the end of the page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordSpace {
-    /// The slot.
+    /// The number of the slot.
     pub slot: u16,
-    /// Its bytes on the page. Not empty; the spaces of two slots do not overlap.
+    /// The place of the space on the page. It is not empty, and the spaces of two slots do not overlap.
     pub bytes: Range<usize>,
 }
 
-/// The record spaces of a page in slot order. Leaves out slots that are empty, outside the page, or at another slot's
-/// offset.
+/// The record spaces of a page in slot order. A slot is skipped if it is empty, points outside the page, or has the
+/// offset of another slot.
 pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     let mut order = SlotOrder::default();
     order.load(page);
@@ -66,15 +67,15 @@ pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     spaces
 }
 
-/// Every field of `page`: the header, the records in slot order, the slot array. The caller must have restored torn
-/// bits. An index page of level 0 counts as leaf, see [`instances_of`].
+/// Every field of `page`: the header, the records in slot order, the slot array. The caller must have undone the torn
+/// bits. An index page of level 0 is treated as a leaf; see [`instances_of`].
 pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
     instances_of(page, Page::new(page).header().level == 0)
 }
 
-/// [`instances`] for an index page known to be a leaf or not. The first level above a clustered index's data pages may
-/// have level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalog can distinguish
-/// the two.
+/// Like [`instances`], for an index page that the caller knows to be a leaf or not. The first level above the data
+/// pages of a clustered index may have level 0, as a leaf has (docs/format/README.md#level-of-the-lowest-index-pages);
+/// only the catalog can distinguish the two.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };
@@ -115,8 +116,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The fields of `structure`, in `space`, at fixed offsets. A repeated field occurs `given` times if its row has no
-    /// count.
+    /// Adds the fields of `structure` that have fixed offsets in `space`. A repeated field occurs `given` times if the
+    /// catalog of fields gives no count for it.
     fn plain(&mut self, structure: Structure, space: Range<usize>, given: usize) {
         for field in structure.fields() {
             let bytes_at = |at: usize| {
@@ -149,14 +150,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The field of `structure` at `part`.
+    /// Adds the field of `structure` that has the place `part`.
     fn part(&mut self, structure: Structure, part: Part, bytes: Range<usize>, index: Option<usize>) {
         if let Some(field) = structure.fields().iter().find(|field| field.place == Place::Part(part)) {
             self.put(field, bytes, index);
         }
     }
 
-    /// The u16 at `at`, if inside `space`.
+    /// The u16 at `at`; `None` if it is not inside `space`.
     fn u16(&self, space: &Range<usize>, at: usize) -> Option<usize> {
         if at < space.start || at + 2 > space.end {
             return None;
@@ -211,7 +212,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks a FixedVar record. The fields of `columns` describe the variable columns, where it has any.
+    /// Walks a FixedVar record. The structure `columns` may have names for single variable columns.
     fn data_record(&mut self, status: u8, space: Range<usize>, columns: Structure) {
         self.plain(Structure::DataRecord, space.clone(), 0);
         let Some(fixed_end) = self.u16(&space, space.start + 2) else { return };
@@ -239,7 +240,7 @@ impl Walk<'_> {
         self.after_fixed(Structure::IndexRecord, status, space, end, Structure::IndexRecord);
     }
 
-    /// Null bitmap, variable part and version tag, starting at `at`.
+    /// Walks the null bitmap, the variable part and the version tag, which begin at `at`.
     fn after_fixed(&mut self, structure: Structure, status: u8, space: &Range<usize>, at: usize, columns: Structure) {
         let mut at = at;
         if status & status::NULL_BITMAP != 0 {
@@ -295,7 +296,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A column whose end offset has the high bit set: its first bytes show what it holds
+    /// Walks a column that has the high bit set in its end offset. The first bytes of the column show what it contains
     /// (docs/format/records.md#complex-columns).
     fn complex_column(&mut self, structure: Structure, bytes: Range<usize>, number: usize, may_point_back: bool) {
         let length = bytes.len();
@@ -316,7 +317,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the bytes are a sparse vector that breaks no rule. A text pointer can begin with any number.
+    /// Whether the bytes are a sparse vector that breaks no rule. The first word alone does not decide, because a text
+    /// pointer can begin with any number.
     fn is_sparse_vector(&self, bytes: &Range<usize>) -> bool {
         let vector = self.page.get(bytes.clone()).and_then(SparseVector::read);
         vector.is_some_and(|vector| vector.values().count() > 0 && vector.fault().is_none())
@@ -344,7 +346,7 @@ impl Walk<'_> {
         self.plain(Structure::CdRecord, space.clone(), 0);
         let at = space.start + 1;
         let Some(first) = self.page.get(at).filter(|_| at < space.end).map(|&byte| usize::from(byte)) else { return };
-        // Two bytes from 128 columns on; which is the high one is an open question
+        // The column count has two bytes from 128 columns on. It is an open question which byte is the high one
         // (docs/format/compression.md#records).
         let (count, codes) = match first & 0x80 {
             0 => (first, at + 1),

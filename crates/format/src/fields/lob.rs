@@ -1,8 +1,8 @@
-//! LOB pages, and the pointers to them in rows.
+//! LOB pages, and the in-row pointers to them.
 
 use super::prelude::*;
 
-/// Node types of fragments.
+/// The node types of LOB fragments.
 const NODE_TYPES: Names = &[
     (0, "small root"),
     (1, "large root"),
@@ -14,10 +14,10 @@ const NODE_TYPES: Names = &[
     (8, "null"),
 ];
 
-/// First byte of a pointer in a row.
+/// The first byte of an in-row pointer.
 const POINTER_TYPES: Names = &[(2, "row overflow"), (4, "LOB root")];
 
-/// First word of a sparse vector.
+/// The first word of a sparse vector.
 const COMPLEX_IDS: Names = &[(5, "sparse vector")];
 
 fields! { FRAGMENT: LobFragment, "docs/format/lob.md#fragments";

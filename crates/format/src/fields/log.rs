@@ -1,10 +1,10 @@
-//! The transaction log: virtual log files, log blocks, records.
+//! The transaction log: virtual log files, log blocks and log records.
 
 use super::prelude::*;
 
-/// Flags of a log block.
+/// The flags of a log block.
 const BLOCK_FLAGS: Names = &[(1, "block"), (2, "checksum"), (4, "encrypted records")];
-/// Flags of a record.
+/// The flags of a log record.
 const RECORD_FLAGS: Names = &[(1, "compensation"), (2, "in a transaction")];
 
 fields! { VLF_HEADER: VlfHeader, "docs/format/log.md#files-and-vlfs";

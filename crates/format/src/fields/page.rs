@@ -2,10 +2,10 @@
 
 use super::prelude::*;
 
-/// Bits of m_flagBits.
+/// The names of the bits of m_flagBits.
 const PAGE_FLAGS: Names = &[(0x100, "torn bits"), (0x200, "checksum")];
 
-/// Bits of m_typeFlagBits.
+/// The names of the bits of m_typeFlagBits.
 const TYPE_FLAGS: Names = &[(0x01, "ghosts in the interval (PFS)"), (0x80, "compression information")];
 
 fields! { PAGE_HEADER: PageHeader, "docs/format/page-header.md#header-fields";

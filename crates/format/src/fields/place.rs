@@ -1,12 +1,12 @@
-//! Offsets of fields for readers, looked up in the tables at compile time.
+//! The offsets of fields, for the readers of this crate. They are looked up in the tables at compile time.
 //!
-//! A name, width or kind of place that a table does not have is a compile error. All calls are in constants, so no
-//! search happens at run time.
+//! A name or width that the table does not have, or a place of another kind, is a compile error. All calls are in
+//! constants, so no search happens at run time.
 
 use super::{Field, Place, Structure, Width};
 
-/// Offset in `structure` of its field `name`, which has `bytes`. For constants: a name or a width that the table does not
-/// have is a compile error.
+/// The offset in `structure` of the field `name`, which must be `bytes` bytes wide. Use it only in constants: a name or a
+/// width that the table does not have is then a compile error.
 ///
 /// ```
 /// use format::fields::{Structure, offset};
@@ -19,15 +19,16 @@ pub const fn offset(structure: Structure, name: &str, bytes: u32) -> usize {
     at as usize
 }
 
-/// Offset in `structure` of the first of its fields `name`, and the distance from each to the next.
+/// The offset in `structure` of the first repetition of the field `name`, and the distance from one repetition to the
+/// next.
 #[expect(clippy::panic, reason = "stops the compilation")]
 pub(crate) const fn series(structure: Structure, name: &str, bytes: u32) -> (usize, usize) {
     let Place::Each { first, stride, .. } = field(structure, name, bytes).place else { panic!("not repeated") };
     (first as usize, stride as usize)
 }
 
-/// The variable column of `structure`, counted from 0, that holds its field `name` of `bytes`; 0 bytes if its width
-/// varies.
+/// The number, counted from 0, of the variable column of `structure` that contains the field `name`. The field must be
+/// `bytes` bytes wide; pass 0 if its width varies.
 #[expect(clippy::panic, reason = "stops the compilation")]
 pub(crate) const fn column(structure: Structure, name: &str, bytes: u32) -> u16 {
     let Place::Column(position) = field(structure, name, bytes).place else { panic!("not a column") };

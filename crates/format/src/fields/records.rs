@@ -2,10 +2,10 @@
 
 use super::prelude::*;
 
-/// Values of a data record's second byte.
+/// The values of a data record's second status byte.
 const STATUS_B: Names = &[(0, "none"), (1, "ghost forwarded")];
 
-/// Bits of the compression information's first byte.
+/// The bits of the first byte of the compression information.
 const CI_FLAGS: Names = &[(0x2, "anchor"), (0x4, "dictionary")];
 
 fields! { DATA_RECORD: DataRecord, "docs/format/records.md";

@@ -1,4 +1,4 @@
-//! Field values as text.
+//! Shows field values as text.
 
 use super::{Field, Kind, Names};
 use crate::allocation::PfsByte;
@@ -8,12 +8,12 @@ use crate::page::PageType;
 use crate::record::{COMPLEX, RecordKind, status};
 use crate::types::{datetime_text, guid_text};
 
-/// Characters shown of a text.
+/// The most characters of a text to show.
 const EXCERPT_CHARS: usize = 64;
-/// Elements shown of a list.
+/// The most elements of a list to show.
 const LIST_ITEMS: usize = 32;
 
-/// The value of `field` in `bytes`. If there are too few bytes for the field's kind, they are shown in hexadecimal.
+/// The value of `field` in `bytes` as text. If there are too few bytes for the field's kind, the bytes are shown in hexadecimal.
 ///
 /// ```
 /// use format::fields::{Structure, render};
@@ -24,7 +24,7 @@ pub fn render(field: &Field, bytes: &[u8]) -> String {
     value(field.kind, bytes).unwrap_or_else(|| hex(bytes, LIST_ITEMS))
 }
 
-/// The first `most` bytes in hexadecimal, two digits each with blanks between; an ellipsis for the rest.
+/// The first `most` bytes in hexadecimal, with blanks between them; an ellipsis follows if there are more bytes.
 pub fn hex(bytes: &[u8], most: usize) -> String {
     let digits: Vec<String> = bytes.iter().take(most).map(|byte| format!("{byte:02X}")).collect();
     let rest = if bytes.len() > most { " .." } else { "" };
@@ -145,7 +145,7 @@ fn cd_status(byte: u8) -> String {
     format!("0x{byte:02X} {kind}{version}{long}")
 }
 
-/// The columns, counted from 1, whose bits are set.
+/// The numbers, counted from 1, of the columns with a set bit.
 fn null_bits(bytes: &[u8]) -> String {
     let mut columns = (0..bytes.len() * 8)
         .filter(|bit| bytes.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0))
@@ -158,7 +158,8 @@ fn null_bits(bytes: &[u8]) -> String {
     }
 }
 
-/// Bytes as characters: as UTF-16 if they look like it, else one per byte. Unprintable ones are dots.
+/// The bytes as characters: as UTF-16 if they look like UTF-16 text, otherwise one character for each byte. An
+/// unprintable character becomes a dot.
 fn excerpt(bytes: &[u8]) -> String {
     let printable = |byte: &u8| (0x20..0x7F).contains(byte);
     let wide = bytes.len() >= 2

@@ -1,4 +1,4 @@
-//! The tables are consistent, and agree with the typed views.
+//! Tests that the tables are consistent and agree with the typed views.
 
 use std::mem::offset_of;
 
@@ -12,7 +12,7 @@ fn row(structure: Structure, name: &str) -> &'static Field {
     structure.fields().iter().find(|field| field.name == name).unwrap_or_else(|| panic!("{name} in {structure:?}"))
 }
 
-/// Places of a structure's fields that are plain numbers.
+/// The fields of a structure that have a constant offset and width.
 fn plain_places(structure: Structure) -> Vec<(usize, usize, &'static str)> {
     let mut places = Vec::new();
     for field in structure.fields() {
@@ -102,7 +102,7 @@ fn the_page_header_agrees_with_the_struct() {
     assert_eq!(Structure::PageHeader.fields().len(), 21);
 }
 
-/// A page of `kind` with these records from 96 on, in order.
+/// A page of type `kind` with these records, one after another from offset 96 on.
 fn page_of(kind: PageType, pminlen: u16, records: &[&[u8]]) -> PageBytes {
     let mut page = [0u8; PAGE_BYTES];
     page[0] = 1;
@@ -120,7 +120,7 @@ fn page_of(kind: PageType, pminlen: u16, records: &[&[u8]]) -> PageBytes {
     page
 }
 
-/// Name, place in the record and value of the fields of slot 0.
+/// The fields of the record in slot 0: name, offset in the record, and value.
 fn slot_0(page: &PageBytes) -> Vec<(&'static str, usize, String)> {
     instances(page)
         .iter()
@@ -157,7 +157,7 @@ fn every_part_of_a_data_record_is_found() {
 
 #[test]
 fn complex_columns_show_what_they_hold() {
-    // The in-row root and the row-overflow pointer of docs/format/lob.md#pointers-in-rows, as columns of one record.
+    // A record with two columns: the in-row root and the row-overflow pointer of docs/format/lob.md#pointers-in-rows.
     let mut record = vec![0x30, 0, 4, 0, 2, 0, 0, 2, 0, 37, 0x80, 61, 0x80];
     record.extend([4, 0, 1, 0, 1, 0, 0, 0, 0x52, 0x69, 0, 0, 0x50, 0xC3, 0, 0, 0x96, 3, 0, 0, 1, 0, 3, 0]);
     record.extend([2, 0, 0, 0, 1, 0, 0, 0, 0x29, 0, 0, 0, 0x40, 0x1F, 0, 0, 0x75, 0x46, 3, 0, 1, 0, 0, 0]);
@@ -214,7 +214,7 @@ fn a_vector_of_16_bytes_is_no_text_pointer() {
     };
     let vector = [5, 0, 1, 0, 2, 0, 16, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(["id", "count", "columnId", "value"].iter().all(|name| with(vector).contains(name)), "{:?}", with(vector));
-    // If some part does not fit, the first word is an ordinary number.
+    // If some part of a sparse vector does not fit, the first word is an ordinary number.
     let pointer = [5, 0, 1, 0, 2, 0, 15, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(!with(pointer).contains(&"columnId"), "{:?}", with(pointer));
 }
@@ -241,7 +241,8 @@ fn maps_are_found_by_their_slots() {
 
 #[test]
 fn compression_information_is_where_its_reader_finds_it() {
-    // An anchor of one column, a dictionary of one entry, and a record after them; then both without the dictionary.
+    // First an anchor of one column, a dictionary of one entry, and a record after them; then an anchor and a record
+    // without a dictionary.
     let with: &[u8] = &[6, 7, 0, 12, 0, 18, 0, 1, 1, 3, 8, 9, 1, 0, 6, 0, 0xAA, 0xBB];
     let without: &[u8] = &[2, 7, 0, 10, 0, 1, 1, 3, 8, 9];
     let parts = ["dictionaryOffset", "size", "anchor", "dictionary"];
@@ -264,7 +265,7 @@ fn compression_information_is_where_its_reader_finds_it() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Arbitrary bytes, some of them with a header that looks like that of a page.
+    /// Tests arbitrary bytes, some of them after a header that looks like a page header.
     #[test]
     #[ignore = "full tier: takes seconds"]
     fn no_page_breaks_the_walk(

@@ -1,4 +1,4 @@
-//! Order of the keys of same-shape rows, one column of all rows at a time.
+//! Checks the key order of same-shape rows, one column of all rows at a time.
 
 use std::cmp::Ordering;
 
@@ -7,24 +7,24 @@ use crate::collation::{Beginnings, Encoding};
 use crate::record::Record;
 use crate::same_shape::Rows;
 
-/// Checks whether the keys of a page ascend; reuses its allocations.
+/// Checks whether the keys of a page ascend. Keeps its buffers from page to page.
 #[derive(Default)]
 pub struct Ascent {
-    /// Slots whose key equals the previous slot's key in all columns compared so far.
+    /// The slots in which the key equals the key of the slot before, in all columns compared so far.
     open: Vec<u16>,
-    /// The first bytes of texts, by slot.
+    /// The first eight bytes of the text in each slot.
     beginnings: Vec<u64>,
 }
 
-/// How values ordered as integers are read from bytes.
+/// Turns the bytes of a value into an integer that sorts like the value.
 trait Image<const N: usize>: Fn([u8; N]) -> u64 {}
 impl<const N: usize, F: Fn([u8; N]) -> u64> Image<N> for F {}
 
 const SIGN: u64 = 1 << 63;
 
 impl Ascent {
-    /// The number of pairs of neighbouring rows whose order is uncertain, if all others ascend. `None` if a pair
-    /// is equal or in the wrong order, or if the page has other records too.
+    /// The number of pairs of neighbouring rows that have an uncertain order, if all other pairs ascend. `None` if the
+    /// keys of a pair are equal or in the wrong order, or if the page has records outside these rows.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         if rows.slots().is_some() {
             return None;
@@ -45,8 +45,8 @@ impl Ascent {
         self.open.is_empty().then_some(0)
     }
 
-    /// Keeps only pairs that are equal in this column too. Returns `None` if a pair is in the wrong order, `Some(false)` if
-    /// the column is not ordered as an integer here; then some of the kept pairs may differ.
+    /// Keeps only the pairs that are equal in this column too. Returns `None` if a pair is in the wrong order. Returns
+    /// `Some(false)` if the column cannot be compared as an integer here; some of the kept pairs may then differ.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         if offset == 0
@@ -79,14 +79,14 @@ impl Ascent {
                 (KeyOrder::Bit(bit @ 0..8), 1) => {
                     self.pass(rows, column, is_first, |[byte]: [u8; 1]| u64::from(byte >> bit & 1))
                 }
-                // The days are the high bits and the time the low bits: one number has both.
+                // The days are the high bits and the time the low bits, so one number contains both.
                 (KeyOrder::DateTime, 8) => self.pass(rows, column, is_first, |bytes| u64::from_le_bytes(bytes) ^ SIGN),
                 (KeyOrder::SmallDateTime, 4) => self.pass(rows, column, is_first, unsigned::<4>),
-                // Values with an offset are left out: equal times may have different bytes.
+                // Types with a UTC offset are not compared here, because equal times may have different bytes.
                 (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8) => self.pass(rows, column, is_first, unsigned::<8>),
-                // The second half decides only if the first is equal.
+                // The second half decides only if the first halves are equal.
                 (KeyOrder::Guid, 16) => {
                     self.pass(rows, column, is_first, |b: [u8; 16]| {
                         u64::from_be_bytes([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9]])
@@ -102,7 +102,7 @@ impl Ascent {
         is_whole.then_some(true)
     }
 
-    /// Compares neighbors in one column; false if one is less than its predecessor.
+    /// Compares neighbouring rows in one column. Returns false if a value is less than the one before.
     #[inline(always)]
     fn pass<const N: usize>(
         &mut self,
@@ -120,7 +120,7 @@ impl Ascent {
             let Some(mut prior) = values.next() else { return true };
             for (slot, value) in (1..).zip(values) {
                 ascends &= prior <= value;
-                // Branch-free: whether keys repeat is unpredictable.
+                // This has no branch, because it is unpredictable which keys repeat.
                 if let Some(place) = self.open.get_mut(left) {
                     *place = slot;
                 }
@@ -143,15 +143,15 @@ impl Ascent {
         ascends
     }
 
-    /// Keeps only pairs of texts whose first bytes do not prove their order. Few pairs are left if keys are short or
-    /// differ early.
+    /// Keeps only the pairs of texts that their first eight bytes do not prove to be in order. Few pairs remain if keys
+    /// are short or differ early.
     fn begins(&mut self, rows: Rows<'_>, column: &KeyColumn) {
         let beginnings = match column.order {
             KeyOrder::Ansi(id) => Beginnings::of(id, Encoding::Ansi),
             KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
             _ => None,
         };
-        // In a row that is not plain, the stored bytes may not be the value.
+        // If some row is an exception, its stored bytes may be a pointer and not the value.
         let Some(beginnings) = beginnings.filter(|_| rows.are_plain().is_none()) else { return };
         let Self { open, beginnings: words } = self;
         words.clear();
@@ -176,7 +176,7 @@ impl Ascent {
         open.truncate(left);
     }
 
-    /// Compares neighbors in a column of any type; false if one is less than its predecessor.
+    /// Compares neighbouring rows in a column of any type. Returns false if a value is less than the one before.
     fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
         let are_plain = rows.are_plain();
         let is_plain = |slot: u16| are_plain.is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
@@ -188,7 +188,7 @@ impl Ascent {
                 continue;
             }
             read += 1;
-            // The stored bytes may not be the value.
+            // In a row that is an exception, the stored bytes may be a pointer and not the value.
             let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
             match if column.descending { order.map(Ordering::reverse) } else { order } {
                 Some(Ordering::Less) => continue,
@@ -204,7 +204,7 @@ impl Ascent {
         true
     }
 
-    /// Compares the open pairs by `columns` like any two records: all earlier columns are equal.
+    /// Compares the remaining pairs in `columns` as single records. All earlier columns are equal.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
         let (mut bytewise, mut as_numbers) = (0, 0);
@@ -230,18 +230,18 @@ impl Ascent {
     }
 }
 
-/// A column whose values compare as numbers. The number is the eight bytes that end where the value ends, with some bits
-/// flipped and the bits before the value cleared.
+/// A column with values that compare as numbers. The number consists of the eight bytes up to the end of the value,
+/// with some bits flipped and the bits that precede the value cleared.
 #[derive(Clone, Copy, Default)]
 struct Number {
-    /// The offset in the row at which the eight bytes end.
+    /// The end of the eight bytes, as an offset in the row.
     end: u16,
     flip: u64,
     mask: u64,
 }
 
 impl Number {
-    /// Returns `None` if the column is not such a number, or if a row has no value.
+    /// Returns `None` if the values do not compare as numbers, or if a row has no value.
     fn of(rows: Rows<'_>, column: &KeyColumn) -> Option<Self> {
         let KeyColumn { order, offset, length, null_bit, descending } = *column;
         let (flip, mask) = match (order, length) {
@@ -266,8 +266,8 @@ impl Number {
     }
 }
 
-/// Whether the key of each row is greater than the previous one, proven by the first one to three columns, all of them
-/// numbers. One pass compares all columns; most keys are of this form.
+/// Whether the key of each row is greater than the key before, and the first one to three columns prove it. All of
+/// these columns must be numbers. One pass compares all of them; most keys have this form.
 fn ascend_as_numbers(rows: Rows<'_>, columns: &[KeyColumn]) -> bool {
     let number = |at: usize| columns.get(at).and_then(|column| Number::of(rows, column));
     let Some(first) = number(0) else { return false };
@@ -287,7 +287,8 @@ fn ascend<const N: usize>(rows: Rows<'_>, numbers: [Number; N]) -> bool {
     let Some(mut prior) = keys.next() else { return true };
     let mut ascends = true;
     for key in keys {
-        // Compare the columns as one long number, without branches: which column decides is unpredictable.
+        // Compares the columns as one long number. This has no branches, because it is unpredictable which column
+        // decides.
         let columns = prior.iter().zip(&key).rev();
         ascends &= columns.fold(false, |borrow, (prior, value)| {
             let (rest, is_less) = prior.overflowing_sub(*value);
@@ -298,7 +299,7 @@ fn ascend<const N: usize>(rows: Rows<'_>, numbers: [Number; N]) -> bool {
     ascends
 }
 
-/// A little-endian number of up to eight bytes.
+/// Reads a little-endian number of up to eight bytes.
 #[inline(always)]
 fn unsigned<const N: usize>(bytes: [u8; N]) -> u64 {
     let mut word = [0; 8];

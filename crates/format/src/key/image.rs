@@ -1,4 +1,4 @@
-//! Images of keys: short forms of a fixed size that compare bytewise like the keys.
+//! Images of keys: short forms of a fixed size that sort byte by byte as the keys sort.
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,12 @@ use super::{
 use crate::collation::{self, CollationId, Encoding};
 use crate::record::Record;
 
-/// Bytes of a [`KeyImage`].
+/// The number of bytes in a [`KeyImage`].
 pub const IMAGE_BYTES: usize = 24;
 
-/// The first bytes of a key in a form that compares bytewise like the keys. Its fixed size lets facts about a page's
-/// key bounds have a fixed size too. If the image ends before two keys differ, the keys themselves must be compared.
+/// The start of a key in a form that sorts byte by byte as the keys sort. The form has a fixed size, so that the facts
+/// about a page's lowest and highest key also have one. If two images do not differ, the keys themselves must be
+/// compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyImage {
     bytes: [u8; IMAGE_BYTES],
@@ -22,19 +23,19 @@ pub struct KeyImage {
 }
 
 impl KeyImage {
-    /// The image of a record's key.
+    /// The image of the key of a record.
     pub fn of(record: &Record<'_>, columns: &[KeyColumn]) -> Self {
         let mut builder = ImageBuilder { bytes: [0; IMAGE_BYTES], length: 0 };
         let complete = columns.iter().all(|column| builder.column(column.value(record), column));
         Self { bytes: builder.bytes, length: builder.length as u8, complete }
     }
 
-    /// Whether the image contains the whole key. If not, different keys may have the same image.
+    /// Whether the image contains the whole key. If it does not, different keys may have equal images.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// The image as bytes, for storage outside memory.
+    /// The image as bytes, to be stored in a file.
     pub fn to_bytes(self) -> [u8; IMAGE_BYTES + 1] {
         let mut bytes = [0; IMAGE_BYTES + 1];
         bytes[..IMAGE_BYTES].copy_from_slice(&self.bytes);
@@ -42,7 +43,7 @@ impl KeyImage {
         bytes
     }
 
-    /// The image that [`Self::to_bytes`] wrote as these bytes.
+    /// The image from bytes that [`Self::to_bytes`] returned.
     pub fn from_bytes(bytes: &[u8; IMAGE_BYTES + 1]) -> Self {
         let mut image = [0; IMAGE_BYTES];
         image.copy_from_slice(&bytes[..IMAGE_BYTES]);
@@ -50,7 +51,7 @@ impl KeyImage {
         Self { bytes: image, length: (last >> 1).min(IMAGE_BYTES as u8), complete: last & 1 != 0 }
     }
 
-    /// Order of two keys, if their images decide it.
+    /// The order of two keys; `None` if their images do not decide it.
     #[expect(clippy::indexing_slicing, reason = "no length is greater than IMAGE_BYTES")]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);
@@ -70,7 +71,7 @@ struct ImageBuilder {
 
 #[expect(clippy::indexing_slicing, reason = "the length is never greater than IMAGE_BYTES")]
 impl ImageBuilder {
-    /// Appends a column; false if the image must end here.
+    /// Appends the value of a column. Returns false if the image must end here.
     fn column(&mut self, value: KeyValue<'_>, column: &KeyColumn) -> bool {
         let start = self.length;
         let complete = match value {
@@ -101,7 +102,8 @@ impl ImageBuilder {
             KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id, Encoding::Ansi),
             KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id, Encoding::Unicode),
             KeyOrder::Decimal => decimal(bytes).is_some_and(|value| {
-                // Minus zero and an invalid sign byte have another form with the same value.
+                // Minus zero, or a value with an invalid sign byte, ends the image, because another form of the value
+                // exists.
                 self.decimal(value, length) && bytes.first() == Some(&u8::from(value >= 0))
             }),
             KeyOrder::Float => float(bytes).is_some_and(|value| self.float(value)),
@@ -110,8 +112,9 @@ impl ImageBuilder {
         }
     }
 
-    /// A number as `width` bytes, most significant first, counted from `least`: 0 or the least value of that
-    /// width. A value that does not fit ends the image.
+    /// Appends a number as its distance from the least value, in `width` bytes, most significant byte first. `least` is
+    /// 0 for unsigned numbers, and `i64::MIN` for signed numbers of any width. A value that does not fit ends the
+    /// image.
     fn number(&mut self, value: i64, least: i64, width: u16) -> bool {
         if !(1..=8).contains(&width) {
             return false;
@@ -122,7 +125,7 @@ impl ImageBuilder {
         from_least << unused >> unused == from_least && self.push(bytes.get(..width.into()).unwrap_or_default())
     }
 
-    /// A decimal of `length` bytes, including the sign.
+    /// Appends a decimal of `length` bytes, including the sign byte.
     fn decimal(&mut self, value: i128, length: u16) -> bool {
         match length {
             ..=8 => i64::try_from(value).is_ok_and(|value| self.number(value, i64::MIN, length)),
@@ -134,8 +137,8 @@ impl ImageBuilder {
         }
     }
 
-    /// A floating-point number, with bits flipped so that images sort like the numbers. Minus zero ends the image,
-    /// because it is a second form of zero.
+    /// Appends a floating-point number, with bits flipped so that images sort like the numbers. Minus zero ends the
+    /// image, because it is a second form of zero.
     fn float(&mut self, value: f64) -> bool {
         let is_minus_zero = value == 0.0 && value.is_sign_negative();
         let bits = if is_minus_zero { 0 } else { value.to_bits() };
@@ -143,8 +146,9 @@ impl ImageBuilder {
         self.push(&(bits ^ flip).to_be_bytes()) && !is_minus_zero
     }
 
-    /// Bytes, padded with zeros to the length of the column: trailing zeros do not count. The image ends at a value of
-    /// variable length that ends with zeros, as it has several forms, and at a value that is longer than its column.
+    /// Appends bytes, padded with zeros to the length of the column, because trailing zeros do not count. Two kinds of
+    /// values end the image: a variable value that ends with zeros, because several forms of it exist, and a value that
+    /// is longer than its column.
     fn binary(&mut self, bytes: &[u8], column: &KeyColumn) -> bool {
         let length = usize::from(column.length);
         let padding = length.saturating_sub(bytes.len());
@@ -154,7 +158,8 @@ impl ImageBuilder {
             && (column.offset > 0 || bytes.last() != Some(&0))
     }
 
-    /// Characters up to the first uncertain one. Never complete: equal folded text says nothing about the next column.
+    /// Appends characters up to the first uncertain one. Always ends the image, because two texts with equal folded
+    /// characters may still differ, so the next column does not decide.
     fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId, encoding: Encoding) -> bool {
         let mut units = units.peekable();
         let mut before = None;

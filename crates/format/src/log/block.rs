@@ -1,4 +1,4 @@
-//! Log blocks (docs/format/log.md#log-blocks): 1 to 120 sectors, the unit in which the log is written.
+//! Log blocks (docs/format/log.md#log-blocks). SQL Server writes the log in blocks of 1 to 120 sectors.
 
 use super::record::{HEADER_BYTES as RECORD_HEADER_BYTES, LogRecord};
 use super::time::LogTime;
@@ -11,41 +11,42 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::LogBlock, name, bytes)
 }
 
-/// The slot in the LSN of a block's first record.
+/// The slot number in the LSN of the first record of a block.
 pub const FIRST_SLOT: u16 = 1;
-/// Unit of block sizes, and of block numbers in LSNs.
+/// The unit of block sizes, and of block numbers in LSNs, in bytes.
 pub const SECTOR_BYTES: usize = crate::simd::SECTOR_BYTES;
-/// Size of the largest block.
+/// The size of the largest block in bytes.
 pub const MAX_BYTES: usize = 120 * SECTOR_BYTES;
-/// Bits of a sector's status byte: parity of the VLF's use; first sector, last sector of a block.
+/// The bits of a sector's status byte: the parity of the VLF's use, the first sector of a block, the last sector of a
+/// block.
 const PARITY: u8 = 0xC0;
 const FIRST: u8 = 0x10;
 const LAST: u8 = 0x08;
-/// Flags of a block.
+/// The flags of a block.
 const HAS_CHECKSUM: u16 = 2;
 const IS_ENCRYPTED: u16 = 4;
 
-/// Why the bytes at a place are no usable block of the log.
+/// The reason why a place does not have a usable log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockFault {
-    /// No block starts here, or it is longer than the bytes given.
+    /// No block starts here, or the block is longer than the bytes passed.
     NoBlock,
     /// A sector belongs to another block, or to an earlier use of the VLF.
     OtherSector,
     /// The checksum is wrong.
     Checksum {
-        /// According to the header.
+        /// The checksum in the header.
         stored: u32,
-        /// According to the bytes.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// The format is unknown, or that of SQL Server 2000.
+    /// The format is unknown, or is that of SQL Server 2000.
     Format(u16),
-    /// Header, slot array and records contradict each other.
+    /// The header, the slot array and the records contradict each other.
     Records,
 }
 
-/// A sound block in its restored form, with the bytes that status bytes had replaced.
+/// A sound block, restored: the status bytes of its sectors are replaced by the original bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     bytes: &'a [u8],
@@ -54,7 +55,7 @@ pub struct Block<'a> {
     records: usize,
 }
 
-/// Size in bytes of the block whose first sector starts `sector`, as on disk; `None` if none starts there.
+/// The size in bytes of the block that begins with `sector`, which must be as on disk; `None` if no block begins there.
 pub fn size_on_disk(sector: &[u8]) -> Option<usize> {
     let size = usize::from(u16_at(sector, const { at("size", 2) })?);
     let is_block =
@@ -62,27 +63,27 @@ pub fn size_on_disk(sector: &[u8]) -> Option<usize> {
     is_block.then_some(size)
 }
 
-/// Parity bits of the block whose first sector starts `sector`, as on disk.
+/// The parity bits of the block that begins with `sector`, which must be as on disk.
 pub fn parity_on_disk(sector: &[u8]) -> u8 {
     sector.first().copied().unwrap_or_default() & PARITY
 }
 
-/// The LSN of the first record, which gives the place of the block. No status byte overlaps it.
+/// The LSN of the first record, which gives the place of the block. No status byte overwrites it.
 pub fn first_lsn_on_disk(sector: &[u8]) -> Option<Lsn> {
     Lsn::read(sector, const { at("firstLSN", 10) })
 }
 
-/// Bytes of the header by format; `None` for SQL Server 2000, whose records are different.
+/// The length of the block header in bytes, by format; `None` for SQL Server 2000, which has different records.
 fn header_bytes(format: u16) -> Option<usize> {
     [(3, 28), (4, 40), (5, 48), (6, 72)].into_iter().find(|(known, _)| *known == format).map(|(_, bytes)| bytes)
 }
 
 impl<'a> Block<'a> {
-    /// The block at the start of `bytes`, which are as on disk: verifies it, then restores it in place.
+    /// Verifies the block at the start of `bytes`, which must be as on disk, and restores it in place.
     ///
     /// # Errors
-    /// [`BlockFault`]; `bytes` are then unchanged, except that a block with a fault of its records has its status bytes
-    /// restored.
+    /// [`BlockFault`]. `bytes` are then unchanged, except that a block with a fault in its records has its status bytes
+    /// replaced.
     pub fn restore(bytes: &'a mut [u8]) -> Result<Self, BlockFault> {
         let size = size_on_disk(bytes).ok_or(BlockFault::NoBlock)?;
         let block = bytes.get_mut(..size).ok_or(BlockFault::NoBlock)?;
@@ -101,7 +102,8 @@ impl<'a> Block<'a> {
         Self::parse(block)
     }
 
-    /// The block in bytes that [`Self::restore`] found sound and restored: parsed again, not verified again.
+    /// The block in bytes that [`Self::restore`] verified and restored before. It is parsed again, but not verified
+    /// again.
     pub fn of_restored(bytes: &'a [u8]) -> Option<Self> {
         let field = |offset: usize| u16_at(bytes, offset).map(usize::from);
         let (records, used) = (field(const { at("records", 2) })?, field(const { at("used", 2) })?);
@@ -109,7 +111,7 @@ impl<'a> Block<'a> {
         (used <= bytes.len() && 2 * records <= used).then_some(Self { bytes, header_bytes, used, records })
     }
 
-    /// The block in restored bytes, whose records must be in order.
+    /// Parses a block in restored bytes. Its records must be in order.
     fn parse(bytes: &'a [u8]) -> Result<Self, BlockFault> {
         let u16 = |offset: usize| u16_at(bytes, offset).map(usize::from).ok_or(BlockFault::Records);
         let format = u16_at(bytes, const { at("format", 2) }).ok_or(BlockFault::Records)?;
@@ -124,11 +126,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether the records follow each other from the header to the slot array, each long enough for its own header.
+    /// Whether the records are in order between the header and the slot array, and each is at least as long as a record
+    /// header.
     fn records_are_in_order(&self) -> bool {
         let Some(slots) = self.bytes.get(self.used - 2 * self.records..self.used) else { return false };
         let mut end = self.used - 2 * self.records;
-        // The slot array grows down, so its first word belongs to the last record.
+        // The slot array grows downwards, so its first word belongs to the last record.
         for word in slots.as_chunks::<2>().0 {
             let start = usize::from(u16::from_le_bytes(*word));
             if end.checked_sub(start).is_none_or(|bytes| bytes < RECORD_HEADER_BYTES) {
@@ -139,22 +142,22 @@ impl<'a> Block<'a> {
         end >= self.header_bytes
     }
 
-    /// Size on disk.
+    /// The size of the block on disk, in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Format of the block, 3 to 6.
+    /// The format of the block, 3 to 6.
     pub fn format(&self) -> u16 {
         self.u16(const { at("format", 2) })
     }
 
-    /// Size of the block before it, in this VLF or the one before.
+    /// The size in bytes of the block before this one, in this VLF or in the VLF before.
     pub fn previous_size(&self) -> usize {
         self.u16(const { at("previousSize", 2) }).into()
     }
 
-    /// LSN of the first record; of a block without records, its own place.
+    /// The LSN of the first record. A block without records has its own place there.
     pub fn first_lsn(&self) -> Lsn {
         Lsn::read(self.bytes, const { at("firstLSN", 10) }).unwrap_or_default()
     }
@@ -164,23 +167,23 @@ impl<'a> Block<'a> {
         self.records
     }
 
-    /// Whether the block has a checksum; [`Self::restore`] found it right.
+    /// Whether the block has a checksum. If it has one, [`Self::restore`] verified it.
     pub fn has_checksum(&self) -> bool {
         self.u16(const { at("flags", 2) }) & HAS_CHECKSUM != 0
     }
 
-    /// Whether the records are encrypted: they cannot be read, and [`Self::records`] is empty.
+    /// Whether the records are encrypted. If so, they cannot be read, and [`Self::records`] is empty.
     pub fn is_encrypted(&self) -> bool {
         self.u16(const { at("flags", 2) }) & IS_ENCRYPTED != 0
     }
 
-    /// When the block was closed, in the server's local time; `None` before format 6.
+    /// The time at which the block was closed, in the server's local time; `None` before format 6.
     pub fn closed(&self) -> Option<LogTime> {
         const FIELD: usize = at("closed", 8);
         if self.header_bytes >= FIELD + 8 { LogTime::read(self.bytes, FIELD) } else { None }
     }
 
-    /// The records with their LSNs, in the order of writing.
+    /// The records with their LSNs, in the order in which they were written.
     #[inline]
     pub fn records(&self) -> impl Iterator<Item = (Lsn, LogRecord<'a>)> + use<'a> {
         let count = if self.is_encrypted() { 0 } else { self.records };
@@ -202,18 +205,18 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Whether a sector's status byte fits its place in a block.
+/// Whether the status byte of a sector fits the sector's place in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
     /// The status byte fits.
     Own,
-    /// The sector is of this use of the VLF, but from another place in a block.
+    /// The sector is from this use of the VLF, but from another place in a block.
     Misplaced,
-    /// The sector is of another use of the VLF, or blank: the write of the block did not reach it.
+    /// The sector is blank or from another use of the VLF: the write of the block did not reach it.
     Unwritten,
 }
 
-/// The mark of each sector of a block as it is on disk.
+/// The mark of each sector of a block that is as on disk.
 fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     let sectors = block.len() / SECTOR_BYTES;
     block.chunks_exact(SECTOR_BYTES).enumerate().map(move |(index, sector)| {
@@ -227,16 +230,16 @@ fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     })
 }
 
-/// Whether the bytes of a block that was written at this place have changed since: [`Block::restore`] refuses it, and
-/// no torn write explains why. A torn write leaves whole sectors of the block, and others of an earlier use of the VLF
-/// or blank.
+/// Whether a block was written at this place and its bytes have changed since. In that case [`Block::restore`] rejects
+/// the block, and a torn write cannot be the cause. A torn write writes some whole sectors; the others stay blank, or
+/// keep their content from an earlier use of the VLF.
 ///
-/// `bytes` are on disk from block `number` of the VLF's use `sequence` to the end of the VLF, or at least
-/// [`MAX_BYTES`].
+/// `bytes` must be as on disk, from block `number` of the VLF with sequence number `sequence` to the end of the VLF, or
+/// at least [`MAX_BYTES`].
 pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool {
     let names_its_place = first_lsn_on_disk(bytes).is_some_and(|lsn| (lsn.vlf, lsn.block) == (sequence, number));
     let Some(block) = size_on_disk(bytes).and_then(|size| bytes.get(..size)) else {
-        // A sector is written in one piece, so the header is complete.
+        // A disk writes each sector completely or not at all, so the header is not torn.
         return names_its_place;
     };
     let (mut is_whole, mut is_misplaced) = (true, false);
@@ -245,8 +248,8 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
         is_misplaced |= mark == Mark::Misplaced;
     }
     match is_whole {
-        // The block was written completely. Without a checksum, only its records can show damage, if it is of this use
-        // at all.
+        // All sectors of the block were written. Without a checksum, only the records can show damage, and only if the
+        // block is from this use of the VLF.
         true => match Block::restore(&mut block.to_vec()) {
             Err(BlockFault::Checksum { .. }) => true,
             Err(_) => names_its_place,
@@ -258,14 +261,14 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
     }
 }
 
-/// Verifies the checksum, if it has one, of a block as it is on disk. The algorithm is that of pages, for any number of
-/// sectors (docs/format/checksums-and-torn-pages.md#checksum).
+/// Verifies the checksum of a block that is as on disk, if the block has one. The algorithm is that of pages, for any
+/// number of sectors (docs/format/checksums-and-torn-pages.md#checksum).
 fn verify(block: &[u8]) -> Result<(), BlockFault> {
     if u16_at(block, const { at("flags", 2) }).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
         return Ok(());
     }
     let stored = u32_at(block, const { at("checksum", 4) }).unwrap_or_default();
-    // The field itself counts as zero. It is in the first sector, which is rotated most.
+    // The checksum field itself counts as zero. It is in the first sector, which is rotated by the most bits.
     let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
     let computed = sectors_sum(0, block) ^ field;
     if computed == stored { Ok(()) } else { Err(BlockFault::Checksum { stored, computed }) }
@@ -277,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of format 5 with these records, as it is on disk.
+    /// A block of format 5 with these records, in its form on disk.
     fn on_disk(records: &[Vec<u8>]) -> Vec<u8> {
         const HEADER: usize = 48;
         let used = HEADER + records.iter().map(|record| record.len() + 2).sum::<usize>();
@@ -361,7 +364,8 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             let flags_off = at == 8 && bit == 1;
-            // A sector with the other parity looks like a torn write; not the first one, whose LSN names the use.
+            // A later sector with the other parity looks like a torn write. The first sector does not, because its LSN
+            // names the use.
             let is_as_cut = at > 0 && at.is_multiple_of(SECTOR_BYTES) && bit >= 6;
             prop_assert_eq!(is_damaged(&bytes, 33, 0x40, 16), !flags_off && !is_as_cut);
         }
@@ -372,7 +376,7 @@ mod tests {
             let mut bytes = sound.clone();
             for (sector, kept) in bytes.chunks_exact_mut(SECTOR_BYTES).zip(&kept) {
                 if !kept {
-                    // Blank, or from the use before.
+                    // The sector is blank, or from the use before.
                     sector.fill(if fill { 0xC0 } else { 0 });
                     sector[0] = if fill { 0xC0 } else { 0x80 };
                 }
@@ -390,7 +394,7 @@ mod tests {
             if let Ok(block) = Block::restore(&mut bytes) {
                 let total: usize = block.records().map(|(_, record)| record.bytes().len()).sum();
                 prop_assert!(total <= block.size());
-                // One changed byte can say that the block is encrypted: its records are then not read.
+                // A single changed byte can set the encryption flag; the records are then not read.
                 prop_assert!(block.is_encrypted() || block.records().count() == block.record_count());
             }
         }

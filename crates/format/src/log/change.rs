@@ -1,4 +1,4 @@
-//! The changes that log records make to their pages, as typed views (docs/format/log.md#changes).
+//! Typed views of the changes that log records make to their pages (docs/format/log.md#changes).
 
 use super::operation::Operation;
 use super::record::LogRecord;
@@ -6,61 +6,61 @@ use crate::bytes::{u8_at, u16_at, u32_at, u64_at};
 use crate::fields::{Structure, offset};
 use crate::ids::PageId;
 
-/// Context of DELETE_ROWS records that make a row a ghost.
+/// The context of a DELETE_ROWS record that turns a row into a ghost.
 const MARK_AS_GHOST: u8 = 19;
-/// Bit of the length field of an INSERT_ROWS: the row overwrites the ghost in its slot.
+/// The bit in the length field of an INSERT_ROWS record which means that the row overwrites the ghost in its slot.
 const OVER_GHOST: u16 = 2;
-/// Bytes of one counter of a COUNT_DELTA.
+/// The length in bytes of one counter in a COUNT_DELTA record.
 const COUNTER_BYTES: usize = 16;
 
-/// The change that a record makes to its page.
+/// The change that a log record makes to its page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change<'a> {
     /// The page is formatted.
     Format(NewPage<'a>),
-    /// Rows are inserted from the slot on.
+    /// Rows are inserted, the first at the slot of the log record.
     Insert {
-        /// The rows.
+        /// The inserted rows.
         images: Vec<&'a [u8]>,
-        /// The row overwrites the ghost that is in its slot.
+        /// Whether the row overwrites a ghost in its slot.
         over_ghost: bool,
     },
     /// A row is deleted.
     Delete {
-        /// The row becomes a ghost.
+        /// Whether the row becomes a ghost.
         marks_ghost: bool,
-        /// The row before the change; empty if it can be found on the page.
+        /// The row before the change; empty if the page still contains the row.
         image: &'a [u8],
     },
     /// Bytes of a row are replaced.
     ModifyRow(Piece<'a>),
     /// Bytes of the page header are replaced.
     ModifyHeader(Piece<'a>),
-    /// Several pieces of a row are replaced; offsets ascend.
+    /// Several pieces of a row are replaced, in ascending order of offset.
     ModifyColumns(Vec<Piece<'a>>),
-    /// Bits of an allocation map's record are set or cleared.
+    /// Bits in the record of an allocation map are set or cleared.
     SetBits {
-        /// First bit of the record.
+        /// The number of the first bit in the record.
         first: u16,
-        /// Number of bits.
+        /// The number of bits.
         count: u16,
         /// True to set the bits, false to clear them.
         value: bool,
     },
-    /// A byte of a PFS page's record is replaced.
+    /// A byte in the record of a PFS page is replaced.
     SetFreeSpace {
-        /// Offset in the record.
+        /// The offset of the byte in the record.
         offset: u16,
         /// The byte after the change.
         new: u8,
         /// The byte before the change.
         old: u8,
     },
-    /// Rows from the slot on are dropped, because they were moved to another page.
+    /// Rows are deleted, the first at the slot of the log record, because they were moved to another page.
     DropMoved {
-        /// The page that received them; (0:0) in a reorganization.
+        /// The page to which the rows were moved; (0:0) in a reorganization.
         receiver: PageId,
-        /// Number of rows.
+        /// The number of rows.
         rows: u16,
     },
     /// The ghost in the slot is removed.
@@ -72,49 +72,49 @@ pub enum Change<'a> {
         /// The record after the change.
         new: &'a [u8],
     },
-    /// Counters of a row of the catalog are set: offset in the row, value, bytes.
+    /// Counters in a catalog row are set. Each has an offset in the row, a value, and a length in bytes.
     SetCounters(Vec<(u32, i64, u32)>),
-    /// A page pointer in a row of sysallocunits is replaced.
+    /// A page pointer in a row of sysallocunits is replaced by another.
     SetPointer {
-        /// Offset in the row.
+        /// The offset of the pointer in the row.
         offset: u32,
-        /// The page after the change, 6 bytes as stored.
+        /// The pointer after the change, in its stored form.
         new: [u8; 6],
-        /// The page before the change.
+        /// The pointer before the change, in its stored form.
         old: [u8; 6],
     },
-    /// Only the LSN changes.
+    /// Nothing on the page changes except its LSN.
     Touch,
 }
 
-/// A new page: its header, or all its bytes.
+/// A new page: the fields of its header, or all its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPage<'a> {
-    /// Page type.
+    /// The page type.
     pub kind: u8,
-    /// Level.
+    /// The level of the page in its index.
     pub level: u8,
-    /// Left neighbor.
+    /// The left neighbour of the page.
     pub previous: PageId,
-    /// Right neighbor.
+    /// The right neighbour of the page.
     pub next: PageId,
-    /// Length of the fixed part of its records.
+    /// The length of the fixed part of the page's records.
     pub pminlen: u16,
-    /// The bytes of the page up to the end of its rows, as a fully logged index build writes them; empty for a page
+    /// The bytes of the page up to the end of its rows, as a fully logged index build logs them; empty for a page
     /// without rows.
     pub start: &'a [u8],
-    /// The last bytes of the page, its slots; empty if `start` is the whole page.
+    /// The last bytes of the page, which are its slot array; empty if `start` is the whole page.
     pub end: &'a [u8],
 }
 
-/// Bytes that replace others.
+/// A replacement of some bytes by others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece<'a> {
-    /// Offset of the bytes before the change.
+    /// The offset of the replaced bytes.
     pub old_offset: u16,
-    /// Offset of the bytes after the change.
+    /// The offset of the new bytes.
     pub new_offset: u16,
-    /// Number of bytes replaced.
+    /// The number of replaced bytes.
     pub old_length: u16,
     /// The bytes before the change; empty in compensation records.
     pub before: &'a [u8],
@@ -202,7 +202,7 @@ impl<'a> LogRecord<'a> {
     fn insert(&self) -> Option<Change<'a>> {
         let (_, length) = self.offset_and_length()?;
         let elements: Vec<&[u8]> = self.elements().collect();
-        // Several rows, as a page split moves them: no rowset, and two empty elements after the rows.
+        // A page split logs several rows without a rowset, followed by two empty elements.
         let is_bare = self.on_page()?.rowset == 0;
         let images = match elements.as_slice() {
             [rows @ .., [], []] if is_bare && !rows.is_empty() => rows.to_vec(),
@@ -265,8 +265,7 @@ impl<'a> LogRecord<'a> {
 mod tests {
     use super::*;
 
-    /// A COUNT_DELTA of this kind, with four values: 100 at offset 45 and so on. Fields that the kind does not use are
-    /// left over.
+    /// A COUNT_DELTA record of this kind. It has four values, 100 at offset 45 and so on; the kind may use fewer.
     fn count_delta(kind: u8, first_value: usize, lengths: u32) -> Vec<u8> {
         let mut bytes = vec![0x5A; 208 + 4];
         bytes[2..4].copy_from_slice(&208u16.to_le_bytes());
@@ -284,7 +283,8 @@ mod tests {
     #[test]
     fn counters_are_as_many_as_their_kind_says() {
         let counters = [(45, 100, 8), (53, 101, 8), (61, 102, 8)];
-        // Rows of sysrowsets have their value without a length; rows of columns have it after the ID of the column.
+        // Kind 1 (a row of sysrowsets) has a value without a length; kind 2 (a row of a column) has its value after the
+        // column ID.
         for (kind, first_value, lengths, count) in
             [(0, 0x50, 8, 3), (1, 0x50, 0, 1), (2, 0x58, 8, 1), (3, 0x50, 8, 2), (4, 0x50, 8, 2)]
         {

@@ -1,21 +1,22 @@
-//! The operations of log records, by number (docs/format/log.md#operations).
+//! The operations of log records, with their numbers (docs/format/log.md#operations).
 
 use std::fmt;
 
-/// The operation of a log record, by number. Any number may occur; those without a name here are unknown operations.
+/// The number of a log record's operation. Any number may occur; a number without a name here is an unknown operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Operation(pub u8);
 
-/// Operations from this number on concern transactions, checkpoints and the server's memory, not pages.
+/// The first number of operations on transactions, checkpoints and the server's memory. Lower numbers are operations on
+/// pages.
 const FIRST_WITHOUT_PAGE: u8 = 128;
 
-/// The operations that have a name: SQL Server's, as fn_dblog prints it without `LOP_`.
+/// Defines the known operations. The names are SQL Server's, as fn_dblog prints them, without `LOP_`.
 macro_rules! operations {
     ($($number:literal $name:ident $(on $page:ident)?: $meaning:literal;)*) => {
         impl Operation {
             $(#[doc = $meaning] pub const $name: Self = Self($number);)*
 
-            /// SQL Server's name; `None` for an operation that is not known.
+            /// SQL Server's name for the operation; `None` for an unknown operation.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(stringify!($name)),)*
@@ -23,8 +24,8 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether records of this operation name the page that they change. Unknown operations below 128 do too,
-            /// like all known ones there; their change to the page is unknown.
+            /// Whether records of this operation name the page that they change. All known operations below 128 do. The
+            /// result is also true for unknown operations below 128, although their change to the page is unknown.
             pub fn is_on_a_page(self) -> bool {
                 match self.0 {
                     $($number => operations!(@on $($page)?),)*
@@ -73,7 +74,7 @@ operations! {
 }
 
 impl fmt::Display for Operation {
-    /// The name, or `OPERATION_` and the number.
+    /// Prints the name, or `OPERATION_` and the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),

@@ -1,4 +1,4 @@
-//! Log records: typed views (docs/format/log.md#records).
+//! Typed views of log records (docs/format/log.md#records).
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::LogRecord, name, bytes)
 }
 
-/// Bytes of the header that every record has.
+/// The length in bytes of the header that every log record has.
 pub const HEADER_BYTES: usize = at("context", 1) + 1;
-/// Flag of compensation records: records that undo another one.
+/// The flag of compensation records, which undo other records.
 const IS_COMPENSATION: u16 = 1;
 
-/// Identity of a transaction, until the log uses the number again. Prints as SQL Server does, `0000:000003a8`.
+/// The ID of a transaction. The log uses IDs again later. Printed as SQL Server prints it, `0000:000003a8`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TransactionId {
-    /// Upper part.
+    /// The upper part, which is printed first.
     pub high: u16,
-    /// Lower part.
+    /// The lower part.
     pub low: u32,
 }
 
 impl TransactionId {
-    /// The transaction of records outside of transactions.
+    /// The ID in records that belong to no transaction.
     pub const NONE: Self = Self { high: 0, low: 0 };
 
-    /// The id at `offset` of `bytes`: u32, then the u16 that is printed first.
+    /// Reads the ID at `offset` of `bytes`: first the u32 lower part, then the u16 upper part.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         Some(Self { low: u32_at(bytes, offset)?, high: u16_at(bytes, offset.checked_add(4)?)? })
     }
@@ -42,14 +42,14 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// A log record. Fields outside of the bytes read as zero or empty.
+/// A log record. A field that is not inside the record's bytes reads as zero or empty.
 #[derive(Clone, Copy, Debug)]
 pub struct LogRecord<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> LogRecord<'a> {
-    /// The record in `bytes`, which end where the next record starts.
+    /// The record in `bytes`, which must end where the next record starts.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
@@ -59,46 +59,47 @@ impl<'a> LogRecord<'a> {
         self.bytes
     }
 
-    /// What the record does, as a number.
+    /// The operation of the record.
     pub fn operation(&self) -> Operation {
         Operation(u8_at(self.bytes, const { at("operation", 1) }).unwrap_or_default())
     }
 
-    /// The kind of page or purpose, as a number (docs/format/log.md#contexts).
+    /// The context: a number for the kind of page or the purpose (docs/format/log.md#contexts).
     pub fn context(&self) -> u8 {
         u8_at(self.bytes, const { at("context", 1) }).unwrap_or_default()
     }
 
-    /// Its transaction; [`TransactionId::NONE`] outside of one.
+    /// The transaction of the record; [`TransactionId::NONE`] if it belongs to none.
     pub fn transaction(&self) -> TransactionId {
         TransactionId::read(self.bytes, const { at("transaction", 6) }).unwrap_or_default()
     }
 
-    /// The previous record of the same transaction; of a compensation record, the next one to undo.
+    /// The LSN of the previous record of the transaction. In a compensation record, the LSN of the next record to undo.
     pub fn previous_lsn(&self) -> Lsn {
         Lsn::read(self.bytes, const { at("previousLSN", 10) }).unwrap_or_default()
     }
 
-    /// Whether the record undoes another one.
+    /// Whether the record undoes another record.
     pub fn is_compensation(&self) -> bool {
         u16_at(self.bytes, const { at("flags", 2) }).is_some_and(|flags| flags & IS_COMPENSATION != 0)
     }
 
-    /// Length of the fixed part, which the elements follow.
+    /// The length in bytes of the fixed part, after which the elements begin.
     pub fn fixed_bytes(&self) -> usize {
         u16_at(self.bytes, const { at("fixedLength", 2) }).unwrap_or_default().into()
     }
 
-    /// Number of elements that the record claims to have.
+    /// The number of elements according to the record.
     pub fn element_count(&self) -> usize {
         u16_at(self.bytes, self.fixed_bytes()).unwrap_or_default().into()
     }
 
-    /// The elements: images of rows, keys, names. The end of the record ends them, whatever their count says.
+    /// The elements: images of rows, keys, names. Only elements inside the record are returned, even if the stored
+    /// count is higher.
     pub fn elements(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (bytes, count) = (self.bytes, self.element_count());
         let lengths = self.fixed_bytes() + 2;
-        // Each starts at a multiple of four from the start of the record.
+        // Each element starts at a multiple of four bytes from the start of the record.
         let mut start = (lengths + 2 * count).next_multiple_of(4);
         (0..count).map_while(move |index| {
             let length = usize::from(u16_at(bytes, lengths + 2 * index)?);
@@ -108,7 +109,8 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// The page that the record changes, with its slot, ids and LSN; `None` for operations that name no page.
+    /// The page that the record changes, with the slot, the IDs and the LSN before the change; `None` for operations
+    /// without a page.
     pub fn on_page(&self) -> Option<PageChange> {
         const PAGE: usize = offset(Structure::LogPageRecord, "page", 6);
         const SLOT: usize = offset(Structure::LogPageRecord, "slot", 2);
@@ -129,7 +131,7 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// The contents of a BEGIN_XACT; `None` for other operations.
+    /// The fields of a BEGIN_XACT record; `None` for other operations.
     pub fn begin_transaction(&self) -> Option<BeginTransaction<'a>> {
         const SESSION: usize = offset(Structure::LogBeginTransaction, "spid", 2);
         const BEGAN: usize = offset(Structure::LogBeginTransaction, "began", 8);
@@ -145,8 +147,8 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// When a COMMIT_XACT or ABORT_XACT ended its transaction, and the LSN where that began; `None` for other
-    /// operations.
+    /// The time at which a COMMIT_XACT or ABORT_XACT ended its transaction, and the LSN at which the transaction began;
+    /// `None` for other operations.
     pub fn end_transaction(&self) -> Option<(Option<LogTime>, Lsn)> {
         const ENDED: usize = offset(Structure::LogEndTransaction, "ended", 8);
         const BEGIN: usize = offset(Structure::LogEndTransaction, "beginLSN", 10);
@@ -154,7 +156,7 @@ impl<'a> LogRecord<'a> {
             .then(|| Some((LogTime::read(self.bytes, ENDED), Lsn::read(self.bytes, BEGIN)?)))?
     }
 
-    /// The contents of a BEGIN_CKPT; `None` for other operations.
+    /// The fields of a BEGIN_CKPT record; `None` for other operations.
     pub fn begin_checkpoint(&self) -> Option<BeginCheckpoint> {
         const BEGAN: usize = offset(Structure::LogBeginCheckpoint, "began", 8);
         const OLDEST: usize = offset(Structure::LogBeginCheckpoint, "oldestLSN", 10);
@@ -169,7 +171,8 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    /// When an END_CKPT ended its checkpoint, and the LSN from which to redo; `None` for other operations.
+    /// The time at which an END_CKPT ended its checkpoint, and the LSN at which redo starts; `None` for other
+    /// operations.
     pub fn end_checkpoint(&self) -> Option<(Option<LogTime>, Lsn)> {
         const ENDED: usize = offset(Structure::LogEndCheckpoint, "ended", 8);
         const REDO: usize = offset(Structure::LogEndCheckpoint, "redoLSN", 10);
@@ -177,9 +180,10 @@ impl<'a> LogRecord<'a> {
             .then(|| Some((LogTime::read(self.bytes, ENDED), Lsn::read(self.bytes, REDO)?)))?
     }
 
-    /// Transactions that were open at a checkpoint, from an XACT_CKPT of context 0; empty for all other records.
+    /// The transactions that were open at a checkpoint, from an XACT_CKPT record of context 0; empty for all other
+    /// records.
     pub fn open_transactions(&self) -> impl Iterator<Item = OpenTransaction> + use<'a> {
-        // Each transaction is an element, of 56, 64 or 80 bytes by release.
+        // Each element is a transaction. It has 56, 64 or 80 bytes, depending on the release.
         let is_list = self.operation() == Operation::XACT_CKPT && self.context() == 0;
         let entries = is_list.then(|| self.elements()).into_iter().flatten();
         entries.map_while(|entry| {
@@ -192,62 +196,62 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// The fields of a record that describe the page it changes.
+/// The fields of a log record that describe the page it changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageChange {
-    /// The page.
+    /// The changed page.
     pub page: PageId,
-    /// The slot; 65535 if the operation does not concern a row.
+    /// The slot of the row; 65535 if the operation does not concern a row.
     pub slot: u16,
-    /// m_objId of the page header.
+    /// The field m_objId of the page header.
     pub object_id: u32,
-    /// m_indexId of the page header.
+    /// The field m_indexId of the page header.
     pub index_id: u16,
-    /// LSN that the page had before this record.
+    /// The LSN of the page before this change.
     pub page_lsn: Lsn,
-    /// Rowset; 0 in operations on whole pages.
+    /// The ID of the rowset; 0 in operations on whole pages.
     pub rowset: u64,
 }
 
-/// The contents of the record that begins a transaction.
+/// The fields of the record that begins a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BeginTransaction<'a> {
-    /// ID of the session that began it.
+    /// The ID of the session that began the transaction.
     pub session: u16,
-    /// When it began, in the server's local time.
+    /// The time at which the transaction began, in the server's local time.
     pub began: Option<LogTime>,
     name: &'a [u8],
-    /// Security identifier of the login; empty for system transactions.
+    /// The security identifier of the login; empty for system transactions.
     pub login: &'a [u8],
 }
 
 impl BeginTransaction<'_> {
-    /// Name of the transaction: `user_transaction`, that of the statement or of the structure change, or one that its
-    /// author chose.
+    /// The name of the transaction: `user_transaction`, the name of the statement or of the structure change, or a name
+    /// that the user chose.
     pub fn name(&self) -> String {
         utf16(self.name)
     }
 }
 
-/// The contents of the record that begins a checkpoint.
+/// The fields of the record that begins a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BeginCheckpoint {
-    /// When it began, in the server's local time.
+    /// The time at which the checkpoint began, in the server's local time.
     pub began: Option<LogTime>,
-    /// A lower bound of the LSN where the oldest open transaction began; `None` if none was open.
+    /// A lower bound for the LSN at which the oldest open transaction began; `None` if no transaction was open.
     pub oldest: Option<Lsn>,
-    /// Internal version of the database.
+    /// The internal version of the database.
     pub version: u16,
 }
 
 /// A transaction that was open at a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenTransaction {
-    /// ID of the transaction.
+    /// The ID of the transaction.
     pub id: TransactionId,
-    /// LSN where it began; zero if it has changed nothing.
+    /// The LSN at which the transaction began; zero if it has changed nothing.
     pub begin: Lsn,
-    /// LSN of its last record, or of an earlier one.
+    /// The LSN of the transaction's last record, or of an earlier record.
     pub last: Lsn,
 }
 
@@ -257,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// A record with this operation, fixed part and elements.
+    /// A record with this operation, this fixed part and these elements.
     fn record(operation: u8, fixed_bytes: usize, elements: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0; fixed_bytes];
         bytes[2..4].copy_from_slice(&(fixed_bytes as u16).to_le_bytes());

@@ -1,30 +1,30 @@
-//! Times of the log: datetime, the local time of the server.
+//! Times in the log: datetime values in the local time of the server.
 
 use crate::bytes::u32_at;
 
-/// Ticks of a datetime in a day: 300 per second.
+/// The number of datetime ticks in a day, 300 per second.
 const TICKS_PER_DAY: u32 = 24 * 60 * 60 * 300;
 
-/// A datetime in the local time of the server, to 1/300 second. Ordered by time.
+/// A datetime in the local time of the server, with a resolution of 1/300 second. Sorts by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LogTime {
     /// Days since 1900-01-01.
     pub days: i32,
-    /// 1/300 seconds of the day.
+    /// The time of day in 1/300 seconds.
     pub ticks: u32,
 }
 
 impl LogTime {
-    /// The datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` if it is outside SQL Server's era: fillers have
-    /// all bits set.
+    /// Reads the datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` if the date is outside the years in which
+    /// SQL Server can have written it: fillers have all bits set.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
-        /// 1990-01-01 to 2173-10-14.
+        /// The plausible days, 1990-01-01 to 2173-10-14.
         const DAYS: std::ops::Range<i32> = 32_872..100_000;
         let (ticks, days) = (u32_at(bytes, offset)?, u32_at(bytes, offset.checked_add(4)?)?.cast_signed());
         (ticks < TICKS_PER_DAY && DAYS.contains(&days)).then_some(Self { days, ticks })
     }
 
-    /// Milliseconds from `earlier` to this time; negative if it is later.
+    /// The milliseconds from `earlier` to this time; negative if `earlier` is the later of the two.
     pub fn ms_since(self, earlier: Self) -> i64 {
         let ticks = |time: Self| i64::from(time.days) * i64::from(TICKS_PER_DAY) + i64::from(time.ticks);
         let difference = ticks(self) - ticks(earlier);

@@ -10,35 +10,35 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::VlfHeader, name, bytes)
 }
 
-/// First byte of a VLF.
+/// The first byte of a VLF.
 pub const SIGNATURE: u8 = 0xAB;
-/// Bytes of the header; the first block follows it.
+/// The length of the VLF header in bytes. The first block follows the header.
 pub const HEADER_BYTES: u64 = PAGE_BYTES as u64;
-/// Bytes of the header that [`Vlf::read`] needs.
+/// The number of header bytes that [`Vlf::read`] needs.
 pub const USED_BYTES: usize = at("createLSN", 10) + 10;
-/// Offset of the first VLF in its file: after the file header page.
+/// The offset in bytes of the first VLF in its file, directly after the file header page.
 pub const FIRST: u64 = PAGE_BYTES as u64;
 
-/// A virtual log file, as its header describes it.
+/// A virtual log file, described by its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vlf {
-    /// Sequence number; 0 if the VLF was never used.
+    /// The sequence number; 0 if the VLF was never used.
     pub sequence: u32,
-    /// 0x40 or 0x80: the two upper bits of each sector's status byte; 0 if the VLF was never used.
+    /// The parity, 0x40 or 0x80: the upper two bits of each sector's status byte. 0 if the VLF was never used.
     pub parity: u8,
-    /// Format of the VLF: 2, 4 or 5.
+    /// The format of the VLF: 2, 4 or 5.
     pub format: u16,
-    /// Bytes from the start of the file.
+    /// The offset of the VLF in its file, in bytes.
     pub offset: u64,
-    /// Size in bytes, header included.
+    /// The size in bytes, including the header.
     pub bytes: u64,
     /// The LSN at which the VLF was created; zero if it was created with its file.
     pub created: Lsn,
 }
 
 impl Vlf {
-    /// The VLF that starts with `bytes`, at least [`USED_BYTES`], at `offset` of its file. `None` if no VLF starts
-    /// there: its signature or offset differs, or its size is impossible.
+    /// Reads the VLF that starts with `bytes`, at least [`USED_BYTES`], at `offset` of its file. `None` if no VLF
+    /// starts there: the signature or the offset is wrong, or the size is impossible.
     pub fn read(bytes: &[u8], offset: u64) -> Option<Self> {
         let vlf = Self {
             sequence: u32_at(bytes, const { at("FSeqNo", 4) })?,
@@ -61,12 +61,12 @@ impl Vlf {
         self.sequence != 0 && self.parity != 0
     }
 
-    /// Offset in the file of the first byte after the VLF.
+    /// The offset in the file of the first byte after the VLF.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes)
     }
 
-    /// Offset in the file of the block with this number; `None` if the VLF ends before it.
+    /// The offset in the file of the block with this number; `None` if the VLF ends before it.
     pub fn block_offset(&self, block: u32) -> Option<u64> {
         let within = u64::from(block) * SECTOR_BYTES as u64;
         (HEADER_BYTES..self.bytes).contains(&within).then(|| self.offset.saturating_add(within))

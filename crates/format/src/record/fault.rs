@@ -1,30 +1,30 @@
-//! The tests that a record can fail.
+//! The tests that a record can fail in its audit.
 
-/// The tests of CHECKDB's record audit, message 8944 (docs/format/checkdb.md#tests-in-messages).
+/// The tests of CHECKDB's record audit, which message 8944 names (docs/format/checkdb.md#tests-in-messages).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RecordTest {
     /// Reserved bits and the compression bit of the status byte are clear.
     StatusA,
     /// The second status byte is 0, or 1 for a ghost forwarded record.
     StatusB,
-    /// The record type may occur on the page type.
+    /// The page type allows the record type.
     Kind,
-    /// The fixed part is at least as long as every record of the kind needs.
+    /// The fixed part has at least the length that every record of this kind needs.
     FixedLength,
-    /// Fixed part and null bitmap end inside the record's space.
+    /// The fixed part and the null bitmap end inside the record's space.
     ColumnOffsets,
-    /// The variable column count is inside.
+    /// The variable column count is inside the record's space.
     VariableCount,
-    /// The variable offsets ascend.
+    /// The end offsets of the variable columns ascend.
     OffsetsAscend,
-    /// The last variable column ends inside.
+    /// The last variable column ends inside the record's space.
     LastOffset,
-    /// The version tag is inside.
+    /// The version tag is inside the record's space.
     VersionTag,
 }
 
 impl RecordTest {
-    /// The text that message 8944 inserts. Only the texts of [`Self::ColumnOffsets`] are known verbatim from
+    /// The text of the test in message 8944. Only the texts of [`Self::ColumnOffsets`] are known to the letter, from
     /// transcripts; the others follow their style.
     pub fn text(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl RecordTest {
         }
     }
 
-    /// The state that accompanies the text.
+    /// The state of the message for this test.
     pub fn state(self) -> u8 {
         match self {
             Self::StatusA => 1,
@@ -56,14 +56,14 @@ impl RecordTest {
     }
 }
 
-/// A record that fails its audit.
+/// The failure of a record's audit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordFault {
     /// The failed test.
     pub test: RecordTest,
-    /// The value tested.
+    /// The value that was tested.
     pub value: i64,
-    /// What it was tested against.
+    /// The value or limit that the test compared it with.
     pub against: i64,
 }
 

@@ -1,9 +1,9 @@
-//! Pages whose records also have the same number of variable columns, without deleted rows, versions or complex
-//! columns: nearly all pages. [`super::vectors`] uses these functions too, for records that may end with a sparse
-//! vector.
+//! Loads pages on which all records also have equal numbers of variable columns, and which have no ghosts, versions or
+//! complex columns. Nearly all pages are like this. [`super::vectors`] also uses these functions, for records that may
+//! end with a sparse vector.
 //!
-//! No branch depends on a record. Differences from the pattern are accumulated, and tested once per block of records;
-//! if there are any, the page is loaded in the general way.
+//! No branch depends on a record. The differences from the pattern are accumulated and tested once for each block of
+//! records. If there are differences, the caller loads the page in the general way.
 
 use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
 use crate::bytes::u16_at;
@@ -11,37 +11,39 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes};
 use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, status};
 use crate::slots::Span;
 
-/// Records between two tests of the accumulated differences.
+/// The number of records between two tests of the accumulated differences.
 pub(super) const BLOCK: usize = 16;
 
-/// Null bits that are read together with the number of columns.
+/// The number of null bits in the word that also has the column count.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// From this number of variable columns on, a loop reads their ends.
+/// The number of variable columns from which on a loop reads their ends.
 pub(super) const MANY: usize = 3;
 
 /// The pattern that each record is expected to have.
 #[derive(Clone, Copy)]
 pub(super) struct Pattern {
     pub(super) shape: RowShape,
-    /// The first four bytes under `head_mask`: the status of an index record, all four of a data record.
+    /// The first four bytes, masked with `head_mask`. The mask keeps only the status byte of an index record, and all
+    /// four bytes of a data record.
     head: u32,
     head_mask: u32,
-    /// Number of stored variable columns, without the vector.
+    /// The number of variable columns that a record stores, not counting the vector.
     pub(super) variables: u16,
 }
 
-/// Differences accumulated over all records so far.
+/// The differences of all records so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
-    /// Bits in which the first four bytes of some record differ from the pattern.
+    /// The bits in which the first four bytes of some record differ from the pattern.
     heads: u32,
-    /// Bits in which the number of columns differs; the bits above them are null bits.
+    /// The low 16 bits: the bits in which the column count of some record differs. The higher bits: the null bits of
+    /// all records.
     bitmaps: u64,
-    /// Bits in which the number of variable columns differs, and other signs of an unexpected record; the bits above
-    /// them mean nothing.
+    /// The low 16 bits: the bits in which the number of variable columns of some record differs, and other signs of an
+    /// unexpected record. The higher bits have no meaning.
     pub(super) counts: u64,
-    /// Negative if a record or a column ends before it begins, or a record ends beyond its space.
+    /// Negative if some record or column ends before its start, or some record ends beyond its space.
     room: i32,
     bytes: u32,
 }
@@ -53,7 +55,7 @@ impl Found {
         differences == 0 && self.room >= 0
     }
 
-    /// Accounts for a column that begins at `end` and ends at `column_end`, and moves `end` there.
+    /// Tests a column that begins at `end` and ends at `column_end`, and sets `end` to `column_end`.
     #[inline(always)]
     pub(super) fn column(&mut self, end: &mut i32, column_end: u16) {
         let column_end = i32::from(column_end);
@@ -61,7 +63,7 @@ impl Found {
         *end = column_end;
     }
 
-    /// Accounts for a record that ends at `end` in its space, and returns its length.
+    /// Tests and counts a record that ends at `end`, in a space of `space` bytes. Returns its length.
     #[inline(always)]
     pub(super) fn ends(&mut self, end: i32, space: i32) -> u16 {
         self.room |= space - end;
@@ -71,7 +73,7 @@ impl Found {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if they match one pattern and are in the order of their slots. If not, the results
+    /// Loads the records of a page if all match one pattern and are in the order of their slots. Otherwise the results
     /// are undefined.
     pub(super) fn load_alike(&mut self, page: Page<'_>, count: usize, index_fixed_end: Option<u16>) -> bool {
         let free_data = page.header().free_data.get();
@@ -87,7 +89,8 @@ impl SameShapeRows {
         found.is_some_and(|found| self.take_over(page.bytes(), pattern, found, false))
     }
 
-    /// Loads records that match one pattern, in spaces of any order. If they do not match, the spaces are unchanged.
+    /// Loads records that match one pattern, in spaces of any order. If a record does not match, the spaces are
+    /// unchanged.
     pub(super) fn audit_alike(&mut self, bytes: &PageBytes, index_fixed_end: Option<u16>) -> bool {
         let Some(Span { offset, length }) = self.spans.first().copied() else { return false };
         let end = offset.saturating_add(length);
@@ -128,9 +131,9 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records from the last slot, which has the last record, to the first; each may extend to the one after
-    /// it. This is a separate function for each kind of record, because when they are inlined into their caller, few
-    /// variables of the loop stay in registers.
+    /// Audits the records from the last slot, which has the last record, to the first slot. A record may extend to the
+    /// start of the next record. Each kind of record gets a separate function, because fewer variables of the loop stay
+    /// in registers when the functions are inlined into their caller.
     #[inline(never)]
     fn ascending<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
@@ -156,8 +159,8 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Audits the records in their spaces, which are known to be disjoint and inside the page, and writes their places
-    /// to `places`.
+    /// Audits the records in their spaces, and writes the places of the records to `places`. The spaces must be
+    /// disjoint and inside the page.
     fn anywhere<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
         page: &PageBytes,
@@ -177,8 +180,8 @@ impl SameShapeRows {
         Some(found)
     }
 
-    /// Keeps the results for records that match. If they may have a vector, `variables` and `vectors` are already
-    /// filled.
+    /// Stores the results for records that match the pattern. If the records may have vectors, the caller must have
+    /// filled `variables` and `vectors`.
     pub(super) fn take_over(
         &mut self,
         page: &PageBytes,
@@ -203,7 +206,7 @@ impl SameShapeRows {
             false => self.finish(page, totals),
             true => self.finish_with_vectors(page, totals),
         }
-        // The null bitmaps of single rows are needed only if some row has a NULL.
+        // The null bitmaps of the single rows are needed only if some row has a NULL.
         let has_none =
             shape.column_count <= BITS_WITH_COUNT && (found.bitmaps >> u16::BITS) & mask(shape.column_count) == 0;
         shape.column_count == 0 || has_none || self.nulls_from(page, 0)
@@ -211,13 +214,13 @@ impl SameShapeRows {
 }
 
 impl Pattern {
-    /// The pattern of the record in the first slot.
+    /// The pattern of the record in slot 0.
     fn of_first(page: &PageBytes, free_data: u16, index_fixed_end: Option<u16>) -> Option<Self> {
         let first = u16_at(page, PAGE_BYTES - 2)?;
         Self::of(page, first..free_data, index_fixed_end)
     }
 
-    /// The pattern of the record in this space; `None` for a record that is unlike those of most pages.
+    /// The pattern of the record in this space; `None` for a record unlike those of most pages.
     fn of(page: &PageBytes, space: std::ops::Range<u16>, index_fixed_end: Option<u16>) -> Option<Self> {
         let space = page.get(space.start.into()..space.end.into())?;
         let shape = RowShape::of(space, index_fixed_end)?;
@@ -234,7 +237,7 @@ impl Pattern {
         Some(Self { shape, head, head_mask, variables })
     }
 
-    /// The pattern for records that may also have a vector.
+    /// Extends the pattern to records that may also have a vector.
     pub(super) fn with_vector(mut self, page: &PageBytes, first: usize) -> Option<Self> {
         if self.variables > 0 {
             let last = first + usize::from(self.shape.variable_at) + 2 * usize::from(self.variables);
@@ -246,13 +249,13 @@ impl Pattern {
         Some(self)
     }
 
-    /// Start of the first variable column, or end of a record without any: the minimum length of a record.
+    /// The start of the first variable column, or the end of a record without variable columns. No record is shorter.
     pub(super) fn columns_at(self) -> i32 {
         let ends = if self.variables == 0 { 0 } else { 2 + 2 * i32::from(self.variables) };
         i32::from(self.shape.variable_at) + ends
     }
 
-    /// Compares the first bytes and the null bitmap of the record at `start` with the pattern, and returns the first
+    /// Compares the first bytes and the null bitmap of the record at `start` with the pattern. Returns the first four
     /// bytes.
     #[inline(always)]
     pub(super) fn head<const HAS_BITMAP: bool>(
@@ -270,7 +273,7 @@ impl Pattern {
         Some(head)
     }
 
-    /// Audits the record at `offset`, which has `space` bytes, and returns its length.
+    /// Audits the record at `offset`, which has a space of `space` bytes. Returns its length.
     #[inline(always)]
     fn record<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &self,

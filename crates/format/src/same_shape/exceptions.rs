@@ -1,22 +1,22 @@
-//! The rows of a page that have its shape but must still be examined one by one.
+//! The rows of a page that have its shape but must be examined one by one.
 
 use super::vectors::Soundness;
 use super::{GHOST, SameShapeRows, Totals, bytes_of};
 use crate::record::COMPLEX;
 use crate::slots::Span;
 
-/// A record that must be examined by itself.
+/// A record that must be examined separately.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Exception {
-    /// Its slot.
+    /// The slot of the record.
     pub slot: u16,
-    /// True for a live row of the shape with a complex column (off-row pointer, sparse vector). Otherwise the record is
-    /// deleted, or of another shape.
+    /// True for a live row of the shape with a complex column (off-row pointer, sparse vector). False for a ghost, or a
+    /// record of another shape.
     pub is_complex: bool,
 }
 
 impl SameShapeRows {
-    /// Stores the totals of the records, all of which are sound, and finds the exceptions among them.
+    /// Stores the totals of the records and finds the exceptions among them. All records must be sound.
     pub(super) fn finish(&mut self, bytes: &[u8], totals: Totals) {
         self.totals = totals;
         self.exceptions.clear();
@@ -35,8 +35,8 @@ impl SameShapeRows {
         self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
-    /// Does this for records that match a pattern except that some have a vector; `variables` and `vectors` are already
-    /// filled.
+    /// Like `finish`, for records that match a pattern but may end with a vector. The caller must have filled
+    /// `variables` and `vectors`.
     pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
         let without = totals.fewest_variables;
         self.finish(bytes, totals);
@@ -103,7 +103,7 @@ impl SameShapeRows {
         let Self { slots, exceptions, are_live, are_plain, .. } = self;
         exceptions.resize(are_plain.len(), Exception::default());
         let mut count = 0;
-        // Without a branch, because no processor can predict which rows are exceptions.
+        // This loop has no branch, because a processor cannot predict which rows are exceptions.
         for ((row, is_live), is_plain) in (0..).zip(are_live).zip(are_plain) {
             if let Some(place) = exceptions.get_mut(count) {
                 let slot = slots.get(usize::from(row)).copied().unwrap_or(row);

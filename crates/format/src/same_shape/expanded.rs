@@ -1,4 +1,4 @@
-//! The expanded form of compressed rows, in a separate buffer.
+//! Loads the expanded form of compressed rows from a separate buffer.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::{RowShape, SameShapeRows, Totals, bytes_of};
 use crate::compressed::CommonForm;
 use crate::slots::Span;
 
-/// Bytes that a buffer must have after its last record, because null bitmaps are read by whole words.
+/// The number of bytes that a buffer must have after its last record, because null bitmaps are read in whole words.
 pub const BYTES_AFTER: usize = size_of::<u64>();
 
 impl SameShapeRows {
@@ -25,8 +25,8 @@ impl SameShapeRows {
         }
     }
 
-    /// Loads records that were written one after the other, all in one form, so that nothing remains to be proven; no
-    /// place may be empty.
+    /// Loads records that this crate wrote one after another in one form, so that they need no audit. No place may be
+    /// empty.
     pub fn load_written(&mut self, bytes: &[u8], places: &[Range<u32>], form: CommonForm) -> bool {
         if bytes.len() > u16::MAX.into() {
             return false;
@@ -58,14 +58,14 @@ impl SameShapeRows {
         self.nulls_from(bytes, 0)
     }
 
-    /// Takes the places of the records, by slot.
+    /// Sets the place of the record in each slot.
     fn places_of(&mut self, places: &[Range<u32>]) {
         self.slots.clear();
         self.spans.clear();
         self.spans.extend(places.iter().map(|place| Span { offset: place.start as u16, length: place.len() as u16 }));
     }
 
-    /// All results, for comparison in tests.
+    /// All results, so that tests can compare them.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl PartialEq + std::fmt::Debug + '_ {
         let Self { shape, spans, slots, nulls, any_nulls, variables, exceptions, are_plain, are_live, .. } = self;

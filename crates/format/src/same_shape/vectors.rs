@@ -1,7 +1,8 @@
-//! Sparse vectors: pages whose records match except that some end with a vector, and the vectors of all rows together.
+//! Sparse vectors: loads pages on which all records match except that some end with a vector, and gives access to the
+//! vectors of all rows together.
 //!
-//! A vector is the last variable column, and complex. Most vectors of a page have values of the same columns, of the
-//! same length; then the first vector shows the place of a value in all of them.
+//! A vector is the last variable column, and complex. Most vectors of a page have values of the same columns with the
+//! same lengths; the first vector then shows the place of each value in all vectors.
 
 use super::alike::{BLOCK, Found, MANY, Pattern, bytes_at};
 use super::{SameShapeRows, bytes_of};
@@ -11,29 +12,30 @@ use crate::record::{COMPLEX, status};
 use crate::slots::Span;
 use crate::sparse::SparseVector;
 
-/// The properties that the vectors of a page are known to have.
+/// The proven properties of the vectors of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum Soundness {
-    /// There is no vector, or some complex column is no vector or breaks a rule.
+    /// Nothing is proven: there is no vector, or some complex column is no vector or breaks a rule.
     #[default]
     Unknown,
     /// All complex columns of live rows are sound vectors.
     Sound,
-    /// All are sound and have the same columns, whose values end at the same places; this row has the first vector.
+    /// All complex columns of live rows are sound vectors with the same columns, and the value of each column ends at
+    /// one place in all of them. This row has the first vector.
     Alike(u16),
 }
 
-/// The sparse vectors of a page's live rows, all of them sound. The rows have no other complex columns.
+/// The sparse vectors of a page's live rows. All vectors are sound, and the rows have no other complex columns.
 #[derive(Clone, Copy)]
 pub struct Vectors<'a> {
-    /// Place of the vector, by row; empty for a row without one.
+    /// The place of each row's vector; empty for a row without a vector.
     spans: &'a [Span],
     page: &'a [u8],
     first: Option<SparseVector<'a>>,
 }
 
 impl<'a> Vectors<'a> {
-    /// The vectors of the rows loaded last.
+    /// The vectors of the rows that were loaded last.
     pub(super) fn of(rows: &'a SameShapeRows, page: &'a [u8]) -> Option<Self> {
         let spans = &rows.vectors[..];
         let first = match rows.soundness {
@@ -44,23 +46,24 @@ impl<'a> Vectors<'a> {
         Some(Self { spans, page, first })
     }
 
-    /// The vector of each row that has one.
+    /// The vectors, of all rows that have one.
     pub fn each(self) -> impl Iterator<Item = SparseVector<'a>> {
         let vectors = self.spans.iter().filter(|span| span.length > 0);
         vectors.filter_map(move |span| SparseVector::read(bytes_of(self.page, *span)))
     }
 
-    /// By row: whether the row is live and has a vector.
+    /// For each row: whether the row is live and has a vector.
     pub fn are_there(self) -> impl Iterator<Item = bool> + 'a {
         self.spans.iter().map(|span| span.length > 0)
     }
 
-    /// One of the vectors, if all have values of the same columns at the same places.
+    /// The first vector, if all vectors have values of the same columns at the same places.
     pub fn common_form(self) -> Option<SparseVector<'a>> {
         self.first
     }
 
-    /// The value of the column with this id in each vector, if they have the common form; `None` if it is NULL.
+    /// The value of the column with this ID in each vector. `None` if the vectors have no common form, or if the column
+    /// is NULL in it.
     pub fn values(self, column: u16) -> Option<impl Iterator<Item = &'a [u8]>> {
         let place = self.first?.place_of(column)?;
         let place = usize::from(place.start)..usize::from(place.end);
@@ -68,7 +71,8 @@ impl<'a> Vectors<'a> {
         Some(vectors.map(move |span| bytes_of(self.page, *span).get(place.clone()).unwrap_or_default()))
     }
 
-    /// By row: the eight bytes that end at `end` of its vector, as a little-endian number; undefined for other rows.
+    /// For each row: the eight bytes before offset `end` of its vector, as a little-endian number. The number is
+    /// undefined for a row without a vector.
     #[inline(always)]
     pub fn words(self, end: u16) -> impl Iterator<Item = u64> + 'a {
         let page = self.page;
@@ -81,8 +85,8 @@ impl<'a> Vectors<'a> {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if they match one pattern, except that some may have a vector, and are in the order
-    /// of their slots. If not, the results are undefined.
+    /// Loads the records of a page if all match one pattern, apart from a vector at the end of some, and are in the
+    /// order of their slots. Otherwise the results are undefined.
     pub(super) fn load_with_vectors(&mut self, page: &PageBytes, free_data: u16, pattern: Pattern) -> bool {
         let pattern = u16_at(page, PAGE_BYTES - 2).and_then(|first| pattern.with_vector(page, first.into()));
         let Some(pattern) = pattern else { return false };
@@ -109,7 +113,7 @@ impl SameShapeRows {
         }
     }
 
-    /// Like `ascending`, for records that may have a vector; also fills `variables` and `vectors`.
+    /// Like `ascending`, for records that may have a vector. Also fills `variables` and `vectors`.
     #[inline(never)]
     fn ascending_with_vectors<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
@@ -142,8 +146,8 @@ impl SameShapeRows {
         (next >= HEADER_BYTES as i32).then_some(found)
     }
 
-    /// Finds the properties that all vectors of live rows share; `vectors` already has the last complex column of each
-    /// row.
+    /// Finds the properties that all vectors of live rows share. The caller must have set `vectors` to the last complex
+    /// column of each row.
     pub(super) fn audit_vectors(&mut self, bytes: &[u8]) {
         let mut rows = (0..).zip(&self.vectors).filter(|(_, span)| span.length > 0);
         let Some((row, first)) = rows.next() else { return };
@@ -158,19 +162,19 @@ impl SameShapeRows {
             }
             count += 1;
         }
-        // A complex column without bytes is no vector.
+        // A complex column without bytes is no vector, and makes the counts differ.
         if count == self.complex {
             self.soundness = if are_alike { Soundness::Alike(row) } else { Soundness::Sound };
         }
     }
 }
 
-/// The bytes before the values of a vector; `None` if it breaks a rule.
+/// The bytes of a vector before its values; `None` if the vector breaks a rule.
 fn head_of(bytes: &[u8]) -> Option<&[u8]> {
     SparseVector::read(bytes)?.sound_head()
 }
 
-/// Whether the bytes begin with `head`; the head of a vector with one value has eight bytes.
+/// Whether the bytes begin with `head`. This is fast for a vector with one value, which has a head of eight bytes.
 #[inline(always)]
 fn begins_with(bytes: &[u8], head: &[u8]) -> bool {
     match (bytes.split_first_chunk::<8>(), head.split_first_chunk::<8>()) {
@@ -180,8 +184,8 @@ fn begins_with(bytes: &[u8], head: &[u8]) -> bool {
 }
 
 impl Pattern {
-    /// Audits the record at `offset`, which has `space` bytes; returns its length, and the start of its vector if it
-    /// has one.
+    /// Audits the record at `offset`, which has a space of `space` bytes. Returns its length, and the start of its
+    /// vector if it has one.
     #[inline(always)]
     fn record_with_vector<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &self,
@@ -198,9 +202,9 @@ impl Pattern {
         let stored = if has_none { 0 } else { words as u16 };
         let more = stored.wrapping_sub(self.variables);
         let has_vector = more == 1;
-        // A variable part without columns is possible, but not handled here.
+        // A record may have a variable part without columns, but that is not handled here.
         found.counts |= u64::from(more & !1) | u64::from(VARIABLES == 0 && has_none == has_vector);
-        // Without other columns, the number of columns exists only if there is a vector.
+        // Without other columns, a record stores the number of variable columns only if it has a vector.
         let mut end = self.columns_at() + if has_vector { 2 + 2 * i32::from(VARIABLES == 0) } else { 0 };
         let last = match VARIABLES {
             MANY.. => {

@@ -1,20 +1,20 @@
-//! The rows of one shape on a page, column by column.
+//! Gives access to the rows of one shape on a page, column by column.
 
 use super::{Exception, SameShapeRows, Vectors, WORD_BITS, bytes_of};
 use crate::bytes::u16_at;
 use crate::record::{COMPLEX, Record, VERSION_TAG_BYTES, has_null_bit, is_known, status};
 use crate::slots::Span;
 
-/// The rows of a page whose records have one shape.
+/// The rows of one shape on a page.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     rows: &'a SameShapeRows,
-    /// The page's bytes, or the buffer that holds the rows.
+    /// The bytes of the page, or the buffer that contains the rows.
     page: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
-    /// The rows in `page`, which must be those loaded last.
+    /// The rows in `page`, which must be the page or buffer loaded last.
     pub(super) fn new(rows: &'a SameShapeRows, page: &'a [u8]) -> Self {
         Self { rows, page }
     }
@@ -24,13 +24,14 @@ impl<'a> Rows<'a> {
         self.rows.spans.len()
     }
 
-    /// Slot, by row; `None` if all slots of the page have a row of the shape, so that a row's number is its slot.
+    /// The slot of each row; `None` if every slot of the page has a row of the shape, so that the number of a row is
+    /// its slot.
     pub fn slots(&self) -> Option<&'a [u16]> {
         Some(&self.rows.slots[..]).filter(|slots| !slots.is_empty())
     }
 
-    /// The records that must be examined one by one, by ascending slot: deleted rows, rows with a complex column, and
-    /// records of another shape.
+    /// The records that must be examined one by one, by ascending slot: ghosts, rows with a complex column, and records
+    /// of another shape.
     pub fn exceptions(&self) -> &'a [Exception] {
         &self.rows.exceptions
     }
@@ -40,17 +41,17 @@ impl<'a> Rows<'a> {
         self.rows.plain
     }
 
-    /// Number of rows that are not deleted.
+    /// The number of rows that are not ghosts.
     pub fn live_count(&self) -> usize {
         self.rows.plain + self.rows.complex
     }
 
-    /// By row: true unless the row is an exception; `None` if no row is one.
+    /// False for each row that is an exception; `None` if no row is one.
     pub fn are_plain(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }
 
-    /// By row: true unless the row is deleted; `None` if no row is an exception.
+    /// False for each row that is a ghost; `None` if no row is an exception.
     pub fn are_live(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_live[..]).filter(|live| !live.is_empty())
     }
@@ -60,7 +61,7 @@ impl<'a> Rows<'a> {
         self.rows.complex > 0
     }
 
-    /// Whether variable column `number`, counted from 1, may be complex in a live row.
+    /// Whether the variable column `number`, counted from 1, may be complex in some live row.
     pub fn may_be_complex(&self, number: u16) -> bool {
         number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
     }
@@ -71,7 +72,8 @@ impl<'a> Rows<'a> {
         Vectors::of(self.rows, self.page)
     }
 
-    /// The last variable column of each row, and whether it is complex; empty for a row without one.
+    /// The last variable column of each row, and whether the column is complex; empty for a row without variable
+    /// columns.
     pub fn last_variables(self) -> impl Iterator<Item = (&'a [u8], bool)> + 'a {
         let page = self.page;
         let variable_at = usize::from(self.rows.shape.variable_at);
@@ -94,7 +96,7 @@ impl<'a> Rows<'a> {
         self.rows.shape.is_index
     }
 
-    /// Columns that their null bitmaps count; 0 without bitmaps.
+    /// The number of columns in the null bitmaps; 0 without null bitmaps.
     pub fn column_count(&self) -> u16 {
         self.rows.shape.column_count
     }
@@ -104,12 +106,12 @@ impl<'a> Rows<'a> {
         self.rows.shape.fixed_end
     }
 
-    /// The largest number of variable columns stored in a row.
+    /// The largest number of variable columns that a row stores.
     pub fn most_variables(&self) -> u16 {
         self.rows.totals.most_variables
     }
 
-    /// The smallest number of variable columns stored in a row.
+    /// The smallest number of variable columns that a row stores.
     pub fn fewest_variables(&self) -> u16 {
         self.rows.totals.fewest_variables
     }
@@ -119,7 +121,7 @@ impl<'a> Rows<'a> {
         self.rows.totals.has_versions
     }
 
-    /// The version tags of the rows that have one.
+    /// The version tags, of all rows that have one.
     pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
         let page = self.page;
         let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
@@ -127,13 +129,14 @@ impl<'a> Rows<'a> {
         records.filter(has_tag).filter_map(|record| record.last_chunk())
     }
 
-    /// Null bits `64 * word + 1` to `64 * word + 64`, the first lowest, that are set in some row.
+    /// The null bits `64 * word + 1` to `64 * word + 64`, with the first as the lowest bit. A bit is set if it is set
+    /// in some row.
     pub fn null_word(&self, word: u16) -> u64 {
         self.rows.any_nulls.get(usize::from(word)).copied().filter(|_| self.column_count() > 0).unwrap_or_default()
     }
 
-    /// The null bit `number`, counted from 1: one word of the null bitmap of each row, and the mask of the bit in it.
-    /// `None` if no row has it set.
+    /// The null bit `number`, counted from 1: the word of each row's null bitmap that contains the bit, and the mask of
+    /// the bit. `None` if no row has the bit set.
     pub fn nulls_of(&self, number: u16) -> Option<(&'a [u64], u64)> {
         let at = number.checked_sub(1)?;
         let (word, bit) = (at / WORD_BITS, 1 << (at % WORD_BITS));
@@ -151,13 +154,13 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether the rows store the column with the null bit `number`, as [`Record::has_column`] says.
+    /// Whether the rows store the column with the null bit `number`; see [`Record::has_column`].
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
         is_known(number, self.column_count())
     }
 
-    /// Whether the null bitmap of the rows has the null bit `number`, which tells if the column is NULL.
+    /// Whether the null bitmap of the rows has the bit `number`, so that it shows whether the column is NULL.
     #[inline]
     pub fn has_null_bit(&self, number: u16) -> bool {
         has_null_bit(number, self.column_count())
@@ -168,7 +171,7 @@ impl<'a> Rows<'a> {
         offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
     }
 
-    /// The `N` bytes at `offset` of each row; only valid if [`Self::has_fixed`] is true for them.
+    /// The `N` bytes at `offset` of each row. The caller must have tested [`Self::has_fixed`] for them.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
         let page = self.page;
@@ -178,8 +181,9 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The eight bytes that end at each of `ends` of each row, as little-endian numbers: a value in the highest bytes,
-    /// and the bytes before it in the others. `None` if nothing precedes a row in a buffer.
+    /// The eight bytes of each row before each offset in `ends`, as little-endian numbers. A value that ends there is
+    /// in the highest bytes; the lower bytes are from before the value. `None` if a row is so near to the start of a
+    /// buffer that fewer than eight bytes precede an end.
     #[inline(always)]
     pub fn words<const N: usize>(self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
         const BYTES: usize = size_of::<u64>();
@@ -189,7 +193,8 @@ impl<'a> Rows<'a> {
         if nearest < BYTES && !self.rows.spans.iter().fold(true, |all, span| all & is_inside(span)) {
             return None;
         }
-        // In 32 bits, so that the end of a word cannot overflow and one comparison shows whether it is on the page.
+        // The offsets have 32 bits, so that the end of a word cannot overflow and one comparison shows whether the word
+        // is on the page.
         let places = ends.map(|end| u32::from(end).wrapping_sub(BYTES as u32));
         Some(self.rows.spans.iter().map(move |span| {
             places.map(|place| {
@@ -200,7 +205,7 @@ impl<'a> Rows<'a> {
         }))
     }
 
-    /// The `N` bytes at `offset` of the row with this number.
+    /// The `N` bytes at `offset` of the row with number `row`.
     #[inline(always)]
     pub fn fixed_of<const N: usize>(&self, row: usize, offset: u16) -> [u8; N] {
         let start = self.rows.spans.get(row).map_or(0, |span| usize::from(span.offset)) + usize::from(offset);
@@ -216,8 +221,8 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Variable column `number`, counted from 1, of each row; empty if a row does not store it. For a complex column,
-    /// the bytes that the row stores.
+    /// The stored bytes of variable column `number`, counted from 1, in each row; empty if a row does not store the
+    /// column. The bytes of a complex column are not its value.
     #[inline(always)]
     pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
         let page = self.page;
@@ -230,7 +235,7 @@ impl<'a> Rows<'a> {
         self.variable_places(number).map(|(start, end)| end.saturating_sub(start))
     }
 
-    /// Where variable column `number` of each row begins and ends in the page.
+    /// The start and the end, on the page, of variable column `number` of each row.
     #[inline(always)]
     fn variable_places(&self, number: u16) -> impl Iterator<Item = (usize, usize)> + 'a {
         let page = self.page;
@@ -242,7 +247,7 @@ impl<'a> Rows<'a> {
             }
             let start = usize::from(span.offset);
             let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
-            // The word before the first end offset is the column count.
+            // The word before the first end offset is the number of variable columns.
             let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
             (start + first, start + usize::from(read(entry)))
         })

@@ -1,4 +1,4 @@
-//! The order of the steps of a histogram, by the type of the first column.
+//! The order of the steps of a histogram, which depends on the type of the first column.
 
 use std::cmp::Ordering;
 
@@ -8,22 +8,22 @@ use crate::key::{self, KeyOrder};
 use crate::statistics::Step;
 use crate::types::{TypeInfo, fixed_length, xtype};
 
-/// How the steps of a histogram are ordered.
+/// The order of the steps of a histogram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepOrder {
-    /// As the values of a key column.
+    /// The order of a key column's values.
     Key {
-        /// How values are compared.
+        /// The order in which the values are compared.
         order: KeyOrder,
-        /// Bytes of each value, if the type has a fixed length.
+        /// The length of each value in bytes, if the type has a fixed length.
         length: Option<u16>,
     },
-    /// As values of sql_variant: values of one base type compare as that type does.
+    /// The order of sql_variant values. Values of one base type are ordered as that type orders them.
     Variant,
 }
 
 impl StepOrder {
-    /// The order of a column's values; `None` for types whose order is not known.
+    /// The order of a column's values; `None` for types of unknown order.
     pub fn of(info: TypeInfo, collation: CollationId) -> Option<Self> {
         let order = match info.xtype {
             xtype::SQL_VARIANT => return Some(Self::Variant),
@@ -34,14 +34,14 @@ impl StepOrder {
         };
         let length = match info.xtype {
             xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
-            // A row of the table stores a pointer instead.
+            // A table row has a pointer instead of a value of these types.
             xtype::TEXT | xtype::NTEXT | xtype::IMAGE => None,
             _ => fixed_length(info),
         };
         (order != KeyOrder::Unknown).then_some(Self::Key { order, length })
     }
 
-    /// Whether the step's value has as many bytes as the column requires.
+    /// Whether the value of the step has the length that the column requires.
     pub fn fits(self, step: &Step<'_>) -> bool {
         match (self, step.value) {
             (Self::Key { length: Some(length), .. }, Some(value)) => value.len() == usize::from(length),
@@ -49,7 +49,7 @@ impl StepOrder {
         }
     }
 
-    /// Whether the value of a step is greater than that of the step before; `None` is undecided.
+    /// Whether the value of the step `after` is greater than that of the step `before`; `None` if this is undecided.
     pub fn ascends(self, before: &Step<'_>, after: &Step<'_>) -> Option<bool> {
         match (before.value, after.value) {
             (_, None) => Some(false),
@@ -57,7 +57,8 @@ impl StepOrder {
             (Some(before), Some(after)) => match self.compare(before, after)? {
                 Ordering::Less => Some(true),
                 Ordering::Greater => Some(false),
-                // Long values may have been cut before their first difference; equal numbers would be one step.
+                // Equal long values may have been cut before their first difference. Equal numbers are an error,
+                // because they would be one step.
                 Ordering::Equal => self.is_of_numbers().then_some(false),
             },
         }
@@ -80,9 +81,9 @@ impl StepOrder {
     }
 }
 
-/// Compares values of one base type in the order of that type, and values of different families in the order that
-/// Microsoft documents (docs/format/types-and-keys.md#sql_variant). Values of different types of one family are not
-/// compared.
+/// Compares two sql_variant values. Values of one base type have the order of that type; values of different type
+/// families have the order that Microsoft documents (docs/format/types-and-keys.md#sql_variant). Values of different
+/// types of one family are not compared.
 fn compare_variants(before: &[u8], after: &[u8]) -> Option<Ordering> {
     let (before, after) = (Variant::read(before)?, Variant::read(after)?);
     match before.family()?.cmp(&after.family()?) {
@@ -94,7 +95,7 @@ fn compare_variants(before: &[u8], after: &[u8]) -> Option<Ordering> {
     }
 }
 
-/// A value of sql_variant.
+/// A sql_variant value.
 struct Variant<'a> {
     info: TypeInfo,
     order: KeyOrder,
@@ -102,7 +103,7 @@ struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    /// Parses base type, version, properties of the type, and value.
+    /// Parses the base type, the version, the properties of the type, and the value.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         const VERSION: u8 = 1;
         let (base, version) = (u8_at(bytes, 0)?, u8_at(bytes, 1)?);
@@ -131,7 +132,7 @@ impl<'a> Variant<'a> {
         (is_whole && order != KeyOrder::Unknown).then_some(Self { info, order, value })
     }
 
-    /// The rank of the type's family, the lowest first.
+    /// The rank of the type's family. The lowest family has the lowest rank.
     fn family(&self) -> Option<u8> {
         Some(match self.info.xtype {
             xtype::UNIQUEIDENTIFIER => 0,

@@ -6,7 +6,7 @@ const INT: TypeInfo = TypeInfo { xtype: xtype::INT, length: 4, precision: 10, sc
 const NAME: TypeInfo = TypeInfo { xtype: xtype::NVARCHAR, length: 100, precision: 0, scale: 0 };
 const LATIN: CollationId = CollationId(0xD008);
 
-/// A step: the value, equal rows, range rows.
+/// A step: its value, the rows equal to the value, and the rows between this value and the one before.
 type Given<'a> = (&'a [u8], f32, f32);
 
 fn record((value, equal, range): Given<'_>, is_variable: bool) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn header(version: u32, steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     bytes
 }
 
-/// A blob as servers since 2005 write it; the content of the part after the histogram is unknown.
+/// A blob in the form that servers since 2005 write. The part after the histogram has unknown content.
 fn blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     let mut bytes = header(7, steps, is_variable);
     let records: Vec<Vec<u8>> = steps.iter().map(|step| record(*step, is_variable)).collect();
@@ -66,7 +66,7 @@ fn blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     bytes
 }
 
-/// A blob as SQL Server 2000 wrote it.
+/// A blob in the form that SQL Server 2000 wrote.
 fn old_blob(steps: &[Given<'_>], is_variable: bool) -> Vec<u8> {
     let mut bytes = header(4, steps, is_variable);
     let mut at = 0;

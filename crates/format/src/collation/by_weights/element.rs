@@ -1,10 +1,10 @@
-//! The parts of a string that count.
+//! The elements of a string: the parts that count in a comparison.
 
 use super::Rules;
 use crate::collation::text::Text;
 use crate::collation::weights::{Kind, Weight};
 
-/// A character that is unknown, or unknown in this generation or locale.
+/// The error for a character that is unknown, at least in this generation or locale.
 pub(super) struct Unknown;
 
 /// A part of a string that counts as one letter, digit or symbol.
@@ -14,23 +14,23 @@ pub(super) struct Element {
     /// The element's place in the order of generation 100.
     pub(super) later: u32,
     pub(super) accent: u8,
-    /// The character; two characters if they are one letter.
+    /// The character; two characters if the two count as one letter.
     pub(super) units: [u16; 2],
-    /// Where the character is in the string.
+    /// The index of the character in the string.
     pub(super) at: usize,
 }
 
-/// Which pairs of ASCII letters count as one letter.
+/// The pairs of ASCII letters that count as one letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joins {
     None,
-    /// Pairs whose cases make it certain that they are one letter.
+    /// Only pairs in cases that are certainly joined.
     Certain,
-    /// Also pairs in odd cases, and pairs with characters between them that count last.
+    /// All pairs: also pairs in odd cases, and pairs that are separated by characters that count last.
     All,
 }
 
-/// The distance between two ranks: a locale's additional letters fit between them.
+/// The distance between two ranks. The additional letters of a locale get places between the ranks.
 const STEP: u32 = 4;
 
 /// The second-level weight of a letter without an accent.
@@ -42,21 +42,21 @@ pub(super) struct Elements<'a> {
     pub(super) text: Text<'a>,
     at: usize,
     rules: Rules,
-    /// Letters of an expanded character that [`Self::next`] has yet to return.
+    /// The letters of an expanded character that [`Self::next`] has not returned yet.
     pending: &'static [u16],
-    /// Which pairs of Vietnamese letters are joined.
+    /// The pairs of Vietnamese letters that are joined.
     joins: Joins,
     /// Whether some accents do not belong to exactly one character.
     pub(super) has_doubtful_accents: bool,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements from a character on.
+    /// The elements of a string from index `at` on.
     pub(super) fn from(text: Text<'a>, at: usize, rules: Rules) -> Self {
         Self { text, at, rules, pending: &[], joins: Joins::None, has_doubtful_accents: false }
     }
 
-    /// The same elements, with the pairs of `joins` as one letter each.
+    /// The same elements, but each pair of `joins` as one letter.
     pub(super) fn joining(self, joins: Joins) -> Self {
         Self { joins, ..self }
     }
@@ -86,13 +86,13 @@ impl<'a> Elements<'a> {
         Ok(None)
     }
 
-    /// The blank with which shorter strings are padded.
+    /// The blank that pads the shorter string.
     pub(super) fn blank(&self) -> Element {
         let blank = u16::from(b' ');
         element(blank, self.rules.weights.of(blank), usize::MAX)
     }
 
-    /// One of the letters that an expanded character counts as; its first unit is the expanded character.
+    /// The element of one letter of an expanded character. Its first unit is the expanded character.
     fn part(&self, letter: u16, at: usize) -> Element {
         let unit = self.text.get(at).flatten().unwrap_or(letter);
         Element { units: [unit, letter], ..element(letter, self.rules.weights.of(letter), at) }
@@ -116,7 +116,8 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The second part of a Vietnamese letter, the distance from its first part in the order, and the index after it.
+    /// The second character of a Vietnamese letter, the distance of that letter from its first character in the order,
+    /// and the index after the letter.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;
         while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {
@@ -155,13 +156,13 @@ pub(super) fn is_ascii_letter(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphabetic())
 }
 
-/// The Turkish letters that the default order has elsewhere: the ASCII letter that they are equal to or follow, the
-/// distance from it, and their small form.
+/// The place of a Turkish letter that the default order has elsewhere: the ASCII letter that it equals or follows, the
+/// distance from that letter, and the small form of the Turkish letter.
 pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     let (base, step, small) = match unit {
         0xC7 | 0xE7 => (b'c', 1, 0xE7),
         0x11E | 0x11F => (b'g', 1, 0x11F),
-        // The dotless i.
+        // The dotless i and its capital.
         0x49 | 0x131 => (b'h', 1, 0x131),
         0x69 | 0x130 => (b'i', 0, 0x69),
         0xD6 | 0xF6 => (b'o', 1, 0xF6),
@@ -172,7 +173,8 @@ pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     Some((base.into(), step, small))
 }
 
-/// How far a Vietnamese letter of two ASCII letters sorts after its first one; `None` for a pair that is not one letter.
+/// The distance between a Vietnamese letter of two ASCII letters and its first ASCII letter; `None` for a pair that is
+/// not one letter.
 fn vietnamese(first: u16, second: u16) -> Option<u32> {
     let fold = |unit: u16| u8::try_from(unit).map(|byte| byte.to_ascii_lowercase()).ok();
     match (fold(first)?, fold(second)?) {
@@ -193,13 +195,13 @@ fn is_odd(first: u16, second: u16) -> bool {
     is_capital(second) && !is_capital(first)
 }
 
-/// Whether a character of ASCII counts when all else is equal.
+/// Whether an ASCII character counts only if everything else is equal.
 fn counts_last(unit: u16) -> bool {
     matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
 }
 
-/// Whether it is uncertain for some pair of letters of an ASCII string that they are one: because of their cases, or
-/// of a character between them that counts last.
+/// Whether it is uncertain for some pair of letters in an ASCII string whether they are joined. The reason may be the
+/// case of the letters, or a character between them that counts last.
 pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
     let (mut before, mut is_apart) = (0, false);
     text.raw_units().any(|unit| {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Every named id, with its name.
+/// Every ID that has a name, with that name.
 fn named() -> BTreeMap<u32, String> {
     let windows = 0..1 << 20;
     let sql = SQL_COLLATIONS.iter().map(|(id, _)| *id);

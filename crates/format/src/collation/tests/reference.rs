@@ -1,6 +1,7 @@
-//! Decided comparisons, held against the orders on which two records agree; the test reads the reference by its own code.
+//! Compares the decided comparisons with a reference: orders on which two recordings agree. The test reads the
+//! reference with its own code.
 //!
-//! `MDFSCK_ROUNDS` sets how many pairs of strings are tried.
+//! `MDFSCK_ROUNDS` sets the number of pairs of strings to test.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// The weights that a record gives a character.
+/// The weights of a character in one recorded order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Says {
-    /// First level, second level.
+    /// The first-level and the second-level weight.
     Weight(usize, u32),
-    /// The character counts last, or never.
+    /// The character counts last or never.
     Nothing,
 }
 
@@ -45,7 +46,8 @@ fn read(path: &Path) -> Order {
     order
 }
 
-/// First-level weights and accents of a string without trailing blanks; `None` if a character is not in the order.
+/// The first-level and the second-level weights of a string without trailing blanks; `None` if the order lacks a
+/// character.
 fn key(text: &[u16], order: &Order) -> Option<(Vec<usize>, Vec<u32>)> {
     let end = text.iter().rposition(|unit| *unit != 0x20).map_or(0, |last| last + 1);
     let mut key = (Vec::new(), Vec::new());
@@ -58,7 +60,7 @@ fn key(text: &[u16], order: &Order) -> Option<(Vec<usize>, Vec<u32>)> {
     Some(key)
 }
 
-/// The order at the first level, the shorter one padded with blanks.
+/// The first-level order of two strings; the shorter one is padded with blanks.
 fn first_level(a: &[usize], b: &[usize], blank: usize) -> Ordering {
     let padded = |key: &[usize], at: usize| key.get(at).copied().unwrap_or(blank);
     let differs = (0..a.len().max(b.len())).find(|at| padded(a, *at) != padded(b, *at));
@@ -122,13 +124,13 @@ fn the_shipped_order_is_that_of_the_reference() {
     println!("{} characters; {decided:?} pairs of generations 80 and 100", units.len());
 }
 
-/// Families of the reference, and some that it does not know.
+/// The families of the reference, and some families that the reference lacks.
 const FAMILIES: [u8; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
     36, 38, 40, 41, 42, 46, 47, 48, 56, 65, 71, 76, 99,
 ];
 
-/// Turkish letters as pairs that sort in the same places: an ASCII letter and the distance from it.
+/// Replaces each Turkish letter with a pair that sorts in the same place: an ASCII letter and the distance from it.
 fn as_turkish(text: &[u16]) -> Option<Vec<(usize, u8)>> {
     text.iter()
         .map(|unit| {
@@ -198,7 +200,7 @@ fn no_decided_comparison_is_against_the_reference() {
             }
             continue;
         }
-        // Letters made of two letters have their own tests.
+        // Vietnamese letters that consist of two ASCII letters have their own tests.
         if collation.family() == 32 && (a.is_ascii_text() && b.is_ascii_text()) {
             continue;
         }

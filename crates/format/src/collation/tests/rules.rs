@@ -1,4 +1,4 @@
-//! Comparisons that weights decide, and comparisons that they leave undecided.
+//! Tests of comparisons that weights decide, and of comparisons that they leave undecided.
 
 use super::*;
 

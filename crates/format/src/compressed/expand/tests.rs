@@ -9,7 +9,7 @@ fn column(kind: u8, length: u16) -> Option<CompressedColumn> {
     Some(CompressedColumn { info, is_uniquifier: false })
 }
 
-/// int, varchar(20), bit, nchar(3), nvarchar(20), varbinary(max).
+/// A table of int, varchar(20), bit, nchar(3), nvarchar(20), varbinary(max).
 fn table() -> Expansion {
     let columns = [
         column(xtype::INT, 4),
@@ -63,8 +63,7 @@ fn an_old_row_ends_where_its_columns_do() {
     assert_eq!((row.fixed(9, 6), row.null_bit(3), row.variable(2)), (None, None, None));
 }
 
-/// The page that a published course of 2013 shows as a dump: bigint, varchar, bigint, rowversion; one anchor and two
-/// rows.
+/// The page is a dump from a course published in 2013: bigint, varchar, bigint, rowversion; one anchor and two rows.
 #[test]
 fn a_dumped_page_with_anchor() {
     let expansion = Expansion::new(&[
@@ -100,7 +99,8 @@ fn a_dumped_page_with_anchor() {
     }
 }
 
-/// An anchor of three ints: none, empty, 1000; a dictionary with "1000 + 1", for the third column, and with plain 707.
+/// Compression information for three int columns. The anchors are none, empty and 1000; the dictionary has 1001, stored
+/// relative to the third anchor, and 707, stored whole.
 fn dictionary_page() -> Vec<u8> {
     let anchor = [0x01, 3, 0x10, 0x03, 0x83, 0xE8];
     let mut bytes = vec![0x06, 0, 0, 13, 0, 0, 0];
@@ -159,7 +159,7 @@ fn long_prefixes_have_two_bytes_of_length() {
     let record = CdRecord::read(&record, 1).unwrap();
     let row = expansion.expand(&record, Some(&info), &mut scratch).unwrap().record;
     assert_eq!(variable(&row, &expansion, 0).0, [&[b'a'; 140][..], b"new"].concat());
-    // 81 hh presumably means 256 and more; it was never seen.
+    // The bytes 81 hh presumably mean a length from 256 on, which was never seen.
     let record = [0x01, 1, 0x04, 0x81, 140, b'n'];
     let record = CdRecord::read(&record, 1).unwrap();
     expansion.audit(&record, Some(&info)).unwrap();
@@ -215,7 +215,7 @@ fn a_rowset_too_wide_for_any_record_has_no_expansion() {
     assert!(Expansion::new(&[column(xtype::CHAR, 8000); 3]).is_some());
 }
 
-/// A small writer of records, made from the documentation alone.
+/// A small writer of records, written from the documentation alone.
 fn write(values: &[Option<Vec<u8>>]) -> Vec<u8> {
     let nibble = |value: &Option<Vec<u8>>| match value {
         None => 0,
@@ -306,14 +306,15 @@ fn undecided_forms_are_no_faults() {
 #[test]
 fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
     let most = |expansion: &Expansion| expansion.most_of_page().bytes;
-    // An int and a char(8000), all NULL except the int. A record takes 3 bytes, 2 of its values, 2 of the slot.
+    // An int and a char(8000), which is always NULL. A row takes 7 bytes: 3 of the record, 2 of its values, 2 of the
+    // slot.
     let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
     assert!(most(&wide) >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
     assert!(most(&wide) < 14 << 20);
-    // Rows of an int alone, before the other column was added.
+    // Rows of the int alone, from before the other column was added.
     let narrow = Expansion::new(&[column(xtype::INT, 4)]).unwrap();
     assert!(most(&wide) > most(&narrow));
-    // Text in ordinary Unicode, one stored byte for each character.
+    // Unicode text that takes one stored byte for each character.
     for length in [8000, 0] {
         let text = Expansion::new(&[column(xtype::NVARCHAR, length), column(xtype::NVARCHAR, length)]).unwrap();
         assert!((2 * 8096..1 << 20).contains(&most(&text)));
@@ -321,7 +322,7 @@ fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
     }
     let text = Expansion::new(&[column(xtype::TEXT, 16); 2]).unwrap().with_information();
     assert!(most(&text) > 4 << 20, "'text in row'");
-    // Short values stay short, whatever the anchor or dictionary adds.
+    // Short columns stay short, even if an anchor or a dictionary completes their values.
     let short = Expansion::new(&[column(xtype::INT, 4), column(xtype::NVARCHAR, 100)]).unwrap().with_information();
     assert!((1156 * 100..1 << 20).contains(&most(&short)));
     assert_eq!(short.most_of_page().values, 8096 / 5 * 2);

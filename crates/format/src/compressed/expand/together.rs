@@ -1,6 +1,6 @@
-//! The rows of a page expanded into one buffer, with the results of [`Expansion::audit`] and [`Expansion::expand`]. It
-//! expands some rows at a time, column by column, so that decisions about a column are made once and not for each
-//! value. It handles only usual pages; others are left to these two functions.
+//! Expands the rows of a page into one buffer, with the same results as [`Expansion::audit`] and [`Expansion::expand`].
+//! It expands several rows at a time, column by column, so that decisions about a column are made once and not for each
+//! value. It handles only pages in the usual forms; the caller must use these two functions for other pages.
 
 mod fixed;
 mod layouts;
@@ -19,52 +19,53 @@ use fixed::{Anchored, Short, Values};
 use layouts::Layouts;
 use values::{Column, Row, Stored, Way};
 
-/// Bytes for the expanded rows of a page, so that 16 bits can hold each place.
+/// The size in bytes of the buffer for the expanded rows of a page. Each place in it fits into 16 bits.
 const ROOM: usize = u16::MAX as usize;
-/// Up to this many bytes are copied in fixed blocks, whatever their length.
+/// Copies of up to this many bytes move a fixed number of bytes, which is faster than the exact length.
 const AT_ONCE: usize = 64;
-/// Most rows that are expanded together, and most values in them, so that their data stays in the nearest cache.
+/// The most rows, and the most values in them, to expand together. The limits keep their data in the nearest cache.
 const MOST_ROWS: usize = 64;
 const MOST_VALUES: usize = 2048;
 
-/// The expanded rows of one page at a time; reuses its allocations.
+/// The expanded rows of one page. Each page reuses the memory of the page before.
 #[derive(Default)]
 pub struct ExpandedPage {
-    /// [`ROOM`] bytes; undefined from `used` on.
+    /// A buffer of [`ROOM`] bytes; the bytes from `used` on are undefined.
     bytes: Vec<u8>,
     used: usize,
     form: Form,
     blank: Blank,
     layouts: Layouts,
-    /// Rows to be expanded together: read, not expanded yet.
+    /// The rows that are read but not yet expanded.
     rows: Vec<Row>,
-    /// Column-major: the stored values of columns read by [`Way::Any`].
+    /// The stored values of the columns that are read by [`Way::Any`], column-major.
     stored: Vec<Stored>,
     value: Vec<u8>,
     text: Vec<u8>,
 }
 
-/// Properties of the expanded rows of a page.
+/// Facts about the expanded rows of a page.
 #[derive(Clone, Copy, Default)]
 struct Form {
-    /// How often the column count differs from that of the row before; 1 if all rows have the same.
+    /// The number of changes of the column count from one row to the next, including the first row; 1 if all rows have
+    /// one count.
     counts: u32,
     has_nulls: bool,
     has_complex: bool,
 }
 
-/// The common properties of a page's expanded rows, if they have one form.
+/// The common properties of a page's expanded rows, if all of them have one form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonForm {
-    /// Number of variable columns that each row stores.
+    /// The number of variable columns that each row stores.
     pub variables: u16,
-    /// Some column of some row may be NULL.
+    /// Whether some column of some row may be NULL.
     pub has_nulls: bool,
-    /// Some row is deleted.
+    /// Whether some row is a ghost.
     pub has_ghosts: bool,
-    /// Some row ends with a version tag.
+    /// Whether some row ends with a version tag.
     pub has_versions: bool,
-    /// Some variable column of some row is complex.
+    /// Whether some variable column of some row is complex.
     pub has_complex: bool,
 }
 
@@ -72,16 +73,16 @@ pub struct CommonForm {
 #[derive(Default)]
 struct Blank {
     columns: Option<u16>,
-    /// At least [`AT_ONCE`] bytes; only the first `length` are used.
+    /// The bytes of the row, padded to at least [`AT_ONCE`] bytes; only the first `length` bytes are used.
     image: Vec<u8>,
     length: usize,
     /// Start of the null bitmap.
     bitmap: usize,
     /// Start of the end offsets of variable columns.
     ends: usize,
-    /// The variable columns, by number from 0.
+    /// The numbers of the variable columns, counted from 0.
     variables: Vec<u16>,
-    /// Most rows that are expanded together.
+    /// The most rows to expand together.
     most_rows: usize,
 }
 
@@ -93,16 +94,16 @@ pub struct PageColumns<'a> {
 
 /// An expanded row.
 pub struct ExpandedRow {
-    /// Its place in the buffer of the page's rows.
+    /// The place of the row in the buffer of the page's rows.
     pub place: Range<u32>,
-    /// Kind of its record.
+    /// The kind of the compressed record.
     pub kind: CdKind,
-    /// Length of its record.
+    /// The length of the compressed record in bytes.
     pub length: usize,
 }
 
 impl Expansion {
-    /// The columns for all rows of a page that has this compression information.
+    /// The columns of the rowset for all rows of a page with this compression information.
     pub fn of_page<'a>(&self, info: Option<&'a CompressionInfo<'a>>) -> PageColumns<'a> {
         let columns = self.slots.iter().enumerate().map(|(number, slot)| Column::of(*slot, number, info));
         PageColumns { columns: columns.collect(), info }
@@ -135,9 +136,9 @@ impl Blank {
 }
 
 impl ExpandedPage {
-    /// Audits and expands the records in these spaces of a page, which do not overlap, and calls `found` with each row.
-    /// Returns false if a record must be audited and expanded by itself, or as soon as `found` does; the results are
-    /// then undefined.
+    /// Audits and expands the records in these spaces of a page, and calls `found` with each row. The spaces must not
+    /// overlap. Returns false if a record has a form that only [`Expansion::audit`] and [`Expansion::expand`] handle,
+    /// or if `found` returns false; the results are then undefined.
     pub fn load(
         &mut self,
         page: &PageBytes,
@@ -147,19 +148,19 @@ impl ExpandedPage {
     ) -> bool {
         self.bytes.resize(ROOM, 0);
         (self.used, self.form) = (0, Form::default());
-        // The page may belong to another rowset than the one before.
+        // This page may belong to another rowset than the page before.
         self.blank.columns = None;
         self.rows.clear();
         self.layouts.next_page();
         self.expand(page, spaces, columns, found).is_some()
     }
 
-    /// The rows, with eight more bytes after the last.
+    /// The bytes of all rows, and eight more bytes after the last row.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.used + BYTES_AFTER).unwrap_or_default()
     }
 
-    /// The common form of the rows, if all have the same column count, and all or none are rows of an index.
+    /// The common form of the rows; `None` if their column counts differ, or if some are index rows and others are not.
     pub fn form(&self) -> Option<CommonForm> {
         let Form { counts, has_nulls, has_complex } = self.form;
         let kinds = self.layouts.kinds();
@@ -197,7 +198,7 @@ impl ExpandedPage {
         self.expand_rows(page, columns, &mut found)
     }
 
-    /// The layout of a record whose column count may differ from that of the record before it.
+    /// The layout of a record that may have a different column count than the record before it.
     #[inline(never)]
     fn other_head(
         &mut self,
@@ -210,7 +211,7 @@ impl ExpandedPage {
         let count = CdHead::column_count_of(space)?;
         if self.blank.columns != Some(count) {
             self.expand_rows(page, columns, found)?;
-            // The record has no more columns than the rowset.
+            // A record cannot have more columns than the rowset.
             columns.columns.get(..count.into())?;
             self.blank.of(&columns.columns, count);
             self.layouts.of_columns(count);
@@ -222,7 +223,7 @@ impl ExpandedPage {
         self.layouts.add(page, start, space, columns.columns.len())
     }
 
-    /// Expands the rows read so far, column by column.
+    /// Expands the rows in `rows`, column by column.
     fn expand_rows(
         &mut self,
         page: &PageBytes,
@@ -273,7 +274,7 @@ impl ExpandedPage {
         Some(())
     }
 
-    /// Begins the expanded form of each row: everything except NULLs and the columns of fixed length.
+    /// Begins the expanded form of each row. The null bits and the fixed columns are written later.
     fn begin_rows(
         &mut self,
         page: &PageBytes,
@@ -327,7 +328,7 @@ impl ExpandedPage {
 #[inline(always)]
 fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Option<()> {
     let room = image.get_mut(*end..)?;
-    // Surplus bytes are overwritten by the next copy.
+    // The next copy overwrites the surplus bytes.
     let is_done = length <= 32 && copied::<32>(from, room) || length <= AT_ONCE && copied::<AT_ONCE>(from, room);
     if !is_done {
         room.get_mut(..length)?.copy_from_slice(from.get(..length)?);
@@ -336,7 +337,7 @@ fn append(image: &mut [u8], end: &mut usize, from: &[u8], length: usize) -> Opti
     Some(())
 }
 
-/// Copies N bytes; if `from` or `room` is shorter, copies nothing and returns false.
+/// Copies N bytes and returns true. If `from` or `room` is shorter, copies nothing and returns false.
 #[inline(always)]
 fn copied<const N: usize>(from: &[u8], room: &mut [u8]) -> bool {
     match (from.first_chunk::<N>(), room.first_chunk_mut::<N>()) {

@@ -4,9 +4,9 @@ use super::{CdKind, Descriptor, cd_status};
 use crate::bytes::u8_at;
 use crate::compressed::fault::{CdFault, CdIssue, CdTest};
 
-/// Columns that share a length byte.
+/// The number of columns in a cluster; all clusters except the last have a length byte.
 pub(super) const CLUSTER: usize = 30;
-/// Flag in the first byte of a two-byte column count.
+/// The flag in the first byte that marks a column count of two bytes.
 const WIDE_COUNT: u8 = 0x80;
 
 /// The head of a CD record: everything before its short region. Records of one rowset with equal heads have equal
@@ -17,18 +17,18 @@ pub(in crate::compressed) struct CdHead {
     pub(in crate::compressed) column_count: u16,
     pub(super) descriptors_at: u16,
     pub(in crate::compressed) short_at: u16,
-    /// Bytes of the short region.
+    /// The number of bytes in the short region.
     pub(super) short_bytes: u32,
-    /// Values in the long region.
+    /// The number of values in the long region.
     pub(super) long_values: u16,
 }
 
 impl CdHead {
-    /// A placeholder that is the head of no record.
+    /// A placeholder that equals the head of no record.
     pub(in crate::compressed) const NONE: Self =
         Self { status: 0, column_count: u16::MAX, descriptors_at: 0, short_at: 0, short_bytes: 0, long_values: 0 };
 
-    /// The head of the record at the start of `space`, of a rowset with `columns` columns.
+    /// Reads the head of the record at the start of `space`, in a rowset with `columns` columns.
     #[inline(always)]
     pub(in crate::compressed) fn read(space: &[u8], columns: usize) -> Result<Self, CdIssue> {
         use CdTest::{ColumnCount, Compressed, Descriptors, ShortRegion};
@@ -52,8 +52,9 @@ impl CdHead {
             }
             (usize::from(first), 2)
         } else {
-            // Which byte is the high one is an open question (docs/format/README.md#open-questions). A count that
-            // equals the rowset's when read like other lengths of the format, high part first, is accepted.
+            // It is an open question which byte is the high one (docs/format/README.md#open-questions). The count is
+            // read like other lengths of the format, with the high byte first, and accepted if it then equals the
+            // number of columns in the rowset.
             let second = u8_at(space, 2).ok_or(CdFault::new(Descriptors, 3, length))?;
             let count = usize::from(first & !WIDE_COUNT) << 8 | usize::from(second);
             if count != columns {
@@ -77,14 +78,15 @@ impl CdHead {
         })
     }
 
-    /// Length of the head of a record whose column count has one byte; `None` from 128 columns on, where it has two.
+    /// The length in bytes of the head of a record with a one-byte column count; `None` from 128 columns on, because
+    /// the count then has two bytes.
     pub(in crate::compressed) fn length_of(columns: u16) -> Option<usize> {
         let count = usize::from(columns);
         (columns < WIDE_COUNT.into()).then_some(2 + count.div_ceil(2) + leading_clusters(count))
     }
 
-    /// Column count of the record at the start of `space`. `None` if the space is too short, or a number that fits into
-    /// one byte has two: then the head is longer than in other records with this count.
+    /// The column count of the record at the start of `space`. `None` if the space is too short, or if a count below
+    /// 128 is stored in two bytes: the head is then longer than in other records with this count.
     #[inline(always)]
     pub(in crate::compressed) fn column_count_of(space: &[u8]) -> Option<u16> {
         let first = *space.get(1)?;
@@ -97,32 +99,34 @@ impl CdHead {
         }
     }
 
-    /// Whether a version tag ends the record, for the kinds where this is known.
+    /// Whether the version tag bit is set. Only for kinds of records where the end is known does the tag end the
+    /// record.
     #[inline(always)]
     pub(in crate::compressed) fn is_versioned(self) -> bool {
         self.status & cd_status::VERSION_TAG != 0
     }
 
-    /// The half-bytes of a record that begins with this head, two columns in each byte, and the bytes after them.
+    /// The bytes of a record from its half-bytes on, if the record begins with this head. Each byte has the half-bytes
+    /// of two columns.
     pub(in crate::compressed) fn descriptors(self, space: &[u8]) -> &[u8] {
         space.get(self.descriptors_at.into()..).unwrap_or_default()
     }
 }
 
-/// Number of clusters that have a length before the short region: all except the last.
+/// The number of clusters that have a length byte before the short region: all except the last.
 #[inline(always)]
 pub(super) fn leading_clusters(columns: usize) -> usize {
     columns.saturating_sub(1) / CLUSTER
 }
 
-/// Sums over the descriptors of at most the 30 columns of a cluster, so that nothing overflows: the low 16 bits count
-/// bytes in the short region, bits 16 to 23 values in the long region, the higher bits half-bytes that are no valid
-/// descriptor.
+/// Three sums over descriptors: the low 16 bits count bytes in the short region, bits 16 to 23 count values in the long
+/// region, and the higher bits count half-bytes that are no valid descriptor. The sums cover at most the 30 columns of
+/// a cluster, so they cannot overflow.
 #[derive(Clone, Copy, Default)]
 struct PairSum(u32);
 
 impl PairSum {
-    /// Sums of the two descriptors in each byte.
+    /// The sums of the two descriptors in a byte, by the value of the byte.
     #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
     const OF_BYTES: [Self; 256] = {
         let mut sums = [Self(0); 256];
@@ -147,7 +151,7 @@ impl PairSum {
         }
     }
 
-    /// Sums of the descriptors in `bytes`, which are those of `columns` columns, at most a cluster.
+    /// The sums of the descriptors in `bytes`, which belong to `columns` columns of one cluster.
     #[inline]
     fn of_cluster(bytes: &[u8], columns: usize) -> Self {
         // The high half of the last byte may be unused.
@@ -171,7 +175,8 @@ impl PairSum {
     }
 }
 
-/// Bytes in the short region and values in the long one; tests that the clusters add up.
+/// The number of bytes in the short region and of values in the long region. Tests that the stored lengths of the
+/// clusters add up.
 #[inline(always)]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     if column_count <= CLUSTER {
@@ -184,7 +189,7 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
     sums_of_clusters(descriptors, column_count, cluster_bytes)
 }
 
-/// The sums for more columns than one cluster has.
+/// The sums for records of more than one cluster.
 fn sums_of_clusters(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();

@@ -16,7 +16,7 @@ fn values<'a>(record: &CdRecord<'a>) -> Vec<&'a [u8]> {
     record.columns().map(|column| column.bytes).collect()
 }
 
-/// A record dumped by DBCC PAGE: 101, "This is row 1", "Row 1" as char(2000).
+/// A record from a DBCC PAGE dump: 101, "This is row 1", "Row 1" as char(2000).
 fn dumped() -> Vec<u8> {
     [&[0x21, 0x03, 0xA2, 0x16, 0xE5][..], b"Row 1", &[0x01, 0x01, 0x00, 0x0D, 0x00], b"This is row 1"].concat()
 }
@@ -33,7 +33,8 @@ fn a_dumped_row() {
 
 #[test]
 fn a_dumped_anchor() {
-    // Nine columns; DBCC PAGE: column 1 at 7 with 3 bytes, 3 at 10 with 3, 5 at 13 with 7, 6 at 20 with 1, 9 at 21 with 7.
+    // Nine columns. DBCC PAGE shows column 1 at offset 7 with 3 bytes, 3 at 10 with 3, 5 at 13 with 7, 6 at 20 with 1,
+    // 9 at 21 with 7.
     let bytes = [
         0x01, 0x09, 0x04, 0x04, 0x28, 0x00, 0x18, 0x83, 0x03, 0x00, 0x81, 0x18, 0x8B, 0x80, 0xA3, 0x1E, 0, 0, 0, 0,
         0x53, 0x80, 0xA3, 0x1E, 0, 0, 0, 0,
@@ -45,8 +46,8 @@ fn a_dumped_anchor() {
     assert_eq!(values(&record)[5], b"S");
 }
 
-/// 107 columns as docs/format/compression.md#records describes one: 28, 34 and 2 short bytes in its leading clusters,
-/// 7, 1 and 5 long values.
+/// A record of 107 columns like the example in docs/format/compression.md#records: its leading clusters have 28, 34 and
+/// 2 short bytes, and 7, 1 and 5 long values.
 fn wide() -> Vec<u8> {
     let mut nibbles = vec![1u8; 107];
     for (cluster, short, long) in [(0usize, 28usize, 7), (1, 34, 1), (2, 2, 5)] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::super::{compare, compare_values};
 use super::*;
 
-/// An index record with this value in a column of its type, and a byte in a second column.
+/// An index record with this value in its first column, and a byte in its second column.
 fn record(value: &[u8], is_variable: bool, second: u8) -> Vec<u8> {
     match is_variable {
         false => [&[0x06, second][..], value].concat(),
@@ -15,7 +15,7 @@ fn record(value: &[u8], is_variable: bool, second: u8) -> Vec<u8> {
     }
 }
 
-/// The order of two keys and that of their images. The first column decides unless its values are equal.
+/// The order of two keys, and the order of their images. The first column decides unless its values are equal.
 fn orders(
     order: KeyOrder,
     length: u16,
@@ -34,7 +34,7 @@ fn orders(
     [compare(&a, &b, &columns), images[0].compare(&images[1])]
 }
 
-/// Sign bytes and magnitudes, valid and invalid.
+/// Sign bytes with magnitudes, valid and invalid.
 fn a_decimal(length: usize) -> impl Strategy<Value = Vec<u8>> {
     let sign = prop_oneof![8 => Just(1), 8 => Just(0), 1 => any::<u8>()];
     let small = any::<u8>().prop_map(move |byte| [&[byte][..], &vec![0; length - 2]].concat());
@@ -60,7 +60,7 @@ fn a_float(is_real: bool) -> BoxedStrategy<Vec<u8>> {
     }
 }
 
-/// Bit patterns near the least and the greatest number of an exponent.
+/// Bit patterns near the least and the greatest number with an exponent.
 fn edges<T: TryFrom<u64, Error: std::fmt::Debug> + std::fmt::Debug>(
     sign: u32,
     fraction: u32,
@@ -106,7 +106,8 @@ proptest! {
         }
     }
 
-    /// Random bytes that share prefixes and contain many zeros; some are longer than their column, some than an image.
+    /// Tests random byte strings that share prefixes and contain many zeros. Some are longer than their column, some
+    /// longer than an image.
     #[test]
     fn images_of_bytes_decide_as_they_do(
         shared in vec(0u8..3, 0..26),

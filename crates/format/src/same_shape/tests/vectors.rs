@@ -1,4 +1,4 @@
-//! Rows that match except for a sparse vector.
+//! Tests rows that match except for a sparse vector.
 
 use super::*;
 
@@ -66,8 +66,8 @@ fn page(is_index: bool, variables: u16, form: Form, rows: &[(u8, Option<u16>)]) 
     page
 }
 
-/// Loads the page once as the first page with vectors, and once as the page after another one. The results must be
-/// equal.
+/// Loads the page twice: as the first page with vectors, and as the page after another page with vectors. Both results
+/// must be equal.
 fn loaded_both_ways(bytes: &PageBytes) -> Option<SameShapeRows> {
     let [first, next] = [false, true].map(|expects_vectors| {
         let mut rows = SameShapeRows { expects_vectors, ..SameShapeRows::default() };
@@ -88,7 +88,7 @@ fn loaded_both_ways(bytes: &PageBytes) -> Option<SameShapeRows> {
     next
 }
 
-/// Whether the records are loaded in one pass, as the page after another one with vectors.
+/// Whether the records are loaded in one pass if the page before also had vectors.
 fn are_alike(bytes: &PageBytes, rows: usize, is_index: bool) -> bool {
     let mut same_shape = SameShapeRows { expects_vectors: true, ..SameShapeRows::default() };
     same_shape.load_alike(Page::new(bytes), rows, is_index.then_some(11))
@@ -127,7 +127,7 @@ fn a_page_with_a_vector_that_breaks_a_rule_has_no_known_vectors() {
         let start = usize::from(Page::new(&sound).slot_offset(36).expect("a slot"));
         let end = usize::from(Page::new(&sound).slot_offset(37).expect("a slot"));
         let vector = end - 12;
-        // The length of the vector is the last end; the column count precedes all ends.
+        // The end of the vector is the last end offset; the number of variable columns precedes all end offsets.
         let ends = start + 17;
         let last = ends + 2 + 2 * usize::from(variables);
         let soundness = |at: usize, bits: u8| {

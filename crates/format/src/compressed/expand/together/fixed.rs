@@ -1,4 +1,4 @@
-//! Writes the values of a column of fixed length to the expanded forms of some rows.
+//! Writes the values of a fixed column to the expanded forms of several rows.
 
 use super::super::{joined, put_fixed};
 use super::layouts::Layouts;
@@ -7,27 +7,28 @@ use crate::PageBytes;
 use crate::compressed::value::{Codec, biased};
 use crate::compressed::vardecimal;
 
-/// Rows, and the buffer of their expanded forms.
+/// Several rows of a page, and the buffer for their expanded forms.
 pub(super) struct Values<'v> {
     pub(super) page: &'v PageBytes,
     pub(super) rows: &'v [Row],
     pub(super) bytes: &'v mut [u8],
 }
 
-/// A source of the stored values of a column, row by row.
+/// A source of the stored values of one column, row by row.
 pub(super) trait Found {
-    /// The stored value of the next row, which is `row`.
+    /// Takes the stored value of the next row, which must be `row`.
     fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored>;
-    /// The value found for a row, of at most eight bytes, as a big-endian number.
+    /// The stored value of a row, of at most eight bytes, as a big-endian number.
     #[inline(always)]
     fn word_of(&self, page: &PageBytes, column: &Column<'_>, (_, stored): (&Row, &Stored)) -> Option<u64> {
         column.word(page, stored)
     }
-    /// The value of the next row as a number, and its length; `None` if it has more than eight bytes.
+    /// Takes the value of the next row as a number, with its length in bytes; `None` if it has more than eight bytes.
     fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
 }
 
-/// Values completed before: some begin with bytes of the anchor, or are not in the short region.
+/// A source of values that `Column::find` completed before: some begin with bytes of the anchor, or are not in the
+/// short region.
 impl Found for std::slice::Iter<'_, Stored> {
     #[inline(always)]
     fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, _: &Row) -> Option<Stored> {
@@ -45,7 +46,7 @@ impl Found for std::slice::Iter<'_, Stored> {
     }
 }
 
-/// Values that are whole in the short region.
+/// A source of values that are whole in the short region.
 pub(super) struct Short<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -68,7 +69,7 @@ impl Found for Short<'_> {
     }
 }
 
-/// Values in the short region that follow some bytes of the anchor.
+/// A source of values that consist of bytes of the anchor and then of bytes in the short region.
 pub(super) struct Anchored<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -87,7 +88,8 @@ impl Found for Anchored<'_> {
 }
 
 impl Column<'_> {
-    /// Writes the values to their places, which must be zeroed; `None` if one is no value of the column.
+    /// Writes the values of this column to their places, which must be zeroed; `None` if a value is invalid for the
+    /// column.
     pub(super) fn put(
         &self,
         values: Values<'_>,
@@ -95,7 +97,7 @@ impl Column<'_> {
         buffers: (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
         let integer = |number, length| biased(number, length).cast_unsigned();
-        // Missing bytes are 0, at the end or at the start of the value.
+        // `in_front` puts the stored bytes first and zeros after them. Columns of `ZerosInFront` get the zeros first.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
             (Codec::Integer, 2) => self.put_numbers::<2>(values, found, integer),
@@ -126,7 +128,7 @@ impl Column<'_> {
     ) -> Option<()> {
         let fixed = usize::from(self.slot.fixed);
         for row in rows {
-            // A NULL has length 0, which gives 0.
+            // A NULL has length 0 and is written as 0.
             let (word, length) = found.word(page, self, row)?;
             if length > N {
                 return None;
@@ -163,7 +165,7 @@ impl Column<'_> {
             let (sign, into) = image.get_mut(fixed..fixed + width)?.split_first_mut()?;
             *sign = u8::from(!is_negative);
             let magnitude = magnitude.to_le_bytes();
-            // One branch per length, so that the compiler removes the loop.
+            // With one branch for each length, the compiler replaces the copy loop with single moves.
             match into.len() {
                 4 => *into.first_chunk_mut::<4>()? = *magnitude.first_chunk()?,
                 8.. => *into.first_chunk_mut::<8>()? = magnitude,
@@ -202,7 +204,7 @@ impl Column<'_> {
     }
 }
 
-/// A number of `length` bytes, moved to the highest of eight bytes.
+/// Shifts a number of `length` bytes to the highest of the eight bytes.
 #[inline(always)]
 fn left(number: u64, length: usize) -> u64 {
     number.checked_shl(64 - 8 * length as u32).unwrap_or_default()

@@ -1,17 +1,18 @@
-//! The heads of records: half a byte for each column, which also gives the places of the short values. The records of a
-//! table have few different heads, so most records need only be compared with one that was read before.
+//! Remembers the heads of records. A head has half a byte for each column and so determines the places of the short
+//! values. The records of a table have few different heads, so most heads are only compared with one that was read
+//! before.
 
 use crate::PageBytes;
 use crate::compressed::record::{CdHead, CdKind, Descriptor};
 
-/// The half-bytes that describe columns. Those of short values are omitted; they are between EMPTY and LONG.
+/// The half-byte codes of columns. Those of short values, between EMPTY and LONG, need no constants.
 pub(super) const NULL: u8 = 0;
 pub(super) const EMPTY: u8 = 1;
 pub(super) const LONG: u8 = 10;
 pub(super) const BIT_TRUE: u8 = 11;
 pub(super) const SYMBOL: u8 = 12;
 
-/// Bytes in the short region, by half-byte.
+/// The number of bytes of a column in the short region, by its half-byte.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each half-byte")]
 const HALVES: [u8; 16] = {
     let mut halves = [0; 16];
@@ -25,23 +26,23 @@ const HALVES: [u8; 16] = {
     halves
 };
 
-/// If more places of values than this are known, all layouts are dropped before the next rows are expanded together.
+/// The most places of values to keep. If there are more, all layouts are dropped before the next rows are expanded.
 pub(super) const MOST_PLACES: usize = 4096;
-/// Layouts that can be found again, by a hash of the head.
+/// The number of layouts that can be found by a hash of the head.
 const FOUND: usize = 256;
-/// Odd, with bits everywhere: a multiplication by it spreads a number to the highest bits.
+/// A hash multiplier. It is odd and has set bits throughout, so a multiplication spreads a number to the highest bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The half-byte of a column, and the place of the short value that it describes.
+/// The half-byte of a column, and the place of its value in the short region.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
-    /// End of the value, from the start of the record.
+    /// The end of the value, as an offset from the start of the record.
     pub(super) end: u16,
     pub(super) length: u8,
     pub(super) half: u8,
 }
 
-/// The half-bytes that rows of a lot have in a column, one bit for each.
+/// The half-bytes that the rows of a lot have in one column: bit N is set if some row has half-byte N.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen(u16);
 
@@ -65,7 +66,7 @@ pub(super) struct Kinds {
     pub(super) has_data: bool,
     pub(super) has_index: bool,
     pub(super) has_ghosts: bool,
-    /// Some records end with a version tag.
+    /// Whether some records end with a version tag.
     pub(super) has_versions: bool,
 }
 
@@ -80,45 +81,45 @@ impl Kinds {
     }
 }
 
-/// The known layouts of records. A head is compared only if its column count has one byte: its meaning is then the same
-/// in every rowset that has these columns.
+/// The known layouts of records. Only heads with a one-byte column count are compared, because these have the same
+/// meaning in every rowset with these columns.
 #[derive(Default)]
 pub(super) struct Layouts {
-    /// By a hash of the head; the last entry is for a record that is not compared with others.
+    /// The layouts, by a hash of the head. The last entry is for a record with a head that is not compared.
     found: Vec<Layout>,
-    /// The places of each layout, one layout after the other, by column.
+    /// The places of all layouts, one layout after another; within a layout, by column.
     places: Vec<Place>,
-    /// The words of each head except its last one; never more than places.
+    /// The 8-byte words of each head except its last word. There are never more words than places.
     words: Vec<u64>,
-    /// By column, the half-bytes seen in this lot. A lot is consecutive rows of a page with the same number of columns
-    /// that were read since layouts were last dropped.
+    /// The half-bytes seen in this lot, by column. A lot is a run of consecutive rows of a page that have one column
+    /// count; a lot also ends when the layouts are dropped.
     seen: Vec<Seen>,
     lot: u64,
     kinds: Kinds,
-    /// Column count of the records that are read; and the number of words of their heads except the last, with a mask
-    /// for the last. `None` if such records are not compared with others.
+    /// The column count of the current records. `first_words` has the number of words in their heads except the last
+    /// word, and a mask for the last word; it is `None` if the heads are not compared.
     columns: u16,
     first_words: Option<(usize, u64)>,
 }
 
-/// The layout of the records that have one head.
+/// The layout of all records with one head.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// The last word of the head.
+    /// The last 8-byte word of the head, masked.
     last: u64,
     head: CdHead,
-    /// Index of the first of the words before it.
+    /// The index in `words` of the first word of the head.
     words_at: u16,
     places_at: u16,
-    /// The last lot that had a row with this head.
+    /// The number of the last lot that had a row with this head.
     lot: u64,
 }
 
 impl Layouts {
-    /// Starts a page.
+    /// Starts a new page.
     pub(super) fn next_page(&mut self) {
         self.forget_many();
-        // The column count of its records is not known yet.
+        // The column count of the records on this page is not known yet.
         self.first_words = None;
         self.kinds = Kinds::default();
     }
@@ -128,7 +129,7 @@ impl Layouts {
         self.kinds
     }
 
-    /// Drops the layouts if there are too many. No row may need them any more.
+    /// Drops the layouts if there are too many. No row that is not yet expanded may refer to a layout.
     pub(super) fn forget_many(&mut self) {
         if self.found.is_empty() || self.places.len() > MOST_PLACES {
             self.places.clear();
@@ -140,7 +141,7 @@ impl Layouts {
         }
     }
 
-    /// Starts a lot of records with this column count.
+    /// Starts a lot: a run of records with this column count.
     pub(super) fn of_columns(&mut self, columns: u16) {
         const BYTES: usize = size_of::<u64>();
         self.columns = columns;
@@ -157,7 +158,8 @@ impl Layouts {
         self.seen.resize(self.columns.into(), Seen::default());
     }
 
-    /// The layout of the record at `start`, if its head, and so its column count, is that of an earlier record.
+    /// The layout of the record at `start`, if an earlier record had an equal head. Equal heads have equal column
+    /// counts.
     #[inline(always)]
     pub(super) fn known(&mut self, page: &PageBytes, start: usize) -> Option<(CdHead, u16)> {
         let (place, last) = self.find(page, start)?;
@@ -176,7 +178,7 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// The index of the layout for a record, and the last word of its head; `None` if the record is not compared.
+    /// The index of the layout for a record, and the last word of its head; `None` if its head is not compared.
     #[inline(always)]
     fn find(&self, page: &PageBytes, start: usize) -> Option<(usize, u64)> {
         let (before, mask) = self.first_words?;
@@ -189,8 +191,8 @@ impl Layouts {
         Some((((mixed ^ last).wrapping_mul(SPREAD) >> (u64::BITS - FOUND.ilog2())) as usize, last))
     }
 
-    /// Adds the layout of the record at the start of `space`, which starts at `start` of the page, of a rowset with
-    /// `columns` columns. `None` if its head is not sound; the rest of the record is not examined.
+    /// Adds the layout of a record of a rowset with `columns` columns. The record is at the start of `space`, which
+    /// begins at offset `start` of the page. `None` if the head is not sound; only the head is examined.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
@@ -211,7 +213,7 @@ impl Layouts {
         let mut end = head.short_at;
         let mut of_half = |half: u8| {
             let length = HALVES.get(usize::from(half)).copied().unwrap_or_default();
-            // If the end is beyond the record, a later test rejects the record.
+            // If the end is beyond the record, a later test rejects the record, so wrapping does no harm.
             end = end.wrapping_add(length.into());
             Place { end, length, half }
         };
@@ -227,8 +229,7 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// Notes that some row of this lot has this head, with the half-bytes of the layout whose places begin at
-    /// `places_at`.
+    /// Notes that some row of this lot has this head. The places of its layout begin at `places_at`.
     #[inline(never)]
     fn see(&mut self, head: CdHead, places_at: u16) {
         self.kinds.add(head);
@@ -237,26 +238,26 @@ impl Layouts {
         }
     }
 
-    /// The half-bytes that rows of this lot have in a column.
+    /// The half-bytes that the rows of this lot have in one column.
     pub(super) fn seen(&self, column: usize) -> Seen {
         self.seen.get(column).copied().unwrap_or_default()
     }
 
-    /// The place of a column's value, for a row whose places begin at `places_at`.
+    /// The place of the value of a column, for a row with places that begin at `places_at`.
     #[inline(always)]
     pub(super) fn place(&self, places_at: u16, column: usize) -> Option<Place> {
         self.places.get(usize::from(places_at) + column).copied()
     }
 }
 
-/// A word of a record; `None` if it is not inside the page.
+/// An 8-byte word of the record at `start`; `None` if it is not inside the page.
 #[inline(always)]
 fn word_at(page: &PageBytes, start: usize, word: usize) -> Option<u64> {
     let start = start + size_of::<u64>() * word;
     Some(u64::from_le_bytes(*page.get(start..start + size_of::<u64>())?.first_chunk()?))
 }
 
-/// Whether a record begins with these words, which are all words of its head except the last.
+/// Whether the record at `start` begins with the known words, which are all words of a head except the last.
 #[inline(always)]
 fn are_words(page: &PageBytes, start: usize, known: &[u64], first_words: Option<(usize, u64)>) -> bool {
     let before = first_words.map_or(0, |(before, _)| before);

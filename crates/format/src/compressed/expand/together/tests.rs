@@ -1,4 +1,4 @@
-//! Rows expanded together compared with the same rows audited and expanded one by one.
+//! Compares rows that are expanded together with the same rows audited and expanded one by one.
 
 mod heads;
 
@@ -11,7 +11,7 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES};
 use crate::same_shape::SameShapeRows;
 use crate::types::{TypeInfo, fixed_length, xtype};
 
-/// The descriptor of a value (half a byte), and the value's own bytes.
+/// The descriptor of a value (half a byte), and the bytes stored for the value.
 type Stored = (u8, Vec<u8>);
 
 const SYMBOL: u8 = 12;
@@ -20,7 +20,7 @@ fn half_byte_of(bytes: &[u8]) -> u8 {
     if bytes.len() <= 8 { bytes.len() as u8 + 1 } else { 10 }
 }
 
-/// A record.
+/// Builds a compressed record.
 fn record(status: u8, values: &[Stored]) -> Vec<u8> {
     let is_long = |(half, _): &&Stored| *half == 10;
     let long: Vec<&[u8]> = values.iter().filter(is_long).map(|(_, value)| value.as_slice()).collect();
@@ -53,7 +53,7 @@ fn record(status: u8, values: &[Stored]) -> Vec<u8> {
     bytes
 }
 
-/// Compression information with this anchor and this dictionary.
+/// Builds compression information with this anchor and this dictionary.
 fn information(anchor: &[Stored], entries: &[Vec<u8>]) -> Vec<u8> {
     let anchor = record(1, anchor);
     let mut bytes = vec![0x06, 0, 0];
@@ -70,7 +70,7 @@ fn information(anchor: &[Stored], entries: &[Vec<u8>]) -> Vec<u8> {
     [bytes, anchor, dictionary].concat()
 }
 
-/// A value to store in a column, and a choice of its encoding.
+/// A value to store in a column, with a random choice of its encoding.
 fn value() -> impl Strategy<Value = (u8, Vec<u8>, Index)> {
     (0u8..16, prop::collection::vec(prop_oneof![any::<u8>(), 0x40u8..0x7B, 0x80u8..0x84], 0..14), any::<Index>())
 }
@@ -106,7 +106,7 @@ fn column(kind: u8, is_uniquifier: bool) -> Option<CompressedColumn> {
     Some(CompressedColumn { info, is_uniquifier: is_uniquifier && kind == xtype::INT })
 }
 
-/// The value as it is stored on a page with this anchor.
+/// The stored form of the value on a page with this anchor.
 fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>, entries: usize) -> Stored {
     match choice {
         0 => (0, Vec::new()),
@@ -115,8 +115,8 @@ fn stored((choice, bytes, index): &(u8, Vec<u8>, Index), anchor: Option<&Stored>
         3 => (11, Vec::new()),
         _ => {
             let mut bytes = bytes.clone();
-            // Mostly a prefix length that the anchor allows, in one byte or in two; otherwise an invalid length, or one
-            // too many.
+            // Mostly a prefix length that the anchor allows, in one byte or in two; sometimes a random length, or one
+            // byte more than the anchor has.
             if let (Some((1.., anchor)), Some(first)) = (anchor, bytes.first().copied()) {
                 let shared = index.index(anchor.len() + 1) as u8;
                 let length = match choice {
@@ -176,7 +176,7 @@ proptest! {
             prop_assert_eq!(found, expected.as_ref().map(|(image, kind, length, _)| vec![(image.clone(), *kind, *length)]));
             sound.extend(expected.map(|row| (space, row)));
         }
-        // The layouts known from these records must not be used for a rowset with fewer columns.
+        // For a rowset with fewer columns, the layouts of these records must not be used.
         let fewer = Expansion::new(&columns[..fewer.index(columns.len())]).unwrap();
         let fewer = fewer.of_page(info.as_ref());
         for (space, _) in &sound {
@@ -184,7 +184,7 @@ proptest! {
                 .map(|expanded| images(expanded, page, std::slice::from_ref(space), &fewer));
             prop_assert_eq!(known, unknown);
         }
-        // Repeated so often that they fill several lots.
+        // The rows are repeated until they fill several lots.
         let longest = sound.iter().map(|(_, (image, ..))| image.len()).max().unwrap_or(1);
         let often: Vec<_> = sound.iter().cycle().take((60_000 / longest).min(200)).collect();
         let spaces: Vec<_> = often.iter().map(|(space, _)| space.clone()).collect();
@@ -234,8 +234,8 @@ fn a_column_count_in_two_bytes_that_needs_one_is_left_to_the_general_way() {
     }
 }
 
-/// The image of a row that is audited and expanded by itself, with its record's kind, its length and its number of
-/// columns; `None` if that fails or a value is in doubt.
+/// Audits and expands a single row. Returns its image, and the kind, length and number of columns of its record; `None`
+/// if that fails or a value is in doubt.
 fn one_by_one(
     page: &PageBytes,
     space: &Range<usize>,
@@ -249,7 +249,8 @@ fn one_by_one(
     Some((row.record.bytes().to_vec(), record.kind(), record.length()?, record.column_count()))
 }
 
-/// The image of each row, with its record's kind and length; `None` if the rows cannot be expanded together.
+/// Expands rows together. Returns the image of each row, and the kind and length of its record; `None` if the rows
+/// cannot be expanded together.
 fn images(
     together: &mut ExpandedPage,
     page: &PageBytes,

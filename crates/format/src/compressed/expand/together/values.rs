@@ -1,4 +1,4 @@
-//! The places on the page of the values of some rows, column by column, with the anchor bytes that complete them.
+//! Finds the values of several rows on the page, column by column, and the anchor bytes that complete them.
 
 use super::super::{COMPLEX, Slot, WIDE_PREFIX};
 use super::layouts::{BIT_TRUE, EMPTY, LONG, Layouts, NULL, Place, SYMBOL, Seen};
@@ -10,58 +10,60 @@ use crate::compressed::value::{Codec, number};
 use crate::page::HEADER_BYTES;
 use crate::record::VERSION_TAG_BYTES;
 
-/// A column, with the anchor that completes its values on a page.
+/// A column, and the anchor that completes its values on one page.
 pub(super) struct Column<'a> {
     pub(super) slot: Slot,
     anchor: Anchor<'a>,
-    /// Number of bytes of the anchor.
+    /// The length of the anchor in bytes.
     anchor_length: u16,
-    /// The first 0 to 8 bytes of the anchor as a number, by how many they are; 0 where the anchor is shorter.
+    /// Element N is the first N bytes of the anchor as a number, or 0 if the anchor is shorter.
     prefixes: [u64; 9],
 }
 
-/// How the values of some rows are found in a column.
+/// A way to find the values of one column in several rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// All values are whole in the short region, and have fixed places in expanded rows.
+    /// All values are whole in the short region. The column is fixed in expanded rows.
     Short,
-    /// Like `Short`, but values may begin with bytes of the anchor.
+    /// Like `Short`, but a value may begin with bytes of the anchor.
     Anchored,
-    /// Row by row, before any value is put into its place.
+    /// The values may be anywhere. All are found before any value of the rows is written.
     Any,
 }
 
-/// A record, and the position of its next long value, as places on the page.
+/// A record and its next long value. All positions are offsets on the page.
 pub(super) struct Row {
     pub(super) kind: CdKind,
     pub(super) length: u16,
-    /// Place of its version tag.
+    /// The offset of the version tag.
     pub(super) tag_at: Option<u16>,
-    /// Start of its expanded form.
+    /// The start of the expanded form in the buffer.
     pub(super) place: u16,
-    /// The start of the record minus eight: adding the end of a value gives the start of the last eight bytes before
-    /// that end.
+    /// The start of the record minus eight. Adding the end of a value gives the place of the eight bytes that end
+    /// there.
     word_at: u16,
-    /// Index of the first place of its short values.
+    /// The index in the layouts of the first place of this record.
     places_at: u16,
     long_end_at: u16,
     long_at: u16,
     long_start: u16,
 }
 
-/// The stored value of a column: the number of first bytes of the anchor, and the bytes on the page after them.
+/// The stored value of a column: the number of bytes to take from the start of the anchor, and the bytes on the page
+/// that follow them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stored {
     pub(super) prefix: u16,
     pub(super) start: u16,
     pub(super) length: u16,
     half: u8,
-    /// The bytes are a pointer to the value, or a value in a special form.
+    /// Whether the bytes are a pointer to the value, or a value in a special form.
     pub(super) is_complex: bool,
 }
 
 impl Row {
-    /// The row of the record that starts at `start`, with the places of its short values; `None` if its end is unknown.
+    /// The row of the record at `start`, with the places of its short values; `None` if the end of the record is
+    /// unknown.
     #[inline(always)]
     pub(super) fn of(start: usize, head: CdHead, record: &CdRecord<'_>, places_at: u16) -> Option<Self> {
         let (long_offsets_at, long_at) = record.long_parts();
@@ -80,7 +82,7 @@ impl Row {
         })
     }
 
-    /// The value of a column in the short region, at most eight bytes, as a number, and its length in bytes.
+    /// The value of a column in the short region as a number, and its length, at most eight bytes.
     #[inline(always)]
     pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
         let Place { end, length, .. } = layouts.place(self.places_at, column)?;
@@ -88,7 +90,7 @@ impl Row {
         Some((word & mask(length), length.into()))
     }
 
-    /// The value of a column that has an anchor, as a number, and its length.
+    /// The value of a column that has an anchor as a number, and its length in bytes.
     #[inline(always)]
     pub(super) fn anchored_word(
         &self,
@@ -98,7 +100,7 @@ impl Row {
     ) -> Option<(u64, usize)> {
         let Place { end, length, half } = layouts.place(self.places_at, number)?;
         let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
-        // One byte gives the length of the anchor prefix; `anchored` handles two-byte lengths.
+        // This path reads prefix lengths of one byte; `anchored` also reads those of two bytes.
         let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
         if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
             let stored = self.anchored(page, layouts, (number, column))?;
@@ -110,7 +112,7 @@ impl Row {
         (prefix <= column.anchor_length.into() && length <= size_of::<u64>()).then_some((number, length))
     }
 
-    /// The stored value in the short region of a column that has an anchor.
+    /// The stored value, in the short region, of a column that has an anchor.
     #[inline]
     pub(super) fn anchored(
         &self,
@@ -138,17 +140,17 @@ impl Stored {
         self.half == NULL
     }
 
-    /// Whether the value is a bit that is set.
+    /// Whether the value is a set bit.
     pub(super) fn is_set(&self) -> bool {
         self.half == BIT_TRUE
     }
 
-    /// The bytes of the value after those of the anchor.
+    /// The bytes of the value that are stored in the row, without those of the anchor.
     pub(super) fn own<'p>(&self, page: &'p PageBytes) -> Option<&'p [u8]> {
         page.get(self.start.into()..usize::from(self.start) + usize::from(self.length))
     }
 
-    /// The length of the value, anchor prefix included.
+    /// The length of the value, including the bytes of the anchor.
     #[inline(always)]
     pub(super) fn whole_length(&self) -> usize {
         usize::from(self.prefix) + usize::from(self.length)
@@ -156,7 +158,7 @@ impl Stored {
 }
 
 impl<'a> Column<'a> {
-    /// A column of a page that has this compression information.
+    /// A column of a page with this compression information.
     pub(super) fn of(slot: Slot, at: usize, info: Option<&CompressionInfo<'a>>) -> Self {
         let anchor = info.map_or(Anchor::None, |info| info.anchor(at));
         let bytes = match anchor {
@@ -167,12 +169,12 @@ impl<'a> Column<'a> {
         Self { slot, anchor, anchor_length: bytes.len() as u16, prefixes }
     }
 
-    /// Whether these half-bytes are all possible in this column.
+    /// Whether the column allows all of these half-bytes.
     pub(super) fn allows(&self, seen: Seen) -> bool {
         !(SYMBOL + 1..16).any(|half| seen.has(half)) && (!seen.has(BIT_TRUE) || self.slot.codec == Codec::Bit)
     }
 
-    /// How values with these half-bytes are found.
+    /// The way to find values with these half-bytes.
     pub(super) fn way(&self, seen: Seen) -> Way {
         match self.anchor {
             _ if self.slot.fixed == 0 || seen.has(LONG) || seen.has(SYMBOL) => Way::Any,
@@ -182,8 +184,8 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Finds and completes the stored value of each of these rows in this column, which must be the next one in order.
-    /// True if some value is complex; `None` if one has a form that is not handled here.
+    /// Finds and completes the stored values of these rows in this column. The columns must be passed in order. Returns
+    /// whether some value is complex, or `None` if a value has a form that is not handled here.
     pub(super) fn find(
         &self,
         (page, info): (&PageBytes, Option<&CompressionInfo<'_>>),
@@ -217,10 +219,10 @@ impl<'a> Column<'a> {
         Some(has_complex)
     }
 
-    /// Decodes the values of a column whose anchor is a bit.
+    /// Decodes the values of a column that has a bit as its anchor.
     fn resolve_bits(&self, page: &PageBytes, bit: bool, found: &mut [Stored]) -> Option<()> {
         for stored in found.iter_mut().filter(|stored| !stored.is_null() && !stored.is_set()) {
-            // A prefix length of 0 and no bytes after it: zero.
+            // The only byte is a prefix length of 0, which means the value zero.
             let is_zero = stored.length == 1 && page.get(usize::from(stored.start)) == Some(&0);
             let half = match stored.half {
                 EMPTY if bit => BIT_TRUE,
@@ -236,7 +238,7 @@ impl<'a> Column<'a> {
         Some(())
     }
 
-    /// The bytes of the anchor with which a value begins.
+    /// The bytes of the anchor at the start of a value.
     pub(super) fn prefix(&self, stored: &Stored) -> Option<&'a [u8]> {
         match self.anchor {
             Anchor::Bytes(anchor) => anchor.get(..stored.prefix.into()),
@@ -247,7 +249,7 @@ impl<'a> Column<'a> {
     /// A value of at most eight bytes as a big-endian number.
     #[inline(always)]
     pub(super) fn word(&self, page: &PageBytes, stored: &Stored) -> Option<u64> {
-        // The eight bytes up to its end are on the page, because at least the header precedes it.
+        // The eight bytes up to the end of the value are on the page, because the page header precedes the value.
         let end = usize::from(stored.start) + usize::from(stored.length);
         let own = word_at(page, end.checked_sub(size_of::<u64>())?)?;
         let own = own & mask(u8::try_from(stored.length).ok().filter(|length| *length <= 8)?);
@@ -256,8 +258,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Finds values, some of which are long; true if some of these are complex. Without branches, because a processor
-/// cannot predict which rows have a long one.
+/// Finds the values of a column if some of them are long. Returns whether some long value is complex. The loop has no
+/// branches, because a processor cannot predict which rows have a long value.
 fn find_long(
     page: &PageBytes,
     (layouts, at): (&Layouts, usize),
@@ -269,7 +271,7 @@ fn find_long(
         let short = row.short(layouts, at)?;
         let is_long = u16::from(short.half == LONG);
         let choose = |long: u16, other: u16| if is_long != 0 { long } else { other };
-        // If the row has no long value here, this reads other bytes of the page, which are not used.
+        // If the row has no long value in this column, this reads unrelated bytes of the page, which are not used.
         let end = u16_at(page, row.long_end_at.into())?;
         let next = row.long_at.wrapping_add(end & !COMPLEX);
         let long_end = choose(end, 0);
@@ -292,13 +294,13 @@ fn word_at(page: &PageBytes, at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*page.get(at..at + size_of::<u64>())?.first_chunk()?))
 }
 
-/// A mask of the bits of a number of at most eight bytes.
+/// A mask for the low `length` bytes, at most eight.
 #[inline(always)]
 fn mask(length: u8) -> u64 {
     MASKS.get(usize::from(length) & 15).copied().unwrap_or_default()
 }
 
-/// Masks by length in bytes; lengths above eight do not occur.
+/// The masks, by length in bytes. Lengths above eight do not occur.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 8")]
 const MASKS: [u64; 16] = {
     let mut masks = [u64::MAX; 16];
@@ -310,8 +312,8 @@ const MASKS: [u64; 16] = {
     masks
 };
 
-/// Splits a value of a column with an anchor of this length into its prefix and its own bytes; the prefix length comes
-/// first.
+/// Splits a stored value into its anchor prefix and its own bytes. The prefix length is stored first. `anchor` is the
+/// length of the anchor.
 #[inline(always)]
 fn split(page: &PageBytes, anchor: u16, stored: &mut Stored) -> Option<()> {
     match stored.half {

@@ -1,4 +1,4 @@
-//! Heads of all kinds: of many columns, of many forms, and at the very end of a page.
+//! Tests with heads of all kinds: with many columns, in many forms, and at the end of a page.
 
 use super::*;
 
@@ -11,7 +11,7 @@ impl Draw {
         (self.0 >> 33) % limit
     }
 
-    /// A value that is mostly valid for this column type.
+    /// Draws a value that is mostly valid for this column type.
     fn value(&mut self, kind: u8) -> Stored {
         let most = match kind {
             xtype::BIT => return (self.below(2) as u8 * 11, Vec::new()),
@@ -31,12 +31,12 @@ impl Draw {
     }
 }
 
-/// Columns of these types, and their rowset.
+/// The expansion of a rowset with columns of these types.
 fn rowset(kinds: &[u8]) -> Expansion {
     Expansion::new(&kinds.iter().map(|kind| column(*kind, false)).collect::<Vec<_>>()).unwrap()
 }
 
-/// A page with these records, one after the other from `start` on, and where each is.
+/// A page with these records, one after another from `start` on, and the place of each record.
 fn page_of(records: &[Vec<u8>], start: usize) -> (Box<PageBytes>, Vec<Range<usize>>) {
     let mut page = Box::new([0x5A; PAGE_BYTES]);
     let mut at = start;
@@ -50,8 +50,8 @@ fn page_of(records: &[Vec<u8>], start: usize) -> (Box<PageBytes>, Vec<Range<usiz
     (page, spaces)
 }
 
-/// Asserts that these records are expanded together as they are one by one; if one of them is unusual, none is
-/// expanded.
+/// Asserts that these records, expanded together, give the same rows as expanded one by one. If one of them has an
+/// unusual form, none may be expanded.
 fn assert_the_same(
     together: &mut ExpandedPage,
     page: &PageBytes,
@@ -85,7 +85,7 @@ fn rows_whose_number_of_columns_takes_two_bytes_are_those_expanded_one_by_one() 
             .collect();
         let (mut page, spaces) = page_of(&records, HEADER_BYTES);
         assert!(assert_the_same(&mut together, &page, &spaces, &expansion), "{columns} columns");
-        // Each byte of a head, and those of the long region.
+        // Change each byte of the first record, one at a time.
         let space = spaces[0].clone();
         for at in space.clone() {
             let byte = page[at];
@@ -95,7 +95,7 @@ fn rows_whose_number_of_columns_takes_two_bytes_are_those_expanded_one_by_one() 
             }
             page[at] = byte;
         }
-        // A column count that the rowset does not have.
+        // A column count that differs from the rowset's.
         page[space.start + 1] ^= 1;
         assert!(!assert_the_same(&mut together, &page, &spaces, &expansion), "{columns} columns, another count");
     }
@@ -122,7 +122,7 @@ fn rows_of_hundreds_of_heads_are_those_expanded_one_by_one() {
         pages.push(page_of(&records, HEADER_BYTES));
     }
     assert!(heads.len() * kinds.len() > 10 * layouts::MOST_PLACES, "{} heads", heads.len());
-    // Again on pages seen before, from the last record to the first, and with a record that is not sound.
+    // Repeat on pages seen before, with the records in reverse order, and with a damaged record.
     for round in 0..3 {
         for (page, spaces) in &mut pages {
             assert!(assert_the_same(&mut together, page, spaces, &expansion), "round {round}");
@@ -160,11 +160,11 @@ fn a_record_at_the_very_end_of_a_page_is_that_expanded_by_itself() {
             last_bytes += usize::from(record.len() < 8);
             let (mut page, spaces) = page_of(std::slice::from_ref(&record), PAGE_BYTES - record.len());
             assert!(assert_the_same(&mut together, &page, &spaces, &expansion), "{record:02X?}");
-            // A record with this head was seen before, elsewhere.
+            // A record with this head was already seen at another place.
             page[HEADER_BYTES..HEADER_BYTES + record.len()].copy_from_slice(&record);
             let both = [HEADER_BYTES..HEADER_BYTES + record.len(), spaces[0].clone()];
             assert!(assert_the_same(&mut together, &page, &both, &expansion), "{record:02X?}");
-            // The page ends before the record does.
+            // The page ends before the record is complete.
             for cut in 1..record.len() {
                 let start = PAGE_BYTES - record.len() + cut;
                 let (page, spaces) = page_of(&[record[..record.len() - cut].to_vec()], start);
