@@ -1,4 +1,4 @@
-//! Results of `mdfsck bench`, by name.
+//! The stored results of `mdfsck bench`, each under a name.
 
 use std::time::SystemTime;
 
@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::file::History;
 use crate::time;
 
-/// A baseline.
+/// A stored result of `mdfsck bench`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Baseline {
-    /// The name under which it was saved.
+    /// The name under which the results were saved.
     pub name: String,
-    /// When it was saved.
+    /// When the results were saved.
     pub saved_at: String,
     /// The results, as JSON.
     pub results: String,
@@ -45,7 +45,7 @@ impl History {
         found.map_err(|error| self.failed(&error))
     }
 
-    /// All baselines, by name.
+    /// All baselines, ordered by name.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -1,4 +1,5 @@
-//! The age of reads and proofs: pages have the age of their last read, relations the image in which they were proven.
+//! The age of reads and proofs. The age of a page counts from its last read; the age of a relation counts from the
+//! image in which the relation was proven.
 
 mod tiles;
 
@@ -20,10 +21,12 @@ use crate::scope::Asked;
 use crate::time;
 pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
 
-/// The ranges that a run in a window reports, and when each was read: some were read by earlier windows.
+/// The ranges that a run in a window reports, with the time at which each was read. Earlier windows may have read some
+/// of them.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
-    /// When each range of the image was read, in this window or an earlier one: by file and first page.
+    /// The time at which each range of the image was read, in this window or an earlier one. The key is the file ID and
+    /// the first page.
     pub read: &'a BTreeMap<(u16, u32), String>,
     /// The lease on the database, held until the run is recorded; `None` if the lease could not be taken.
     pub lease: Option<&'a Lease>,
@@ -37,7 +40,7 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // A backup has the date of the state it contains, however late it is read.
+    // A range is never dated later than the state of the image: a backup may be read long after it was taken.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -56,18 +59,19 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Relations per statement. SQLite prepares a table's checks for each statement, which takes longer than writing a row.
+/// The number of relations per INSERT statement. Preparing a statement, with the CHECK constraints of the table, takes
+/// SQLite longer than writing a row.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
-/// The verdict about a relation that was proven.
+/// The verdict on a relation that was proven.
 const SOUND: &str = "sound";
-/// The verdict about a relation that could not be verified, or that no run has checked yet.
+/// The verdict on a relation that could not be verified, or that no run has checked yet.
 const NOT_VERIFIED: &str = "not verified";
 
-/// The kind of a relation, and its verdict.
+/// The kind of a relation (`unit` or `pair`) and its verdict.
 type Judged = (&'static str, &'static str);
 
-/// Writes the relations that the catalog lists, and which of them a run proved.
+/// Writes the relations that the catalog lists. For a run in full depth, also writes its verdicts on them.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -117,7 +121,7 @@ pub(crate) fn write_relations(
         && !is_open
         && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
     {
-        // An object that is no longer listed was dropped.
+        // An object that the catalog no longer lists was dropped.
         let listed: HashSet<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
         let mut known = transaction.prepare(
             "SELECT DISTINCT e.object FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1 AND e.looked_at < ?2",
@@ -131,8 +135,8 @@ pub(crate) fn write_relations(
     Ok(())
 }
 
-/// Writes the relations that the catalog lists and no run has checked yet. A state older than the newest checked one
-/// says nothing about what exists now.
+/// Writes the relations that the catalog lists and that no run has checked yet. Writes nothing for an image older than
+/// the newest checked one, because its catalog may list objects that no longer exist.
 fn write_listed(
     transaction: &Transaction<'_>,
     objects: &objects::Rows,
@@ -152,14 +156,14 @@ fn write_listed(
     put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
 }
 
-/// Writes one verdict for the relations of one kind of these objects.
+/// Writes one verdict for the relations of one kind of the given objects.
 fn put(
     connection: &Connection,
     (kind, verdict): Judged,
     objects: &[i64],
     (image, taken_at, is_open): (i64, &str, bool),
 ) -> rusqlite::Result<()> {
-    // A window that has not read all pages compares no relations: earlier proofs stay.
+    // A window that has not read all pages proves no relation, so the earlier verdicts stay.
     let known = match is_open {
         true => "NOTHING",
         false => {
@@ -184,34 +188,35 @@ fn put(
 /// The age of the reads and proofs of a database.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
-    /// Name of the database.
+    /// The name of the database.
     pub database: String,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// Its server; empty if it is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// The time span in question.
+    /// The time span for the counts `pages_within` and `relations_within`. Without it, every read and proof counts.
     pub within: Option<Duration>,
-    /// Pages in use, as of the last read of each range.
+    /// The number of pages in use, as of the last read of each range.
     pub pages_in_use: u64,
-    /// Pages in use that were read within the span.
+    /// The number of pages in use that were read within the span.
     pub pages_within: u64,
-    /// Pages in use that were never read.
+    /// The number of pages in use that were never read.
     pub never: u64,
-    /// The range whose last read is the oldest: file, first page, pages, time of the read.
+    /// The range with the oldest last read: file ID, first page, number of pages, time of the read.
     pub oldest: Option<(u16, u32, u32, String)>,
-    /// Relations: a heap or index by itself, or an index with its table.
+    /// The number of relations. A relation is a heap or index that is checked by itself, or an index that is compared
+    /// with its table.
     pub relations: u64,
-    /// Relations that were proven within the span.
+    /// The number of relations that were proven within the span.
     pub relations_within: u64,
-    /// When the oldest proof was made; `None` if a relation was never proven, or there are no relations.
+    /// The time of the oldest proof; `None` if any relation was never proven, or if there are no relations.
     pub oldest_closed: Option<String>,
-    /// Pages by the evidence that they were read: `read`, `object`, `chain`, `vouched`.
+    /// The number of pages for each kind of evidence that they were read: `read`, `object`, `chain`, `vouched`.
     pub evidence: Vec<(String, u64)>,
 }
 
 impl Coverage {
-    /// Whether every page in use was read within the span, and every relation proven.
+    /// Whether every page in use was read, and every relation was proven, within the span.
     pub fn is_kept(&self) -> bool {
         let are_all_read = self.pages_in_use > 0 && self.pages_within == self.pages_in_use;
         are_all_read && self.relations > 0 && self.relations_within == self.relations
@@ -240,22 +245,23 @@ impl Coverage {
 /// A range of pages, and when it was last read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// File.
+    /// The file ID.
     pub file: u16,
-    /// Its first page.
+    /// The first page of the range.
     pub first: u32,
-    /// Pages.
+    /// The number of pages.
     pub pages: u32,
-    /// Its pages that are in use.
+    /// The number of pages that are in use.
     pub in_use: u32,
-    /// When it was last read; `None` if never.
+    /// When the range was last read; `None` if never.
     pub read_at: Option<String>,
-    /// The evidence that it was read.
+    /// The kind of evidence that the range was read.
     pub(crate) evidence: String,
 }
 
 impl History {
-    /// The age of the reads and proofs of each database. Without a span every read counts, however old.
+    /// The age of the reads and proofs of each database that `filter` selects. Without a span, every read counts,
+    /// however old.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -293,8 +299,8 @@ impl History {
     }
 }
 
-/// Passes each range of a database to `take`, by file and first page. The newer date of the two depths counts: in both,
-/// every page is read and checked by itself.
+/// Passes each range of a database to `take`, ordered by file and first page. Of the dates in full and in physical
+/// depth, the newer one counts, because a check in either depth reads every page and checks it by itself.
 pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
@@ -331,7 +337,7 @@ mod tests {
         for count in [0, 1, 999, 1000, 1001, 2000] {
             let connection = Connection::open_in_memory().unwrap();
             schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
-            // Rows may refer to objects that do not exist.
+            // Lets rows refer to objects that do not exist.
             connection.pragma_update(None, "foreign_keys", false).unwrap();
             let objects: Vec<i64> = (1..=count).collect();
             let number_of = |verdict: &str, closed: &str| -> i64 {

@@ -1,4 +1,5 @@
-//! What a run could not verify, for each object: nothing there is gone or proven without a new look.
+//! The places that a run could not verify, by object. At these places, the run proves neither that a finding is gone
+//! nor that a relation is sound.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,9 +9,9 @@ use check::{NotVerified, Report};
 
 /// The unverified places of a run.
 pub(crate) struct Doubts {
-    /// By object.
+    /// The limits of places in known objects, by object ID.
     of_objects: HashMap<i32, Vec<&'static Limit>>,
-    /// Those whose place is not a single object of the run.
+    /// The limits of places that name no object of the run.
     of_all: Vec<&'static Limit>,
 }
 
@@ -36,15 +37,16 @@ impl Doubts {
         doubts
     }
 
-    /// Whether one of them may concern what `phase` checks in an object, or in anything if there is no object.
+    /// Whether an unverified place may affect what `phase` checks in an object, or in any object if `object_id` is
+    /// `None`.
     pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
         let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
         let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
         of_object.chain(of_any).any(|limit| is_about(limit, phase))
             || self.of_all.iter().any(|limit| {
-                // What contradicts itself within one page needs no other page.
+                // A check of one page or record needs no other page.
                 let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
-                // The ranges that a window has read are known.
+                // An open window is no limit for the pages that it has read.
                 let is_of_place = limit.id != WINDOW_OPEN.id
                     && matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
                 is_about(limit, phase) && (is_of_place || !is_by_itself)
@@ -61,7 +63,8 @@ fn is_about(limit: &Limit, phase: Phase) -> bool {
     }
 }
 
-/// The objects whose names a place begins with: index `s` of `Order` reads as the table `Order.s`, so it may be either.
+/// The objects that the text of a place may name. `Order.s` may mean index `s` of the table `Order`, or the table
+/// `Order.s`, so both are returned.
 fn objects_in(names: &HashMap<String, BTreeSet<i32>>, place: &str) -> BTreeSet<i32> {
     let ends = place.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
     let named = ends.chain(std::iter::once(place.len())).filter_map(|end| names.get(place.get(..end)?));

@@ -11,18 +11,18 @@ pub type Result<T> = std::result::Result<T, HistoryError>;
 /// Why a history cannot be used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{}: no such history; 'mdfsck check ... --history FILE' makes one", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file is not a history.
     #[error("{}: is not a history of mdfsck ({what}) and will not be written to; name another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What the file is.
+        /// What the file is instead.
         what: String,
     },
     /// A newer release created the file.
@@ -30,10 +30,10 @@ pub enum HistoryError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the history in the file.
         found: i64,
     },
-    /// Its content contradicts itself.
+    /// The content of the file contradicts itself.
     #[error("{}: the history is damaged ({what}) and will not be written to; restore a copy of it, or name another file", path.display())]
     Damaged {
         /// The file.
@@ -46,15 +46,15 @@ pub enum HistoryError {
     Busy {
         /// The file.
         path: PathBuf,
-        /// Who uses it.
+        /// The program that is using the file.
         by: String,
     },
-    /// Another process is using this database, or the whole history.
+    /// Another process is using the database, or the whole history.
     #[error("{}: the history is in use by {by}; try again later", path.display())]
     Leased {
         /// The file.
         path: PathBuf,
-        /// The process that is using it.
+        /// The process that is using the database or the history.
         by: String,
     },
     /// The file cannot be written.
@@ -62,7 +62,7 @@ pub enum HistoryError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why the file cannot be written.
         cause: String,
     },
     /// The file cannot be read.
@@ -70,22 +70,22 @@ pub enum HistoryError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why the file cannot be read.
         cause: String,
     },
-    /// The request makes no sense.
+    /// The request cannot be fulfilled; the text says why.
     #[error("{0}")]
     Request(String),
 }
 
 impl HistoryError {
-    /// Whether the user can correct it with another file or another name.
+    /// Whether the user can correct the error by naming another file, database, run or finding.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::Foreign { .. } | Self::Newer { .. } | Self::Request(_))
     }
 }
 
-/// The error of a history for an error of SQLite.
+/// Converts an error of SQLite to an error of this crate.
 pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> HistoryError {
     let path = path.to_owned();
     let cause = text(error);
@@ -103,12 +103,12 @@ pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> Hist
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
             HistoryError::Unreadable { path, cause }
         }
-        // Values whose types differ from the schema.
+        // SQLite returned a value of another type than the schema declares.
         _ => HistoryError::Damaged { path, what: cause },
     }
 }
 
-/// The error text of SQLite, on one line.
+/// SQLite's error text, on one line.
 fn text(error: &rusqlite::Error) -> String {
     let text = match error {
         rusqlite::Error::SqliteFailure(code, Some(text)) => format!("{text} (SQLite error {})", code.extended_code),
@@ -117,7 +117,7 @@ fn text(error: &rusqlite::Error) -> String {
     text.lines().collect::<Vec<_>>().join(" ")
 }
 
-/// The error of a history for an error of the system.
+/// Converts an I/O error to an error of this crate.
 pub(crate) fn of_io(path: &std::path::Path, cause: &io::Error, is_writing: bool) -> HistoryError {
     let (path, cause) = (path.to_owned(), cause.to_string());
     match is_writing {

@@ -1,4 +1,4 @@
-//! All databases at a glance, worst first; and one database or run with a limited number of details.
+//! Queries for an overview of all databases, worst first, and for one database or run with a limited number of details.
 
 use std::time::SystemTime;
 
@@ -14,43 +14,43 @@ use crate::query::{FINDING_OF_PAGE, Filter, FindingRow, IS_WANTED, Named, RUN_OF
 use crate::state::{self, DatabaseState, SourceRow};
 use crate::time;
 
-/// A database of the estate.
+/// A database in the overview.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DatabaseRow {
-    /// Its number.
+    /// The number of the database.
     pub id: i64,
-    /// Its name.
+    /// The name of the database.
     pub name: String,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// Its server; empty if it is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// The copy that was seen first.
+    /// The copy of the database that was seen first.
     pub source: Option<SourceRow>,
     /// The number of copies.
     pub sources: u64,
-    /// Its state, and the reason if it is not sound.
+    /// The state of the database, and the reason if it is not sound.
     pub state: DatabaseState,
-    /// Its last run.
+    /// The last run over the database.
     pub run: Option<RunRow>,
-    /// Its open findings.
+    /// The open findings of the database.
     pub open: OpenFindings,
-    /// The age of its reads and proofs.
+    /// The age of the reads and proofs.
     pub coverage: Coverage,
-    /// Its last runs, the oldest first.
+    /// The last runs, the oldest first.
     pub trend: Vec<TrendPoint>,
-    /// The process that is checking it now.
+    /// The check of the database that is under way, if any.
     pub under_way: Option<UnderWay>,
 }
 
-/// Findings that are not gone, each counted once.
+/// The numbers of findings that are not gone. Each finding counts once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenFindings {
-    /// Seen once.
+    /// Findings that were seen once.
     pub new: u64,
-    /// Seen again.
+    /// Findings that were seen again.
     pub confirmed: u64,
-    /// Known and accepted for now.
+    /// Findings that a user has accepted for now.
     pub acknowledged: u64,
 }
 
@@ -64,40 +64,40 @@ impl OpenFindings {
 /// A run in a trend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrendPoint {
-    /// When it began.
+    /// When the run began.
     pub started: String,
-    /// Its findings.
+    /// The number of findings of the run.
     pub findings: u64,
-    /// Whether everything that was requested was verified.
+    /// Whether the run verified everything that it was asked to verify.
     pub complete: bool,
 }
 
 /// A check that is under way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UnderWay {
-    /// The machine.
+    /// The machine that runs the check.
     pub host: String,
-    /// When it began.
+    /// When the check began.
     pub started: String,
-    /// If it is a window: the seconds that it may take, and the ranges and bytes done so far.
+    /// For a window: the seconds that the window may take, and the ranges and bytes that it has swept so far.
     pub window: Option<(f64, u64, u64)>,
 }
 
-/// How many databases are in each state, see [`DatabaseState`].
+/// The number of databases in each state, see [`DatabaseState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// Databases of which all copies were checked in full and nothing is open.
+    /// Databases without open findings, with every copy checked in full.
     pub sound: u64,
     /// Databases with findings.
     pub corrupt: u64,
-    /// Databases of which something was not verified, or a copy was not checked in full.
+    /// Databases without findings, but with a part that was not verified, or a copy that was not checked in full.
     pub unknown: u64,
 }
 
 /// A place that a run could not verify.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotVerifiedRow {
-    /// Id of the limit.
+    /// The ID of the limit that prevented the verification.
     pub limit_id: String,
     /// What was not verified.
     pub what: String,
@@ -105,33 +105,34 @@ pub struct NotVerifiedRow {
     pub scope: String,
     /// The reason.
     pub reason: String,
-    /// The number of such places.
+    /// The number of places with this limit and reason.
     pub count: u64,
 }
 
-/// The place of the page of a finding.
+/// Where the page of a finding is: the database, the page number and the files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageOfFinding {
-    /// Number of the database.
+    /// The number of the database.
     pub database: i64,
-    /// Its name.
+    /// The name of the database.
     pub name: String,
-    /// File and page.
+    /// The file ID and the page number.
     pub page: Option<(u16, u32)>,
-    /// The files in which it was last seen, as the run names them.
+    /// The files in which the finding was last seen, as the run names them.
     pub paths: String,
-    /// When it was last seen.
+    /// When the finding was last seen.
     pub last_seen: String,
-    /// The machine on which these files are.
+    /// The machine that has these files.
     pub host: String,
-    /// Numbers of the backup sets in the files, none for data files; `None` if the database consisted of several sets
-    /// in several files.
+    /// The numbers of the backup sets in the files; empty for data files. `None` if the database was put together from
+    /// several backup sets in several files.
     pub sets: Option<Vec<u16>>,
     /// The family of the database. It begins with the GUID that the database and its copies share, if they have one.
     pub family: String,
 }
 
-/// The set numbers in the identity of a backup's image, which is its GUID, the set numbers and its end.
+/// The numbers of the backup sets, from the identity of a backup's image. The identity consists of a GUID, the set
+/// numbers and the time at which the backup was finished. `None` if it names several images.
 fn sets_of(identity: &str) -> Option<Vec<u16>> {
     if identity.contains(" + ") {
         return None;
@@ -139,21 +140,21 @@ fn sets_of(identity: &str) -> Option<Vec<u16>> {
     identity.split(' ').nth(1)?.split('+').map(|number| number.parse().ok()).collect()
 }
 
-/// Reads a database from four columns, the first of them `at`.
+/// Reads a database from four columns. `at` is the index of the first one.
 fn named(row: &Row<'_>, at: usize) -> rusqlite::Result<Named> {
     Ok(Named { id: row.get(at)?, family: row.get(at + 1)?, server: row.get(at + 2)?, name: row.get(at + 3)? })
 }
 
 impl DatabaseRow {
-    /// Distinguishes the database from all others.
+    /// A text that distinguishes the database from all others.
     pub fn identity(&self) -> String {
         identity_of(&self.family, &self.server, &self.name)
     }
 }
 
 impl History {
-    /// Passes the databases of a filter to `take`, the worst first, until it returns false; each with at most `runs`
-    /// runs in its trend. Returns the number of databases in each state.
+    /// Passes the databases that `filter` selects to `take`, the worst first, until `take` returns false. Each database
+    /// has at most `runs` runs in its trend. Returns the number of databases in each state.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -161,7 +162,7 @@ impl History {
         let now = time::text(SystemTime::now());
         let mut read = || {
             let mut states = States::default();
-            // A finding in one copy is not gone because another copy is sound.
+            // Counts the findings of all copies: a finding in one copy stays open even if another copy is sound.
             let mut statement = self.connection().prepare_cached(&format!(
                 "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
@@ -213,7 +214,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// As [`Self::database_row`], for a database whose state is already known: finding the state reads all runs.
+    /// Like [`Self::database_row`], for a database with a known state. This avoids reading all runs to find the state.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -273,7 +274,7 @@ impl History {
         })
     }
 
-    /// The process that works on a database, if it has renewed its lease recently.
+    /// The process that is working on a database, if it has renewed its lease recently.
     fn under_way(&self, database: i64) -> rusqlite::Result<Option<UnderWay>> {
         let Some((host, started)) = lease::worker(self.connection(), database, SystemTime::now())? else {
             return Ok(None);
@@ -297,7 +298,7 @@ impl History {
         })
     }
 
-    /// Passes each range of a database to `take`, by file and first page.
+    /// Passes each range of a database to `take`, ordered by file and first page.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -314,7 +315,7 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest failed runs, newest first, without those whose files were checked later.
+    /// The newest failed runs, newest first. A failed run is left out if a later run could check its files.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -338,7 +339,7 @@ impl History {
         Ok(found.map(|run| (run, database)))
     }
 
-    /// The number of runs of a database, and of its findings, open or gone.
+    /// The number of runs over a database, and the number of its findings, open or gone.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -349,7 +350,7 @@ impl History {
         counts.map_err(|error| self.failed(&error))
     }
 
-    /// The findings of a database, at most `most`: the open ones first, by object.
+    /// The findings of a database, at most `most`: open findings first, ordered by object.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -395,7 +396,7 @@ impl History {
         })
     }
 
-    /// The place of the page of a finding; `None` if there is no such finding.
+    /// Where the page of a finding is; `None` if the history has no finding with this key.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -1,4 +1,4 @@
-//! The file of a history: how it is recognized, created and opened.
+//! How the file of a history is recognized, created and opened.
 
 mod older;
 mod own;
@@ -17,16 +17,16 @@ pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
-/// How long to wait for another program that writes; the second applies to notes.
+/// How long to wait while another program writes. Connections that note progress wait only for `LITTLE_PATIENCE`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
-/// Memory that SQLite may use, whatever the file's settings say.
+/// The most bytes of memory that SQLite may use, whatever the settings in the file are.
 const MEMORY_BYTES: i64 = 64 << 20;
-/// Pages of the file that a connection for notes keeps in memory.
+/// The number of file pages that a connection for notes keeps in memory.
 const NOTE_CACHE_PAGES: i64 = 64;
-/// Larger files are not checked in full before each run is recorded.
+/// The size in bytes up to which a history is checked in full before each run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
-/// Bytes of the header of an SQLite file.
+/// The length of the header of an SQLite file, in bytes.
 const HEADER_BYTES: usize = 100;
 
 /// A history that is open.
@@ -46,10 +46,10 @@ pub struct History {
 enum Purpose {
     /// To record a run. Opening must be fast.
     Record,
-    /// To answer queries, or to change what it contains.
+    /// To answer queries, or to change the content of the history.
     Ask,
-    /// To note progress that is soon outdated. Opening must be very fast, and the notes need not survive a power
-    /// failure.
+    /// To note the progress of a check. Opening must be very fast. The notes are soon outdated, so they need not
+    /// survive a power failure.
     Note,
 }
 
@@ -57,7 +57,7 @@ impl History {
     /// Opens the history at `path` to record runs, and creates it if there is no file.
     ///
     /// # Errors
-    /// If it cannot be created, or the file is not a sound history. That file is then unchanged.
+    /// If the file cannot be created, or is not a sound history. An existing file is then unchanged.
     pub fn open_or_create(path: &Path) -> Result<Self> {
         if matches!(fs::symlink_metadata(path), Err(cause) if cause.kind() == ErrorKind::NotFound) {
             create(path)?;
@@ -68,16 +68,16 @@ impl History {
     /// Opens the history at `path`, and reads all of it to check that it is sound.
     ///
     /// # Errors
-    /// If it is not a sound history. The file is then unchanged.
+    /// If the file is not a sound history. It is then unchanged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
-    /// Opens the history at `path`, which was just found to be sound, to note progress. Does not wait for other
-    /// writers.
+    /// Opens the history at `path` to note progress. The history was just found to be sound. Later writes wait at most
+    /// 250 ms for other writers.
     ///
     /// # Errors
-    /// If it is not a history, or is read-only.
+    /// If the file is not a history, or is read-only.
     pub fn open_to_note(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Note, MIGRATIONS)
     }
@@ -136,7 +136,7 @@ impl History {
         self.copy.is_some()
     }
 
-    /// A number that changes when another connection changes the history.
+    /// A number that differs after another connection has changed the history.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -145,7 +145,7 @@ impl History {
         version.map_err(|error| self.failed(&error))
     }
 
-    /// Answers several questions from one snapshot, even while other processes write.
+    /// Runs several queries on one snapshot of the history, even while other processes write.
     ///
     /// # Errors
     /// Errors of `ask`, or if the history cannot be read.
@@ -162,12 +162,12 @@ impl History {
         &self.connection
     }
 
-    /// The error of this crate for an error of SQLite.
+    /// Converts an error of SQLite to an error of this crate.
     pub(crate) fn failed(&self, error: &rusqlite::Error) -> HistoryError {
         of_sqlite(&self.path, error)
     }
 
-    /// Runs `work` as one transaction: afterwards either all of it is on disk, or nothing.
+    /// Runs `work` as one transaction: afterwards either all of its changes are on disk, or none of them.
     ///
     /// # Errors
     /// Errors of `work`, or if other programs keep the file locked.
@@ -185,7 +185,7 @@ impl History {
         self.connection.pragma_query_value(None, "user_version", |row| row.get(0))
     }
 
-    /// Checks the whole file.
+    /// Runs SQLite's quick check on the whole file.
     fn prove(&self) -> Result<()> {
         let said: String = self
             .connection
@@ -200,7 +200,8 @@ impl History {
         }
     }
 
-    /// Tables and views must be those of the version: a changed schema may contain code that runs by itself.
+    /// Checks that the schema has exactly the definitions of `version`. A changed schema may contain code that SQLite
+    /// would run.
     fn compare_schema(&self, version: i64, migrations: &[&str]) -> Result<()> {
         let failed = |error| self.failed(&error);
         let expected = schema::expected(version, migrations).map_err(failed)?;
@@ -217,13 +218,14 @@ impl History {
     }
 }
 
-/// Opens the file. A file that cannot be written is opened read-only if it is only to be queried.
+/// Opens the file. If the file cannot be written and the purpose is `Ask`, it is opened read-only.
 fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags) {
         Ok(connection) if purpose != Purpose::Ask || is_readable(&connection, path) => Ok(connection),
         Err(error) if purpose != Purpose::Ask => Err(error),
-        // On read-only storage SQLite cannot create the -shm file, and there can be no writer: open as immutable.
+        // On read-only storage, SQLite cannot create the -shm file. There can be no writer, so the file is opened as
+        // immutable.
         _ => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(uri(path), flags)
@@ -236,7 +238,8 @@ fn is_readable(connection: &Connection, path: &Path) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
         Some(CannotOpen) => false,
-        // On a full disk SQLite cannot create the -shm file. If the -wal file has content, it must not be ignored.
+        // On a full disk, SQLite cannot create the -shm file. If the -wal file has content, it must not be ignored, so
+        // the file is not opened as immutable.
         Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
         _ => true,
     }
@@ -256,7 +259,7 @@ fn uri(path: &Path) -> String {
     uri
 }
 
-/// The settings of a connection. Some of them make a manipulated file harmless.
+/// Sets the options of a connection. Some of them make a manipulated file harmless.
 fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> {
     let is_note = purpose == Purpose::Note;
     connection.busy_timeout(if is_note { LITTLE_PATIENCE } else { PATIENCE })?;
@@ -272,12 +275,13 @@ fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Creates an empty history under a temporary name and renames it last: a history is complete, or it does not exist.
+/// Creates an empty history under a temporary name and renames it last, so that no process ever sees an incomplete
+/// history.
 fn create(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".mdfsck-history.");
-    // The same permissions as for any other new file in this folder.
+    // The file gets the same permissions as any other new file in this folder.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder).map_err(|cause| {
@@ -289,10 +293,11 @@ fn create(path: &Path) -> Result<()> {
     })?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    // Closed before the rename, because other threads then open it.
+    // `into_temp_path` closes the file before the rename. Other threads may open the file after the rename, and closing
+    // it then would drop their locks.
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
-        // Another process was faster.
+        // Another process has created the history meanwhile.
         Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(failed) => Err(of_io(path, &failed.error, true)),
     }
@@ -310,8 +315,8 @@ fn make(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Whether the file begins as a history and has at least the length in its header. This runs before SQLite opens the
-/// file, which may already write to it.
+/// Checks that the file begins as a history does, and is at least as long as its header says. This must run before
+/// SQLite opens the file, because opening may already write to it.
 fn recognize(path: &Path) -> Result<()> {
     let foreign = |what: &str| Err(HistoryError::Foreign { path: path.to_owned(), what: what.to_owned() });
     let metadata = match fs::metadata(path) {
@@ -350,7 +355,7 @@ fn recognize(path: &Path) -> Result<()> {
         Some(1) => 65_536,
         bytes => u64::from(bytes.unwrap_or_default()),
     };
-    // While other programs write, the end of the file may still be in the -wal file.
+    // While another program writes, the end of the file may still be in the -wal file.
     let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     if !has_log && metadata.len() < u64::from(pages) * page_bytes {
         let what = format!("it has {} bytes of {}", metadata.len(), u64::from(pages) * page_bytes);

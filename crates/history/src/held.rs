@@ -1,5 +1,5 @@
-//! Which backups contain a finding. A finding is gone only when no backup has it any more: a later backup without it
-//! proves nothing about an earlier file that still exists.
+//! Which backups contain a finding. A finding is gone only when no backup contains it any more: a later backup without
+//! it proves nothing about an earlier file that still exists.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use rusqlite::{Transaction, params};
 
 use crate::identity::{Identity, Ids};
 
-/// The backup that a run has read, if it read one.
+/// The files that a run has read. If these are a backup, the run's findings are recorded for that backup.
 pub(crate) struct Held<'a> {
     pub(crate) transaction: &'a Transaction<'a>,
     pub(crate) identity: &'a Identity,
     pub(crate) ids: Ids,
-    /// This machine.
+    /// The name of this machine.
     pub(crate) host: &'a str,
 }
 
@@ -39,7 +39,7 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Forgets the backups of this machine that no longer exist: they contain no findings.
+    /// Deletes the records of backups of this machine that no longer exist, because they no longer contain any finding.
     pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -85,7 +85,8 @@ impl Held<'_> {
             return Ok(true);
         }
         if holder.paths == self.identity.files {
-            // This run read no other set in these files, so such a set still exists unless the files were overwritten.
+            // The files contain the image that this run read. They still contain another image if one of its sets is
+            // still there.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
@@ -95,12 +96,12 @@ impl Held<'_> {
             let is_gone: bool = self.transaction.query_row(gone, [&holder.paths], |row| row.get(0))?;
             return Ok(!is_gone);
         }
-        // A path that cannot be examined may exist.
+        // If a path cannot be examined, its file may exist.
         Ok(paths.iter().any(|path| Path::new(path).try_exists().unwrap_or(true)))
     }
 
-    /// Whether the files also contain the set of `image`, beside the one that was read. The second word of an image's
-    /// identity lists the set positions.
+    /// Whether the files of this run also contain a set of `image` that the run did not read. `image` is the identity
+    /// of an image; its second word lists the set positions.
     fn has_set(&self, image: &str) -> bool {
         let positions = image.split(' ').nth(1).unwrap_or_default().split('+');
         positions

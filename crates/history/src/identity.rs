@@ -1,4 +1,4 @@
-//! Which database a run checked, which copy of it, and which point in time the copy has.
+//! Identifies what a run checked: the database, the copy of the database, and the point in time of that copy.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use format::types::guid_text;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use source::PageSource;
 
-/// Databases that every server has: their copies on different servers may have one family.
+/// Databases that every server has. On different servers, they may have the same family GUID.
 const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
 
 /// How this machine identifies the databases that it checks.
@@ -17,9 +17,9 @@ const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqls
 pub struct Naming {
     /// The name of this machine.
     pub host: String,
-    /// The server of data files; `None` if it is this machine. Backups name theirs.
+    /// The server that data files belong to; `None` if it is this machine. Backups name their own server.
     pub server: Option<String>,
-    /// Whether databases of one family count as one, whatever their server and name.
+    /// Whether databases of one family count as one database, whatever their servers and names.
     pub are_replicas: bool,
 }
 
@@ -28,9 +28,9 @@ pub struct Naming {
 pub(crate) struct Identity {
     /// The identity of the database: see [`identity_of`].
     pub(crate) database: String,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub(crate) family: String,
-    /// Empty if the database is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub(crate) server: String,
     pub(crate) name: String,
     /// `files` or `backup`.
@@ -38,20 +38,21 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// Where the copy is, without secrets.
     pub(crate) location: String,
-    /// The state of the copy.
+    /// The identity of the copy's state.
     pub(crate) image: String,
     pub(crate) checkpoint_lsn: Option<String>,
-    /// When the database had this state, as far as known; for files: now.
+    /// When the database had this state, as far as known. For data files, this is the start of the run.
     pub(crate) taken_at: String,
-    /// The files that were read.
+    /// The paths of the files that were read.
     pub(crate) paths: String,
-    /// The same, as a JSON list.
+    /// The same paths, as a JSON list.
     pub(crate) files: String,
-    /// Positions of the other sets in the files of a backup.
+    /// The positions of the sets that the files of a backup contain besides those that were read.
     pub(crate) other_sets: Vec<u16>,
 }
 
-/// The identity of a database: family, name and server. Without a server it is the family alone, as for replicas.
+/// The identity of a database: its family, server and name. If `server` is empty, as for replicas, the identity is the
+/// family alone.
 pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     match server {
         "" => family.to_owned(),
@@ -59,7 +60,7 @@ pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     }
 }
 
-/// The row IDs of an identity.
+/// The row IDs of a database, its copy and the state of that copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
     pub(crate) database: i64,
@@ -67,9 +68,9 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The family of a database: the database and all that were restored from it. Its key is the GUID, if there is one.
-/// Databases that exist on every server may share the GUID of their template, and some have none: these are
-/// distinguished by place. The place of a backup is its server and its database.
+/// The family of a database: the database and all databases restored from its backups. A family is identified by its
+/// GUID, if it has one. Databases that exist on every server may share the GUID of their template, and some databases
+/// have no GUID; the place distinguishes them. The place of a backup is its server and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -88,7 +89,7 @@ impl Identity {
         let host = naming.host.as_str();
         let boot = database.boot.as_ref();
         let label = source.backup().map(|backup| backup.set());
-        // The name in the label, by which a watcher knows the backup too.
+        // The name in the backup's label. A watcher uses this name too.
         let name = match label {
             Some(label) if !label.database.is_empty() => storable(&label.database),
             _ => storable(&summary.name),
@@ -105,7 +106,7 @@ impl Identity {
             (false, _) => host.clone(),
         };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
-        // Where the boot page is damaged, the label of a backup has the ID too.
+        // If the boot page is damaged, the family GUID comes from the label of the backup.
         let of_label = || label.filter(|_| boot.is_none()).and_then(|label| label.lasting_id.clone());
         let guid = guid.map(guid_text).or_else(of_label);
         let family = family_of(guid.as_deref(), &name, (&host, &location));
@@ -132,7 +133,7 @@ impl Identity {
                 format!("{} {modified} {pages}", lsn.clone().unwrap_or_default())
             }
         };
-        // The server's clock may be hours ahead of UTC.
+        // The label has the time of the server's clock, which may be hours ahead of UTC.
         let finished = label.and_then(|label| crate::time::seconds(label.finished.as_deref()?));
         let taken_at = finished.map_or_else(|| now.to_owned(), crate::time::text_of_seconds).min(now.to_owned());
         let sets = summary.sets.iter().flat_map(|set| &set.paths);
@@ -160,7 +161,7 @@ impl Identity {
         }
     }
 
-    /// The row ID of its source, if the history has one.
+    /// The row ID of the copy, if the history has it.
     pub(crate) fn source(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let query = "SELECT s.id FROM source s JOIN database d ON d.id = s.database
              WHERE d.identity = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
@@ -168,7 +169,7 @@ impl Identity {
         connection.query_row(query, values, |row| row.get(0)).optional()
     }
 
-    /// Its row IDs; missing rows are inserted.
+    /// The row IDs of the database, the copy and its state. Missing rows are inserted.
     pub(crate) fn ids(&self, transaction: &Transaction<'_>, now: &str) -> rusqlite::Result<Ids> {
         transaction.execute(
             "INSERT INTO database (identity, family, server, name, first_seen) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -207,19 +208,19 @@ fn first_path(source: &dyn PageSource) -> String {
     shown(&path)
 }
 
-/// A path that means the same in every folder, without any secrets.
+/// The absolute path, which does not depend on the current folder, without any secrets.
 pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };
     shown(whole.as_deref().unwrap_or(path))
 }
 
-/// A path without possible secrets.
+/// A path with possible secrets removed.
 pub(crate) fn shown(path: &Path) -> String {
     without_secrets(&storable(&path.to_string_lossy()))
 }
 
-/// Removes the query and the user information of a URL, which may contain a signature or a password.
+/// Removes the query and the user information from a URL. They may contain a signature or a password.
 fn without_secrets(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -228,7 +229,8 @@ fn without_secrets(text: &str) -> String {
     path.map_or_else(|| format!("{scheme}://{server}"), |path| format!("{scheme}://{server}/{path}"))
 }
 
-/// A text as it is stored. Tools that read the history end a text at a NUL.
+/// A text in the form in which it is stored. NULs are replaced, because tools that read the history end a text at a
+/// NUL.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

@@ -1,4 +1,4 @@
-//! Which process works on a database of the history, or on all of it, for longer than a transaction.
+//! Leases: which process works on a database of the history, or on the whole history, for longer than one transaction.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::time;
 
-/// A holder that has been silent for this long is gone. A holder renews its lease every 30 seconds.
+/// A holder that has not renewed its lease for this long is gone. Holders renew their leases every 30 seconds.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// The right to work on a database of a history.
@@ -24,7 +24,7 @@ pub struct Lease {
     started: String,
 }
 
-/// The holder, as text.
+/// Prints the holder of the lease.
 impl Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} on {} since {}", self.pid, self.host, self.started)
@@ -32,7 +32,8 @@ impl Display for Lease {
 }
 
 impl History {
-    /// Takes the lease on a database (its id), or on the whole history (0).
+    /// Takes the lease on a database or on the whole history. `scope` is the ID of the database, or 0 for the whole
+    /// history.
     ///
     /// # Errors
     /// [`HistoryError::Leased`] if another process holds it.
@@ -44,7 +45,7 @@ impl History {
         }
     }
 
-    /// Renews a lease: the holder still works.
+    /// Renews a lease, because the holder is still working.
     ///
     /// # Errors
     /// [`HistoryError::Leased`] if another process has taken it meanwhile.
@@ -93,7 +94,7 @@ pub(crate) fn take(
     Ok(Ok(lease))
 }
 
-/// Renews the leases of a holder; returns how many it has.
+/// Renews a lease. Returns the number of rows changed: 0 if the holder no longer has the lease.
 pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE lease SET heartbeat = ?1 WHERE scope = ?2 AND host = ?3 AND pid = ?4 AND started = ?5",
@@ -101,13 +102,14 @@ pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> r
     )
 }
 
-/// Whether a holder on this machine was killed: its lease need not expire first. False where processes cannot be seen.
+/// Whether a holder on this machine was killed, so that its lease need not expire first. False if this process cannot
+/// see other processes.
 fn is_gone(holder: &Lease, host: &str) -> bool {
     let is_former = holder.pid == process::id() && holder.started.as_str() < began();
     holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
 }
 
-/// Whether a process of this machine has ended, as far as this process can see.
+/// Whether a process on this machine has ended, as far as this process can see.
 pub(crate) fn has_ended(host: &str, pid: u32, own: &str) -> bool {
     host == own && sees_processes() && !is_seen(pid)
 }
@@ -120,21 +122,22 @@ fn is_seen(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a holder has stopped renewing. A renewal in the future came from a wrong clock.
+/// Whether a holder has stopped renewing its lease. A renewal time in the future came from a wrong clock and does not
+/// count.
 pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
     !(alive.as_str()..=latest.as_str()).contains(&heartbeat)
 }
 
-/// When this process took its first lease: an earlier lease with the same process number belongs to a process that has
+/// When this process took its first lease. An earlier lease with the same process ID belongs to a process that has
 /// ended.
 fn began() -> &'static str {
     static BEGAN: OnceLock<String> = OnceLock::new();
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
-/// The process that works on a database, and since when.
+/// The machine of the process that works on a database, and when that process took the lease.
 pub(crate) fn worker(
     connection: &Connection,
     database: i64,
@@ -144,7 +147,8 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
-/// The holder of a lease that covers `scope`. A renewal in the future came from a wrong clock.
+/// The holder of a lease that covers `scope`. A renewal time in the future came from a wrong clock, so the lease does
+/// not count.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

@@ -1,8 +1,8 @@
-//! The history of checks: one SQLite file that says what was checked when, what was found, and how old each proof is.
+//! The history of checks: one SQLite file that records the checks, their findings, and the age of each proof.
 //!
-//! The file is an aid, never a reason to skip a check: every function here returns an error that says what is wrong
-//! with the file, and the caller checks the database anyway. A file that is not a history, or a damaged one, is never
-//! written to.
+//! The history is an aid, and a problem with it never prevents a check: every function here returns an error that says
+//! what is wrong with the file, and the caller checks the database anyway. A file that is damaged or not a history is
+//! never written to.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -1,5 +1,5 @@
-//! The life of findings: new, confirmed, gone. Only a finding that was looked for again can be gone; the others keep
-//! their state.
+//! The state of each finding: new, confirmed or gone. A finding can be gone only if a run has looked for it again;
+//! otherwise it keeps its state.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use crate::identity::{Identity, Ids, storable};
 use crate::outbox::Event;
 use crate::scope::Asked;
 
-/// The most findings of a run that are kept.
+/// The most findings of one run that are stored.
 const MOST_FINDINGS: usize = 100_000;
-/// The most findings that differ only in their order.
+/// The most findings of one run with the same place; they differ only in their order.
 const MOST_ALIKE: u32 = 1000;
 
-/// How many findings changed their state.
+/// The number of findings that changed to each state.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Changes {
     pub(crate) new: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Changes {
     pub(crate) not_looked_at: u64,
 }
 
-/// Writes the findings of a run, and the new states of known findings.
+/// Writes the findings of a run, and updates the states of known findings.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -44,7 +44,7 @@ pub(crate) fn write(
         now,
         taken_at,
         options: asked.json(),
-        // A backup contains its findings, whatever a later backup contains.
+        // Findings of a backup are never past: the backup contains them, whatever a later backup contains.
         is_past: identity.kind == "files" && is_past(transaction, ids, taken_at)?,
         held: Held { transaction, identity, ids, host },
         changes: Changes::default(),
@@ -57,7 +57,8 @@ pub(crate) fn write(
     Ok((life.changes, life.events))
 }
 
-/// Whether a later state of this copy was already checked in full: the present findings are then of a past state.
+/// Whether a complete CHECKDB has already checked a later state of this copy. The findings of this run then describe a
+/// past state.
 fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite::Result<bool> {
     transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM run r JOIN image i ON i.id = r.image
@@ -81,16 +82,16 @@ struct Life<'a> {
     are_all_known: bool,
 }
 
-/// A finding in the history.
+/// A finding that the history already has.
 struct Known {
     id: i64,
     life: String,
     last_run: i64,
-    /// Whether its last image is not later than this one.
+    /// Whether the finding was last seen in the image of this run or an earlier one.
     is_before: bool,
 }
 
-/// A finding that this run has not seen.
+/// A known finding that this run did not report.
 struct Missing {
     id: i64,
     place: String,
@@ -99,12 +100,12 @@ struct Missing {
     index_id: Option<i32>,
     page: Option<PageId>,
     then: Asked,
-    /// Whether it was also seen in a state later than this one.
+    /// Whether the finding was last seen in a later state than the state of this run.
     is_later: bool,
 }
 
 impl Life<'_> {
-    /// Writes the findings. Returns the objects with pages that could not be used.
+    /// Writes the findings of the run. Returns the objects with pages that could not be used.
     fn seen(&mut self, report: &Report) -> rusqlite::Result<HashSet<i32>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.life, f.last_run, i.taken_at <= ?3 FROM finding f JOIN image i ON i.id = f.last_image
@@ -189,7 +190,7 @@ impl Life<'_> {
 
     fn update(&mut self, report: &Report, finding: &Finding, known: &Known) -> rusqlite::Result<()> {
         if !known.is_before && (known.life != "gone" || !self.held.are_backups()) {
-            // A finding seen in an older state says nothing about the later state.
+            // A finding in an older state says nothing about the later state in which it was last seen.
             self.transaction
                 .prepare_cached("UPDATE finding SET seen = seen + 1, last_run = ?2 WHERE id = ?1")?
                 .execute(params![known.id, self.run])?;
@@ -229,7 +230,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Decides which of the other findings are gone.
+    /// Decides which of the findings that the run did not report are gone.
     fn not_seen(&mut self, report: &Report, asked: &Asked, damaged: &HashSet<i32>) -> rusqlite::Result<()> {
         let missing = self.missing()?;
         if missing.is_empty() {
@@ -245,7 +246,7 @@ impl Life<'_> {
                 }
                 None => false,
             };
-            // A problem of a container is gone when the container is gone.
+            // A finding about a backup container is gone when the container is gone.
             let is_lost = finding.check.phase == Phase::Container && self.held.is_lost(finding.id)?;
             if !is_lost && (!is_gone || self.held.is_still_held(finding.id)?) {
                 self.changes.not_looked_at += u64::from(!finding.is_later);
@@ -261,7 +262,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Whether a finding of this run may hide it.
+    /// Whether a finding of this run may hide the missing finding.
     fn is_hidden(&self, finding: &Missing, damaged: &HashSet<i32>) -> rusqlite::Result<bool> {
         let is_of_pages = is_of_pages(finding.check);
         if !is_of_pages && finding.object_id.is_some_and(|id| damaged.contains(&id)) {
@@ -275,7 +276,8 @@ impl Life<'_> {
             .query_row(params![self.ids.source, page.file, page.page, self.run], |row| row.get(0))
     }
 
-    /// Open findings of this copy that the run has not seen, in its state or an earlier one, or in its files.
+    /// The open findings of this copy that the run did not report: those last seen in its state or an earlier one, and
+    /// those in its backup.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
@@ -288,7 +290,7 @@ impl Life<'_> {
         while let Some(row) = rows.next()? {
             let check: String = row.get(2)?;
             let options: String = row.get(7)?;
-            // This version does not have the check, so it cannot find it again.
+            // This version of the program does not have the check, so it cannot find the finding again.
             let Some(check) = Check::find(&check).into_iter().next() else { continue };
             let Some(then) = Asked::read(&options) else { continue };
             let (file, page): (Option<u16>, Option<u32>) = (row.get(5)?, row.get(6)?);
@@ -314,18 +316,19 @@ impl Life<'_> {
     }
 }
 
-/// What a run proves about findings that it has not seen.
+/// What a run proves about the findings that it did not report.
 struct Proof<'a> {
     report: &'a Report,
     doubts: Doubts,
-    /// Places of contradictions that something unknown may explain.
+    /// The places of demoted findings: contradictions that an unverified place may explain.
     demoted: HashSet<String>,
     demoted_pages: HashSet<PageId>,
     image: i64,
 }
 
 impl<'a> Proof<'a> {
-    /// `None` if the run proves no absence: it ended early, or this version does not know all that it found.
+    /// `None` if the run cannot prove that a finding is gone, because it ended early or its findings are not all known
+    /// here.
     fn of(report: &'a Report, are_all_known: bool, ids: Ids) -> Option<Self> {
         let has_ended_early = report.findings.groups().iter().any(|group| group.is_primitive);
         let is_unread = report.findings.error().is_some() || report.demoted.error().is_some();
@@ -346,7 +349,7 @@ impl<'a> Proof<'a> {
         let base = finding.place.split(" #").next().unwrap_or_default();
         let is_demoted =
             self.demoted.contains(base) || finding.page.is_some_and(|page| self.demoted_pages.contains(&page));
-        // A new backup has a new container.
+        // Another backup has another container, so this run says nothing about the earlier container.
         let is_other_container =
             finding.check.phase == Phase::Container && !base.ends_with(&format!(" image {}", self.image));
         !is_demoted
@@ -355,7 +358,7 @@ impl<'a> Proof<'a> {
             && !self.doubts.concern(finding.check.phase, finding.object_id)
     }
 
-    /// Whether a page was read, or no longer belongs to the database.
+    /// Whether the run read a page, or the page no longer belongs to the database.
     fn has_read(&self, page: PageId) -> bool {
         let Some(file) = self.report.database.files.iter().find(|file| file.file_id == page.file) else { return false };
         if !self.report.read_errors.is_empty() && self.report.ranges.is_empty() {
@@ -368,12 +371,12 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// Whether a check is about a page itself: a failure then hides the rows on the page.
+/// Whether a check is about a page itself. If the check fails, findings about the rows on the page are hidden.
 fn is_of_pages(check: &Check) -> bool {
     matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
 
-/// Identifies a finding without the values in its message, which may differ from run to run.
+/// Identifies a finding by its place. The values in its message do not count, because they may differ from run to run.
 fn place(finding: &Finding, ids: Ids) -> String {
     let mut text = finding.check.id.to_owned();
     if let Some(owner) = finding.owner {
@@ -388,7 +391,7 @@ fn place(finding: &Finding, ids: Ids) -> String {
         }
     }
     match finding.check.phase {
-        // Here the values say which rows it concerns.
+        // In these phases, only the values say which rows the finding is about.
         Phase::Catalog | Phase::Metadata if finding.page.is_none() => {
             let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
             text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));

@@ -11,7 +11,7 @@ use crate::lease;
 use crate::query::{Filter, IS_WANTED, Named};
 use crate::time;
 
-/// How much was forgotten.
+/// The number of databases and runs that were forgotten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Forgotten {
     /// The number of databases.
@@ -21,7 +21,7 @@ pub struct Forgotten {
 }
 
 impl History {
-    /// Records who accepts a finding, why it may stay, and until when. The finding is still reported.
+    /// Records who accepts a finding, why, and until when. The finding is still reported.
     ///
     /// # Errors
     /// If there is no such finding, or the history cannot be written.
@@ -64,7 +64,7 @@ impl History {
                 forgotten.databases += 1;
                 forgotten.runs += runs;
             }
-            // A watcher may know of backups of this database although none was checked.
+            // A watcher may have queued backups of this database before any of them was checked.
             let mut queued = transaction.prepare(&format!(
                 "SELECT DISTINCT 0, family, server, name FROM backup d WHERE state <> 'running' AND family <> '' AND {IS_WANTED}"
             ))?;
@@ -108,7 +108,7 @@ impl History {
                  )",
                 [moment],
             )?;
-            // The last count of an object stays: it now belongs to the first run that is kept.
+            // The last row and page counts of each object stay: they move to the oldest run that is kept.
             transaction.execute(
                 "INSERT OR IGNORE INTO object_count (object, run, rows, pages)
                  SELECT c.object, (SELECT min(r.id) FROM run r WHERE r.database = o.database AND r.id NOT IN temp.old),
@@ -120,7 +120,7 @@ impl History {
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
             transaction
                 .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
-            // Backups that still exist keep their row; without it they would be checked again.
+            // The rows of backups that still exist stay. Otherwise the watcher would check these backups again.
             transaction.execute("DELETE FROM backup WHERE gone_at < ?1", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
@@ -136,7 +136,7 @@ impl History {
     }
 }
 
-/// Forgets the backups of a database. Those that still exist are found and checked again.
+/// Forgets the backups of a database. A watcher will find and check those that still exist again.
 fn forget_backups(transaction: &Transaction<'_>, database: &Named) -> rusqlite::Result<()> {
     let Named { family, server, name, .. } = database;
     transaction.execute(

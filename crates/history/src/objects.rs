@@ -1,4 +1,4 @@
-//! Objects and their row and page counts: a count is stored whenever it changed.
+//! Objects and their row and page counts. Counts are stored only when they have changed.
 
 use std::collections::HashSet;
 
@@ -11,20 +11,20 @@ use crate::identity::{Ids, storable};
 use crate::record::stored;
 use crate::scope::Asked;
 
-/// Whether a report covers only some ranges of an image.
+/// Whether a report covers only some ranges of an image, because its window is still open.
 pub(crate) fn is_open(report: &Report) -> bool {
     report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
 }
 
 /// The row IDs of objects.
 pub(crate) struct Rows {
-    /// Objects of a report, in its order.
+    /// The row IDs of the objects in a report, in the order of the report.
     pub(crate) of_report: Vec<i64>,
-    /// Objects that the catalog lists, each with its index ID.
+    /// The row IDs of all objects that the catalog lists, each with its index ID.
     pub(crate) listed: Vec<(i64, i32)>,
 }
 
-/// Writes the objects of a report, and those that the catalog lists although the check did not ask for them.
+/// Writes the objects of a report, and the objects that the catalog lists but the check did not cover.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, database): (&Report, &Database),

@@ -1,5 +1,5 @@
-//! Events for the program of `--on-event`. Each is recorded in the transaction of its cause, and delivered until the
-//! program has succeeded once.
+//! Events for the program that `--on-event` names. Each event is recorded in the transaction that causes it. Delivery
+//! is repeated until the program has succeeded once.
 
 mod alarms;
 
@@ -17,9 +17,9 @@ use crate::{lease, time};
 
 pub use alarms::{Judge, Promise, Raised};
 
-/// The most lines per call; the count includes the lines left out.
+/// The most lines per call of the program. The count that the program gets includes the lines left out.
 pub(crate) const MOST_LINES: usize = 1000;
-/// The time that a process has to deliver an event.
+/// How long a process may take to deliver an event.
 const DELIVERY: Duration = Duration::from_secs(180);
 /// How long events are kept after delivery.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -29,13 +29,13 @@ const KEPT: Duration = Duration::from_secs(30 * 86_400);
 pub enum Event {
     /// A finding that did not exist before.
     FindingNew,
-    /// A backup could not be checked.
+    /// A backup or a database could not be checked.
     Failed,
-    /// No backup is recent enough.
+    /// A database has no backup that is recent enough.
     BackupMissing,
-    /// Not everything was read and proven within the promised time.
+    /// Some pages were not read, or some relations were not proven, within the promised time.
     PromiseBroken,
-    /// A finding was seen again for the first time.
+    /// A new finding was seen again.
     FindingConfirmed,
     /// A broken promise is kept again.
     PromiseKeptAgain,
@@ -44,7 +44,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Its name.
+    /// The name of the event.
     pub fn name(self) -> &'static str {
         match self {
             Self::FindingNew => "finding-new",
@@ -91,22 +91,22 @@ struct Line<'a> {
     text: String,
 }
 
-/// An event to deliver: one call per database and run.
+/// The events of one database and run, for one call of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its number.
+    /// The number of the message.
     pub id: i64,
-    /// The most urgent event of its lines.
+    /// The most urgent event in the message.
     pub event: String,
-    /// The database.
+    /// The name of the database.
     pub database: String,
-    /// The number of events that it contains.
+    /// The number of events in the message.
     pub count: u64,
-    /// A JSON object per line.
+    /// The lines of the message, each a JSON object.
     pub lines: String,
 }
 
-/// The database of an event.
+/// The database that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     pub(crate) database: &'a str,
@@ -114,7 +114,7 @@ pub(crate) struct About<'a> {
     pub(crate) paths: &'a str,
 }
 
-/// Writes the changes of findings in a run as events.
+/// Records as events the changes that a run made to findings.
 pub(crate) fn findings(
     transaction: &Transaction<'_>,
     about: About<'_>,
@@ -167,7 +167,7 @@ pub(crate) fn findings(
     }
 }
 
-/// Writes that a backup could not be checked, as an event.
+/// Records the event that a backup or database could not be checked.
 pub(crate) fn failed(transaction: &Transaction<'_>, about: About<'_>, error: &str, now: &str) -> rusqlite::Result<()> {
     let event = Event::Failed;
     let line = Line {
@@ -216,7 +216,8 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Takes the oldest event that is due. Events that have failed often come last, so that they delay no others.
+    /// Takes the oldest event that is due. Events that could not be delivered ten times come last, so that they do not
+    /// delay others.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -248,7 +249,8 @@ impl History {
         })
     }
 
-    /// Records that an event was delivered, or the error: delivery is then tried again, after growing pauses.
+    /// Records that an event was delivered, or why it was not. After an error, delivery is tried again, each time after
+    /// a longer pause.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -287,9 +289,9 @@ impl History {
         .map(drop)
     }
 
-    /// How many events this process leaves undelivered: those that have `failed` here and, if it `gave_up`, those that
-    /// are due. Events that another process has delivered or is delivering now do not count, nor do those that failed
-    /// there.
+    /// The number of events that this process leaves undelivered. These are the events in `failed`, which it could not
+    /// deliver, and, if it `gave_up`, all events that are due. Events that another process has delivered, is
+    /// delivering, or could not deliver do not count.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -310,7 +312,7 @@ impl History {
 }
 
 impl Holder {
-    /// Whether the process with another token has ended, as far as this process can see.
+    /// Whether the process with the given token has ended, as far as this process can see.
     fn outlives(&self, token: &str) -> bool {
         let mut words = token.rsplitn(3, ' ');
         let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());

@@ -21,105 +21,106 @@ use crate::record::stored;
 use crate::{lease, time};
 use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};
 
-/// The most samples that are kept of a check.
+/// The most samples that are stored for one check.
 pub const MOST_SAMPLES: usize = 512;
-/// The most phases.
+/// The most phases that are stored for one check.
 pub const MOST_PHASES: usize = 64;
-/// The most files.
+/// The most files that are stored for one check.
 pub const MOST_FILES: usize = 256;
-/// The most cells of all files.
+/// The most cells of all files of one check together.
 pub const MOST_CELLS: usize = 4096;
-/// The most checks, killed ones included.
+/// The most checks that are read, including killed ones.
 const MOST_CHECKS: u32 = 200;
-/// The most characters of the paths, of a name, and of a list.
+/// The most characters of the paths; below, those of a name and those of a list.
 const PATH_CHARS: usize = 4000;
 const NAME_CHARS: usize = 400;
 const LIST_CHARS: u32 = 1 << 16;
-/// How long a killed check is shown, unless its database is checked again.
+/// How long a killed check is shown if its database is not checked again.
 const KILLED: Duration = Duration::from_secs(7 * 86_400);
-/// A check notes its progress at least every ten seconds. After this silence, a check whose process is gone was killed.
+/// The seconds of silence after which a check counts as killed if its process is gone. A check notes its progress at
+/// least every ten seconds.
 const SILENCE_SECONDS: i64 = 15;
 
 /// The progress of a check.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Course {
-    /// Identity of the database; empty until the catalog is read.
+    /// The identity of the database; empty until the catalog is read.
     pub identity: String,
-    /// Its name; empty until the catalog is read.
+    /// The name of the database; empty until the catalog is read.
     pub name: String,
-    /// The phases, each with the second in which it began; the last one is under way.
+    /// The phases, each with the second in which it began. The last phase is under way.
     pub phases: Vec<(&'static str, f64)>,
-    /// Pages that are done in the last phase.
+    /// The number of pages done in the last phase.
     pub done: u64,
-    /// Pages in the last phase; 0 if unknown.
+    /// The number of pages in the last phase; 0 if unknown.
     pub pages: u64,
-    /// Bytes of memory that the check may use.
+    /// The number of bytes of memory that the check may use.
     pub granted_bytes: Option<u64>,
-    /// Totals of its process at points in time, the oldest first.
+    /// Samples of the totals of the process, the oldest first.
     pub samples: Vec<Sample>,
-    /// Which pages are done.
+    /// The pages that are done, by file.
     pub files: Vec<SweptFile>,
 }
 
-/// Which pages of a file are done.
+/// The pages of a file that are done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SweptFile {
-    /// Its number.
+    /// The file ID.
     pub file: u16,
-    /// Its pages.
+    /// The number of pages in the file.
     pub pages: u32,
-    /// Pages per cell.
+    /// The number of pages per cell.
     pub cell_pages: u32,
-    /// Its cells, from page 0 on.
+    /// The cells of the file, from page 0 on.
     pub cells: Vec<Swept>,
 }
 
 /// How much of a cell is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swept {
-    /// None of its pages.
+    /// No page of the cell is done.
     Nothing,
-    /// Some of them.
+    /// Some pages of the cell are done.
     Some,
-    /// All of them.
+    /// All pages of the cell are done.
     All,
 }
 
 /// A check that is under way, or was killed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunningCheck {
-    /// Its number.
+    /// The number of the check.
     pub id: i64,
-    /// Number of its database, if the history has it.
+    /// The number of the database, if the history has it.
     pub database: Option<i64>,
     /// The machine that runs the check.
     pub host: String,
-    /// The process.
+    /// The process ID.
     pub pid: u32,
-    /// The files.
+    /// The files that the check reads.
     pub paths: String,
-    /// When it began.
+    /// When the check began.
     pub started: String,
-    /// When it last noted its progress.
+    /// When the check last noted its progress.
     pub seen: String,
-    /// Whether it has been silent for too long: it was killed, or cannot write to the history any more.
+    /// Whether the check has been silent for too long: it was killed, or can no longer write to the history.
     pub is_stopped: bool,
-    /// Its progress.
+    /// The progress of the check.
     pub course: Course,
 }
 
-/// Which checks are asked for.
+/// The checks that a query asks for.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
-    /// All, without samples and files.
+    /// All checks, without samples and files.
     All,
-    /// Those of a database, by its identity.
+    /// The checks of the database with this identity.
     Database(&'a str),
-    /// The one of this number.
+    /// The check with this number.
     Number(i64),
 }
 
-/// Identity and name of the database that a check reads.
+/// The identity and the name of the database that a check reads.
 pub fn subject(source: &dyn PageSource, database: &Database, naming: &Naming) -> (String, String) {
     let identity = Identity::of(&check::summary(source, database), source, database, (naming, &time::now()));
     (identity.database, identity.name)
@@ -160,7 +161,7 @@ impl History {
         })
     }
 
-    /// Stores the progress of a check; returns whether the history still knows the check.
+    /// Stores the progress of a check. Returns whether the history still has the check.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -195,8 +196,8 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM progress WHERE id = ?1", [id])).map(drop)
     }
 
-    /// The checks that are under way, as seen from the machine `host`, and killed checks whose database was not checked
-    /// since; the newest first, at most `most`.
+    /// The checks that are under way and the killed checks, newest first, at most `most`. A killed check is left out if
+    /// its database was checked later. `host` is this machine, where the process of a check can be looked up.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -210,7 +211,8 @@ impl History {
             true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
             false => "'', ''".to_owned(),
         };
-        // Times are whole seconds: a run that began in the same second may be an earlier one, so it does not count.
+        // Times are in whole seconds. A run that began in the same second may be an earlier one, so it does not count
+        // as a later run.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
                  substr(p.heartbeat, 1, 40), substr(p.identity, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
@@ -251,8 +253,8 @@ fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<Runni
     })
 }
 
-/// Whether a check was killed, as seen from machine `own` at `now`. For another machine only its silence counts; clocks
-/// may differ.
+/// Whether a check was killed, as seen from machine `own` at `now`. For a check on another machine, only its silence
+/// counts, and the clocks of the machines may differ.
 fn has_stopped((host, pid, seen): (&str, i64, &str), (own, now): (&str, SystemTime)) -> bool {
     let silent = time::seconds(&time::text(now)).zip(time::seconds(seen)).map(|(now, seen)| now - seen);
     let is_gone = u32::try_from(pid).is_ok_and(|pid| lease::has_ended(host, pid, own));

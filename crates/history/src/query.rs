@@ -10,13 +10,13 @@ use crate::identity::identity_of;
 /// The part of the history that a query covers.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only databases of this name, of this family GUID, or the one called `NAME on SERVER`; all if `None`.
+    /// Selects the databases with this name or family GUID, or the one called `NAME on SERVER`; `None` selects all.
     pub database: Option<String>,
-    /// Nothing before this point in time.
+    /// Leaves out everything before this point in time.
     pub since: Option<String>,
 }
 
-/// SQL that says whether a filter `?1` selects a database `d`.
+/// The SQL condition that the filter `?1` selects the database `d`.
 pub(crate) const IS_WANTED: &str = "(?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
     OR d.name || ' on ' || d.server = ?1 COLLATE NOCASE)";
 
@@ -30,7 +30,7 @@ pub(crate) struct Named {
 }
 
 impl Filter {
-    /// The databases, by name.
+    /// The databases that the filter selects, ordered by name.
     pub(crate) fn databases(&self, connection: &Connection) -> rusqlite::Result<Vec<Named>> {
         let query = format!("SELECT id, family, server, name FROM database d WHERE {IS_WANTED} ORDER BY name, id");
         let mut statement = connection.prepare(&query)?;
@@ -44,66 +44,66 @@ impl Filter {
 /// A run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunRow {
-    /// Its number.
+    /// The number of the run.
     pub id: i64,
-    /// Name of the database; `None` if it could not be opened.
+    /// The name of the database; `None` if the database could not be opened.
     pub database: Option<String>,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub family: Option<String>,
-    /// Its server; empty if it is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: Option<String>,
     /// `files` or `backup`.
     pub source: Option<String>,
-    /// The machine that ran it.
+    /// The machine on which the run took place.
     pub host: String,
-    /// The files.
+    /// The files that the run read.
     pub paths: String,
     /// The DBCC command.
     pub command: String,
-    /// When it began.
+    /// When the run began.
     pub started: String,
-    /// When it ended.
+    /// When the run ended.
     pub ended: String,
-    /// The point in time of the checked state.
+    /// The point in time of the state that was checked.
     pub taken_at: Option<String>,
-    /// Exit status.
+    /// The exit status of the run.
     pub exit_status: u8,
-    /// Whether everything that was requested was verified.
+    /// Whether the run verified everything that it was asked to verify.
     pub complete: bool,
-    /// Why it failed, if it did.
+    /// Why the run failed, if it did.
     pub error: Option<String>,
     /// The number of findings.
     pub findings: u64,
-    /// The number of findings that were new.
+    /// The number of new findings.
     pub findings_new: u64,
-    /// The number of findings that were gone.
+    /// The number of findings that this run found to be gone.
     pub findings_gone: u64,
     /// The number of things that could not be verified.
     pub not_verified: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes_read: u64,
-    /// Pages in use.
+    /// The number of pages in use.
     pub pages_in_use: u64,
-    /// Rows read.
+    /// The number of rows read.
     pub rows: u64,
-    /// Elapsed time.
+    /// The elapsed time in seconds.
     pub seconds: f64,
-    /// Processor time.
+    /// The processor time in seconds.
     pub cpu_seconds: Option<f64>,
-    /// Largest resident memory.
+    /// The largest resident memory in bytes.
     pub memory_peak: Option<u64>,
 }
 
 impl RunRow {
-    /// Whether both runs are of one database.
+    /// Whether both runs checked the same database.
     fn is_of_database_of(&self, other: &Self) -> bool {
         let identity =
             |run: &Self| Some(identity_of(run.family.as_deref()?, run.server.as_deref()?, run.database.as_deref()?));
         identity(self) == identity(other)
     }
 
-    /// The verdict on the part that the run was to check: `sound`, `corrupt`, `unknown`, or `failed`. For the verdict
-    /// on the whole database, see [`DatabaseState`](crate::state::DatabaseState).
+    /// The verdict on the part that the run was asked to check: `sound`, `corrupt`, `unknown`, or `failed`. For the
+    /// verdict on the whole database, see [`DatabaseState`](crate::state::DatabaseState).
     pub fn verdict(&self) -> &'static str {
         match self {
             Self { error: Some(_), .. } => "failed",
@@ -114,85 +114,85 @@ impl RunRow {
     }
 }
 
-/// A finding over all runs.
+/// A finding, with the facts that all runs have recorded about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FindingRow {
-    /// Its key.
+    /// The key of the finding.
     pub id: i64,
-    /// Name of the database.
+    /// The name of the database.
     pub database: String,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// Its server; empty if it is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
     /// `files` or `backup`.
     pub source: String,
-    /// The machine or server.
+    /// The machine or server that the copy belongs to.
     pub host: String,
     /// Where the copy is.
     pub location: String,
-    /// `new`, `confirmed`, `gone`.
+    /// The state of the finding: `new`, `confirmed` or `gone`.
     pub life: String,
-    /// Id of the check.
+    /// The ID of the check.
     pub check_id: String,
-    /// Number of the message.
+    /// The number of the DBCC message.
     pub msg: u16,
-    /// State of the message.
+    /// The state of the DBCC message.
     pub state: u8,
-    /// The object.
+    /// The name of the object.
     pub object: Option<String>,
-    /// Id of the object.
+    /// The object ID.
     pub object_id: Option<i32>,
-    /// Id of the index.
+    /// The index ID.
     pub index_id: Option<i32>,
-    /// File.
+    /// The file ID.
     pub file: Option<u16>,
-    /// Page.
+    /// The page number in the file.
     pub page: Option<u32>,
-    /// Slot.
+    /// The slot number on the page.
     pub slot: Option<u16>,
-    /// The message, as it was seen last.
+    /// The text of the message when the finding was last seen.
     pub text: String,
-    /// When it was seen first.
+    /// When the finding was first seen.
     pub first_seen: String,
-    /// When it was seen last.
+    /// When the finding was last seen.
     pub last_seen: String,
-    /// When a run last looked for it.
+    /// When a run last looked for the finding.
     pub last_looked: String,
-    /// The number of runs that saw it.
+    /// The number of runs that saw the finding.
     pub seen: u64,
-    /// Who has acknowledged it.
+    /// The user who has acknowledged the finding.
     pub ack_by: Option<String>,
-    /// Why it may stay.
+    /// Why the finding is accepted.
     pub ack_text: Option<String>,
-    /// Until when it may stay.
+    /// Until when the finding is accepted.
     pub ack_until: Option<String>,
 }
 
 /// A partition of a heap or index over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectRow {
-    /// Name of the database.
+    /// The name of the database.
     pub database: String,
-    /// The object, with its schema.
+    /// The name of the object, with its schema.
     pub object: String,
-    /// The index; empty for a heap.
+    /// The name of the index; empty for a heap.
     pub index: String,
-    /// Partition.
+    /// The partition number.
     pub partition: i32,
-    /// Id of the object.
+    /// The object ID.
     pub object_id: i32,
-    /// Id of the index.
+    /// The index ID.
     pub index_id: i32,
-    /// When it was first counted within the requested time.
+    /// When the partition was first counted within the requested time.
     pub first_at: String,
-    /// Rows and pages at that time.
+    /// The numbers of rows and pages at the first count.
     pub first: (u64, u64),
-    /// When its counts last changed.
+    /// When the counts last changed.
     pub last_at: String,
-    /// Rows and pages at that time.
+    /// The numbers of rows and pages at the last count.
     pub last: (u64, u64),
-    /// When its relations were last proven.
+    /// When the relations of the partition were last proven; the older time if they have two.
     pub closed_at: Option<String>,
 }
 
@@ -203,11 +203,11 @@ pub struct Difference {
     pub from: RunRow,
     /// The later run.
     pub to: RunRow,
-    /// Findings that appeared.
+    /// The findings that appeared.
     pub new: Vec<FindingRow>,
-    /// Findings that disappeared.
+    /// The findings that disappeared.
     pub gone: Vec<FindingRow>,
-    /// The number of findings that stayed.
+    /// The number of findings that are open in both runs.
     pub open: u64,
 }
 
@@ -221,8 +221,8 @@ pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host,
     f.ack_until, d.server
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
-/// Like [`RUN`], for HTML pages: texts are cut, so that many rows take little memory, and a number out of range becomes
-/// the nearest one in range.
+/// Like [`RUN`], for HTML pages. Texts are cut, so that many rows take little memory, and numbers are brought into
+/// their range.
 pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), substr(d.family, 1, 1000), s.kind, substr(r.host, 1, 1000),
     substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
     r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
@@ -230,7 +230,7 @@ pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), subs
     min(max(r.cpu_seconds, 0.0), 1e12), max(r.memory_peak, 0), substr(d.server, 1, 1000)
     FROM run r LEFT JOIN database d ON d.id = r.database LEFT JOIN image i ON i.id = r.image LEFT JOIN source s ON s.id = i.source";
 
-/// Like [`FINDING`], for the HTML pages of one database: without its name and its copies.
+/// Like [`FINDING`], for the HTML pages of one database. The columns that name the database and its copy are empty.
 pub(crate) const FINDING_OF_PAGE: &str = "SELECT f.id, '', '', '', '', '', f.life, substr(f.check_id, 1, 100), f.msg & 65535, f.state & 255,
     substr(f.object_name, 1, 1000), min(max(f.object_id, -2147483648), 2147483647), min(max(f.index_id, -2147483648), 2147483647),
     CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END, CASE WHEN f.page BETWEEN 0 AND 4294967295 THEN f.page END,
@@ -298,7 +298,7 @@ pub(crate) fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
 }
 
 impl History {
-    /// The databases of a filter, by name.
+    /// The names of the databases that a filter selects, in order.
     ///
     /// # Errors
     /// If the history cannot be read, or has no database of this name.
@@ -322,7 +322,8 @@ impl History {
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
-    /// The findings, newest first: the open ones, or all that changed since the filter's point in time.
+    /// The findings, ordered by database and object: only the open ones, or with `is_all` also those that are gone. If
+    /// the filter has a point in time, only findings that have changed their state since then.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -394,7 +395,7 @@ impl History {
         if !from.is_of_database_of(&to) || from.family.is_none() {
             return Err(request(format!("runs {} and {} are not of one database", from.id, to.id)));
         }
-        // Findings that came and went in between are not a difference.
+        // A finding that appeared and disappeared between the two runs is not a difference.
         let changed = |life: &str, before: &str| {
             let query = format!(
                 "{FINDING} WHERE d.id = (SELECT database FROM run WHERE id = ?2)

@@ -1,4 +1,5 @@
-//! Backups that a watcher has found: those that wait, those ready to be checked, and results. They outlive the watcher.
+//! The queue of backups that watchers have found: backups that wait, backups that are ready to be checked, and results.
+//! The queue outlives the watchers.
 
 mod claim;
 mod finding;
@@ -20,102 +21,104 @@ pub use finding::{Found, Kind, is_of_file, of_file, of_set_in};
 pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};
 
-/// A file in its present state.
+/// A file as a scan has seen it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Its path or URL.
+    /// The path or URL of the file.
     pub path: String,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub size: u64,
-    /// Changes when the file is written, even if its time is set back: the time of the last write and, where the system
-    /// keeps it, the time of the last change of any kind; or its ETag.
+    /// A text that changes when the file is written, even if a program sets its time back. It contains the time of the
+    /// last write and, if the system records it, the time of the last change of any kind; or it is the ETag.
     pub version: String,
 }
 
 impl Seen {
-    /// Whether both describe the same state of a file. Earlier versions knew only the time of the last write.
+    /// Whether `now` is the same state of the file. Earlier versions of the program stored only the time of the last
+    /// write.
     fn is_same(&self, now: &Self) -> bool {
         let is_version = finding::is_version(&self.version, &now.version, 1);
         (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
     }
 }
 
-/// A file that a look has found.
+/// A file that a scan of the watched folders has found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Looked {
     /// The state of the file.
     pub seen: Seen,
-    /// Whether its content is known: it has settled, and its labels were read.
+    /// Whether the content of the file is known: the file has stopped changing, and its labels were read.
     pub is_known: bool,
-    /// A fingerprint of a few places of the file, if they were read.
+    /// A fingerprint of the bytes at a few places of the file, if these places were read.
     pub fingerprint: Option<String>,
 }
 
-/// A file that was seen, and how long it has been unchanged.
+/// A file that was seen, with the time for which it has been unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
     /// The state of the file.
     pub seen: Seen,
-    /// When it was first seen (milliseconds since 1970).
+    /// When the file was first seen (milliseconds since 1970).
     pub first_seen: i64,
-    /// Since when size and version have not changed (milliseconds since 1970).
+    /// The time since which size and version have not changed (milliseconds since 1970).
     pub since: i64,
-    /// The content of its labels, if they were read in this state of the file.
+    /// The content of the file's labels, if they were read since the file last changed.
     pub labels: Option<String>,
-    /// A fingerprint of a few places of the file, if they were read in this state of it.
+    /// A fingerprint of the bytes at a few places of the file, if they were read since the file last changed.
     pub fingerprint: Option<String>,
 }
 
 /// A backup in the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Its number.
+    /// The number of the backup in the queue.
     pub id: i64,
     /// The backup that was found; `waits_for` says why it is not ready.
     pub found: Found,
-    /// When it was first found.
+    /// When the backup was first found.
     pub first_seen: String,
-    /// `waiting`, `ready`, `running`, `done`, `skipped`.
+    /// The state in the queue: `waiting`, `ready`, `running`, `done` or `skipped`.
     pub state: String,
-    /// Why it waits, was skipped or could not be checked; or the first problem found in it.
+    /// Why the backup waits, was skipped or could not be checked; or the first problem found in it.
     pub reason: String,
-    /// How many attempts to check it have failed.
+    /// The number of failed attempts to check the backup.
     pub tries: u32,
-    /// How many times the process that was checking it was killed.
+    /// How many times the process that was checking the backup was killed.
     pub losses: u32,
     /// The earliest time of the next attempt.
     pub not_before: Option<String>,
-    /// When its check began.
+    /// When the check of the backup began.
     pub started: Option<String>,
-    /// When its check ended.
+    /// When the check of the backup ended.
     pub ended: Option<String>,
-    /// Its verdict.
+    /// The verdict on the backup.
     pub verdict: Option<String>,
     /// The number of findings.
     pub findings: u64,
     /// The number of things that could not be verified.
     pub not_verified: u64,
-    /// The run that checked it.
+    /// The run that checked the backup.
     pub run: Option<i64>,
-    /// When it was last reported.
+    /// When the backup was last reported.
     pub reported_at: Option<String>,
-    /// Size and version of each file when it was put into the queue.
+    /// Size and version of each file at the time when the backup was put into the queue.
     pub versions: String,
 }
 
 impl Item {
-    /// The identity of its database; the family, if databases of one family `are_replicas`.
+    /// The identity of the backup's database. If databases of one family count as one (`are_replicas`), this is the
+    /// family.
     pub fn database(&self, are_replicas: bool) -> String {
         let Found { family, server, name, .. } = &self.found;
         identity_of(family, if are_replicas { "" } else { server }, name)
     }
 
-    /// Whether its files have not changed since it was put into the queue.
+    /// Whether the files of the backup have not changed since it was put into the queue.
     pub fn is_as_found(&self, files: &[Seen]) -> bool {
         finding::versions_of(files.iter().map(Some)) == self.versions
     }
 
-    /// Whether it was skipped because its files were gone.
+    /// Whether the backup was skipped because its files were gone or overwritten.
     pub fn is_lost(&self) -> bool {
         self.state == "skipped" && finding::is_lost(&self.reason)
     }
@@ -165,7 +168,7 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 
 impl History {
     /// Records which files exist at `now` (milliseconds since 1970), and returns how long each has been unchanged. A
-    /// known file that is not in `seen` is gone if `is_listed` is true for it: the look would have found it.
+    /// known file that is not in `seen` is gone if `is_listed` is true for it, because the scan would have found it.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -177,7 +180,7 @@ impl History {
             for seen in seen {
                 let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
-                    // A state from the future came from a wrong clock.
+                    // A time later than `now` came from a wrong clock.
                     Some(state) if state.seen == *seen => {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
@@ -198,7 +201,7 @@ impl History {
                         FileState { seen: seen.clone(), first_seen, since: now, labels: None, fingerprint: None }
                     }
                 };
-                // A file may be listed twice.
+                // The list may contain a file twice.
                 known.insert(seen.path.clone(), state.clone());
                 states.push(state);
             }
@@ -210,7 +213,7 @@ impl History {
         })
     }
 
-    /// Stores the content of a file's labels, unless the file has changed.
+    /// Stores the content of a file's labels, unless the file has changed since it was seen.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -224,8 +227,9 @@ impl History {
         .map(drop)
     }
 
-    /// Stores the fingerprint of a few places of a file, unless the file has changed since. If the fingerprint was
-    /// different before, the file has changed at `now` (milliseconds since 1970) although its size and times have not.
+    /// Stores a fingerprint of the bytes at a few places of a file, unless the file has changed since it was seen. If
+    /// the stored fingerprint differs, the file counts as changed at `now` (milliseconds since 1970), although its size
+    /// and times are unchanged.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -282,9 +286,9 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The databases whose newest full or differential backup is older than `most`. Databases of one family count as
-    /// one if they `are_replicas`; otherwise they need the same name and server too. Only backups count that exist, are
-    /// complete, and are not known to be corrupt.
+    /// The databases that have no full or differential backup newer than `most`. With `are_replicas`, all databases of
+    /// one family count as one. Without it, databases count as one only if their name and server agree too. A backup
+    /// counts only if it exists, is complete, and is not known to be corrupt.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -292,7 +296,7 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // A policy also skips complete backups.
+            // A backup that a policy has skipped (`not chosen:`) is complete too, so it counts.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
@@ -324,8 +328,8 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last full check of each database ended, whether of backups or of data files; by identity, or by family
-    /// if they `are_replicas`.
+    /// When the last full check of each database ended. Checks of backups and of data files both count. The key is the
+    /// identity of the database, or its family if `are_replicas`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -343,13 +347,13 @@ impl History {
                 let (family, server, name): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 Ok((identity_of(&family, if are_replicas { "" } else { &server }, &name), row.get(3)?))
             })?;
-            // The map keeps the last row of each key.
+            // Several rows may have the same key. The map keeps the last of these rows, which is the newest.
             rows.collect::<rusqlite::Result<_>>()
         };
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Skips ready backups, with a reason for each.
+    /// Skips ready backups, and stores a reason for each.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -367,8 +371,9 @@ impl History {
         })
     }
 
-    /// The backups to report: those whose check has ended or failed since they were last reported; and those that have
-    /// waited longer than `patience`, or still could not be checked, and were not reported since `reminded`.
+    /// The backups to report. These are backups with a check that has ended or failed since they were last reported.
+    /// They also include backups that have been waiting since `patience` or still could not be checked, if they were
+    /// not reported after `reminded`.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -385,7 +390,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Records that these backups were reported. With a listener, the first time that a backup has waited too long is
+    /// Records that these backups were reported. With a listener, the first report that a backup has waited too long is
     /// an event.
     ///
     /// # Errors
@@ -394,7 +399,7 @@ impl History {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
-                // A backup that has changed since is reported the next time.
+                // A backup with a state that has changed meanwhile is reported the next time.
                 let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],
@@ -410,7 +415,7 @@ impl History {
     /// Minutes since midnight, in the time zone of this machine.
     ///
     /// # Errors
-    /// If SQLite does not know it.
+    /// If SQLite cannot tell the local time.
     pub fn minute_of_day(&self) -> Result<u16> {
         let query = "SELECT CAST(strftime('%H', 'now', 'localtime') AS INTEGER) * 60
              + CAST(strftime('%M', 'now', 'localtime') AS INTEGER)";

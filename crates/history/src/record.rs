@@ -19,26 +19,26 @@ use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
 use crate::{objects, time};
 
-/// The most entries of unverified places that are kept per run; all are counted.
+/// The most unverified places that are stored per run. All of them are counted.
 const MOST_NOT_VERIFIED: usize = 1000;
 
 /// A run that was completed.
 pub struct Run<'a> {
-    /// Its result.
+    /// The result of the run.
     pub report: &'a Report,
-    /// The pages.
+    /// The pages that the run checked.
     pub source: &'a dyn PageSource,
-    /// Their catalog.
+    /// The catalog of the database.
     pub database: &'a Database,
-    /// The machine that ran it, and how it identifies the database.
+    /// The name of this machine, and how it identifies the database.
     pub naming: &'a Naming,
-    /// When it began.
+    /// When the run began.
     pub started: SystemTime,
-    /// Its exit status.
+    /// The exit status of the run.
     pub exit_status: u8,
-    /// The window, if the run was one.
+    /// The ranges and the lease of the window, if the run was a window.
     pub window: Option<InWindow<'a>>,
-    /// The watcher's backup that this run completes.
+    /// The watcher's backup that the run checked.
     pub watched: Option<Watched<'a>>,
     /// Whether changes of findings are recorded as events.
     pub has_listener: bool,
@@ -47,15 +47,15 @@ pub struct Run<'a> {
 /// A run that ended with an error.
 #[derive(Debug)]
 pub struct FailedRun<'a> {
-    /// The files that it was to check.
+    /// The files that the run was asked to check.
     pub paths: &'a [PathBuf],
-    /// The machine that ran it.
+    /// The machine on which the run took place.
     pub host: &'a str,
-    /// When it began.
+    /// When the run began.
     pub started: SystemTime,
-    /// Its exit status.
+    /// The exit status of the run.
     pub exit_status: u8,
-    /// The error.
+    /// The error that ended the run.
     pub error: &'a str,
     /// The watcher's backup that could not be checked.
     pub watched: Option<&'a Claim>,
@@ -66,15 +66,15 @@ pub struct FailedRun<'a> {
 /// The changes that a run made to the findings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recorded {
-    /// Its number.
+    /// The number of the run.
     pub run: i64,
-    /// Findings that did not exist before.
+    /// The number of findings that did not exist before.
     pub new: u64,
-    /// Findings that existed before and still do.
+    /// The number of findings that existed before and still exist.
     pub confirmed: u64,
-    /// Findings that were looked for again and no longer exist.
+    /// The number of findings that the run looked for again and that no longer exist.
     pub gone: u64,
-    /// Findings that could not be looked for again.
+    /// The number of findings that the run could not look for again.
     pub not_looked_at: u64,
 }
 
@@ -86,7 +86,7 @@ impl History {
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        // Pages of data files may change right after they are read: what the run knows is as old as its start.
+        // Pages of data files may change right after they are read, so the results are dated to the start of the run.
         let started = time::text(run.started);
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.naming, &started));
         let done = self.transaction(|transaction| {
@@ -100,7 +100,7 @@ impl History {
             if let Some(Watched { claim, .. }) = run.watched
                 && !queue::holds(transaction, claim)?
             {
-                // Another process has taken over the backup and records its run.
+                // Another process has taken over the backup and will record its own run.
                 return Ok(Err(queue::ANOTHER.to_owned()));
             }
             let recorded = write(transaction, run, &identity, ids, &ended)?;
@@ -109,7 +109,7 @@ impl History {
                     let outcome = Outcome::of(run.report, doubt);
                     queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
                 }
-                // Unverified places that are allowed, or that the next window will read, are not a failure.
+                // An unverified place is no failure if the user allows it or the next window will read it.
                 None if run.has_listener && run.exit_status != 0 => {
                     if let Some(why) = queue::why_unknown(run.report) {
                         outbox::failed(transaction, about(&identity), &why, &ended)?;
@@ -125,12 +125,12 @@ impl History {
     /// Records a run that failed.
     ///
     /// # Errors
-    /// As [`Self::record`].
+    /// The errors of [`Self::record`].
     pub fn record_failure(&mut self, run: &FailedRun<'_>) -> Result<()> {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // In the form that successful runs use, so that the database that could not be checked is recognized.
+        // Successful runs store their paths in this form, so the database can be recognized by its paths.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
@@ -138,11 +138,11 @@ impl History {
                 Some(claim) => queue::fail(transaction, claim, None, run.error)?,
                 None => Some(1),
             };
-            // The process that has taken over the backup records the failure.
+            // The process that has taken over the backup will record the failure.
             if tries.is_none() {
                 return Ok(0);
             }
-            // Only the first failure of a backup is an event.
+            // Only the first failed attempt is an event.
             if run.has_listener && tries == Some(1) {
                 let of = match run.watched {
                     Some(claim) => queue::names(transaction, claim.id)?,
@@ -176,7 +176,7 @@ fn about(identity: &Identity) -> About<'_> {
     About { database: &identity.name, family: &identity.family, paths: &identity.paths }
 }
 
-/// The name and family of the database in these paths, from the last run that could open it.
+/// The name and family of the database at these paths, from the last run that could open the database.
 fn names(transaction: &Transaction<'_>, host: &str, paths: &str) -> rusqlite::Result<Option<(String, String)>> {
     let query = "SELECT d.name, d.family FROM run r JOIN database d ON d.id = r.database
          WHERE r.host = ?1 AND r.paths = ?2 ORDER BY r.id DESC LIMIT 1";

@@ -1,11 +1,12 @@
-//! The form of a history, and the migrations from older forms.
+//! The form of a history, that is the version of its schema, and the migrations from older forms.
 
 use rusqlite::Connection;
 
-/// Marks the file as a history: "mdfH".
+/// The application ID in the SQLite header that marks a file as a history: "mdfH".
 pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
 
-/// The steps from each version to the next, the first one from an empty file. A released version never changes.
+/// The migration to each version from the one before; the first starts from an empty file. The script of a released
+/// version never changes.
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/v1.sql"),
     include_str!("schema/v2.sql"),
@@ -17,7 +18,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// Migrates a database from the form `from` to the last of `migrations`, within the open transaction.
+/// Migrates a history from the form `from` to the last of `migrations`, within the open transaction.
 pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -> rusqlite::Result<()> {
     let done = usize::try_from(from).unwrap_or_default();
     for step in migrations.iter().skip(done) {
@@ -26,7 +27,7 @@ pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -
     connection.pragma_update(None, "user_version", migrations.len() as i64)
 }
 
-/// The tables, indexes and views: name and definition, ordered by name.
+/// The name and the definition of each table, index and view, ordered by name.
 pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement = connection.prepare(
         "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",

@@ -1,10 +1,10 @@
-//! The request of a run, and whether the run looked again for what another run had found.
+//! What a run was asked to check, and whether it looked again for a finding of another run.
 
 use check::registry::{Check, Phase};
 use check::{Options, Scope};
 use serde::{Deserialize, Serialize};
 
-/// The request of a run, as the history stores it.
+/// What a run was asked to check, as the history stores it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Asked {
@@ -45,7 +45,7 @@ impl Asked {
         }
     }
 
-    /// As JSON; a text that cannot be parsed later covers nothing.
+    /// Converts the request to JSON. A text that a later version cannot parse counts as a request that checked nothing.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -54,17 +54,17 @@ impl Asked {
         serde_json::from_str(json).ok()
     }
 
-    /// Whether the whole database was to be checked.
+    /// Whether the run was asked to check the whole database.
     pub(crate) fn is_whole(&self) -> bool {
         self.command == Scope::Database.command()
     }
 
-    /// Whether links, keys and rows were to be compared.
+    /// Whether the run was asked to compare links, keys and rows.
     pub(crate) fn is_full(&self) -> bool {
         !self.physical_only
     }
 
-    /// Whether this run repeated the check that a finding of the run `then` came from.
+    /// Whether this run repeated the check that led the run `then` to a finding.
     pub(crate) fn asks_again(&self, then: &Self, check: &Check, object_id: Option<i32>, index_id: Option<i32>) -> bool {
         let is_in_scope = match self.command.as_str() {
             "CHECKDB" => true,

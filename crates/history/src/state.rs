@@ -8,13 +8,13 @@ use rusqlite::Row;
 pub struct SourceRow {
     /// `files` or `backup`.
     pub kind: String,
-    /// The machine or server.
+    /// The machine or server that the copy belongs to.
     pub host: String,
-    /// Its path or URL, without secrets.
+    /// The path or URL of the copy, without secrets.
     pub location: String,
 }
 
-/// The state of a database: that of its worst copy.
+/// The state of a database, which is the state of its worst copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseState {
     /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: for every copy, the newest run that
@@ -33,30 +33,30 @@ pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), in
 pub(crate) const JOINS: &str =
     "LEFT JOIN worst c ON c.database = d.id AND c.place = 1 LEFT JOIN source s ON s.id = c.source
     LEFT JOIN run n ON n.id = c.run LEFT JOIN run e ON e.id = c.failure";
-/// The class of `c` by its rank: 0 is corrupt, 1 unknown, 2 sound.
+/// SQL for the class of the copy `c`, from its rank: 0 is corrupt, 1 unknown, 2 sound.
 pub(crate) const CLASS: &str = "CASE c.rank WHEN 0 THEN 0 WHEN 9 THEN 2 ELSE 1 END";
 
-/// Whether one of the files of a run is the one named in `failed`.
+/// SQL that tests whether the files of a run include the file `failed`.
 fn has_file(run: &str, failed: &str) -> String {
     format!("instr(', ' || {run} || ', ', ', ' || {failed} || ', ') > 0")
 }
 
-/// Whether the files of a run are those of `failed`, or are in that folder.
+/// SQL that tests whether the files of a run are the files `failed`, or are in the folder `failed`.
 pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
     let has_file = has_file(run, failed);
     format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
 }
 
-/// The common table expressions (after WITH), ending with `worst`: the copies of each database, ordered so that place 1
-/// is the worst.
+/// The SQL common table expressions that follow WITH. The last one is `worst`: the copies of each database, ordered so
+/// that place 1 is the worst copy.
 ///
 /// A window that has not read all of an image yet neither proves nor disproves anything, unless something could not be
-/// read. A failed run belongs to the copy whose newest run has the same machine and files, until a later full check of
-/// that copy.
+/// read. A failed run counts against the copy with a newest run on the same machine and the same files, until a later
+/// full check of that copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
-    // The limit that a window reports for the ranges it has not read yet.
+    // The limit that a window reports for the ranges that it has not read yet.
     let open = WINDOW_OPEN.id;
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
@@ -216,7 +216,7 @@ mod tests {
             .unwrap();
     }
 
-    /// The state's word and reason. The estate row, the database row and the counts must agree.
+    /// The word and the reason of the state. The overview row, the database row and the counts must agree.
     fn state(folder: &Path) -> (&'static str, String, Option<String>) {
         let history = History::open(&folder.join("h.db")).unwrap();
         let mut rows = Vec::new();

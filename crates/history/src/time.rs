@@ -1,4 +1,4 @@
-//! Times as the history stores them: UTC, `2026-11-21T22:00:00Z`. Sorted as text, they are in order of time.
+//! Times as the history stores them: UTC, `2026-11-21T22:00:00Z`. Sorting these texts sorts the times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,7 +22,7 @@ pub fn text_of_seconds(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// Seconds since 1970 of a date, `2026-11-21`, with or without a time of day; `None` if the text is not a date.
+/// Parses a date, `2026-11-21`, with or without a time of day, to seconds since 1970; `None` if the text is not a date.
 pub fn seconds(text: &str) -> Option<i64> {
     let text = text.trim().trim_end_matches('Z');
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00:00"));
@@ -37,11 +37,11 @@ pub fn seconds(text: &str) -> Option<i64> {
         return None;
     }
     let days = days_of(year, month, day);
-    // Rejects a 31st in a month of 30 days, which would become another day.
+    // Rejects a 31st in a month of 30 days, which would otherwise become the first of the next month.
     (date_of(days) == (year, month, day)).then_some(days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
 }
 
-/// A span such as `14d`, `36h`, `90min`, `2w`.
+/// Parses a time span such as `14d`, `36h`, `90min`, `2w`.
 ///
 /// # Errors
 /// If the text is not a span.
@@ -62,7 +62,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A point in time in the past: a date (UTC), or how long ago.
+/// Parses a point in time in the past: a date (UTC), or a span before now.
 ///
 /// # Errors
 /// If the text is neither.

@@ -1,4 +1,4 @@
-//! A few figures for each database, for metrics.
+//! Figures for each database, for monitoring.
 
 use crate::error::Result;
 use crate::file::History;
@@ -7,31 +7,31 @@ use crate::{state, time};
 /// Figures of a database.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vital {
-    /// Its name.
+    /// The name of the database.
     pub name: String,
-    /// The family: the database and all that were restored from it.
+    /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// Its server; empty if it is the same on all servers.
+    /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// Its state, see [`DatabaseState`](crate::state::DatabaseState): `sound`, `corrupt` or `unknown`.
+    /// The state of the database, see [`DatabaseState`](crate::state::DatabaseState): `sound`, `corrupt` or `unknown`.
     pub state: String,
-    /// Open findings that are new.
+    /// The number of new findings.
     pub new: u64,
-    /// Open findings that were seen again.
+    /// The number of open findings that were seen again.
     pub confirmed: u64,
-    /// Open findings that are acknowledged.
+    /// The number of open findings that are acknowledged.
     pub acknowledged: u64,
-    /// When a check that read at least all pages last found nothing and verified everything (seconds since 1970).
+    /// The last time (seconds since 1970) at which a CHECKDB in any depth ended, verified everything and found nothing.
     pub verified_physical: Option<i64>,
-    /// The same, for checks in full depth.
+    /// Like `verified_physical`, but only for checks in full depth.
     pub verified_full: Option<i64>,
-    /// Share of the pages in use that were ever read.
+    /// The share of the pages in use that were ever read.
     pub coverage: Option<f64>,
-    /// Pages that all its runs read.
+    /// The number of pages that all runs over the database have read.
     pub pages_read: u64,
-    /// When the newest sound full backup was taken.
+    /// When the newest sound full backup was taken (seconds since 1970).
     pub backup_full: Option<i64>,
-    /// The same for differential backups.
+    /// When the newest sound differential backup was taken (seconds since 1970).
     pub backup_differential: Option<i64>,
 }
 
@@ -40,11 +40,11 @@ pub struct Vital {
 pub struct Vitals {
     /// The databases, by name.
     pub databases: Vec<Vital>,
-    /// Backups that are not complete yet.
+    /// The number of backups that are not complete yet.
     pub waiting: u64,
-    /// Backups that are ready to be checked.
+    /// The number of backups that are ready to be checked, or are being checked.
     pub ready: u64,
-    /// Events that are not delivered yet.
+    /// The number of events that are not delivered yet.
     pub events: u64,
     /// When the last run ended (seconds since 1970), and its exit status.
     pub last_run: Option<(i64, u8)>,
@@ -65,7 +65,7 @@ const DATABASES: &str = r#"SELECT l.database, l.family, CASE c.rank WHEN 0 THEN 
     FROM v_last l JOIN database d ON d.identity = l.identity LEFT JOIN worst c ON c.database = d.id AND c.place = 1
     ORDER BY l.database, d.id"#;
 
-/// Whether a finding is acknowledged.
+/// The SQL condition that a finding is acknowledged.
 const ACKNOWLEDGED: &str = "f.ack_by IS NOT NULL AND (f.ack_until IS NULL OR f.ack_until > ?1)";
 
 impl History {

@@ -1,5 +1,5 @@
-//! Windows of time: a check that takes longer than a night continues in the next one. The ranges that were swept, those
-//! whose result can be used again, the speed, and the age of reads and proofs.
+//! Time windows: a check that takes longer than one night continues in the next. The history stores the ranges that
+//! were swept, the results that can be used again, the speed, and the age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -24,30 +24,30 @@ use crate::time;
 use pace::{Swept, WINDOWS};
 use promise::Range;
 
-/// The most open findings that are given a second look first.
+/// The most pages with new findings that are read first, for a second look.
 const MOST_DOUBTED: u32 = 100_000;
-/// The time between two windows as long as it is unknown.
+/// The time between two windows that is assumed until it is known.
 const A_DAY: Duration = Duration::from_secs(86_400);
-/// The least and the most seconds between windows.
+/// The shortest and the longest time between windows that counts, in seconds.
 const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
 
-/// The input of a window.
+/// What is needed to open a window.
 pub struct Opening<'a> {
-    /// The pages.
+    /// The pages that the window reads.
     pub source: &'a dyn PageSource,
-    /// Their catalog.
+    /// The catalog of the database.
     pub database: &'a Database,
-    /// The machine, and how it identifies the database.
+    /// The name of this machine, and how it identifies the database.
     pub naming: &'a Naming,
     /// When the window begins.
     pub started: SystemTime,
-    /// How long it may take.
+    /// How long the window may take.
     pub allowed: Duration,
     /// Whether links, keys and rows are compared.
     pub is_full: bool,
 }
 
-/// An open window: no other process may use its database.
+/// An open window. While it is open, no other process may work on its database.
 #[derive(Debug)]
 pub struct Window {
     id: i64,
@@ -58,74 +58,74 @@ pub struct Window {
 }
 
 impl Window {
-    /// The point in time of the image.
+    /// The point in time of the image that the window reads.
     pub fn taken_at(&self) -> &str {
         &self.taken_at
     }
 
-    /// The lease on its database.
+    /// The lease on the database.
     pub fn lease(&self) -> &Lease {
         &self.lease
     }
 }
 
-/// The stored part of a range, of an image that is not closed yet.
+/// A part: the stored result for a range of an image that is not closed yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartRow {
-    /// Whether every page could be read.
+    /// Whether every page of the range could be read.
     pub is_read: bool,
-    /// A fingerprint of its pages with findings; `None` if it has no findings.
+    /// A fingerprint of the pages of the range that have findings; `None` if it has no findings.
     pub held: Option<String>,
-    /// When the window that swept it began.
+    /// When the window that swept the range began.
     pub started: String,
 }
 
 /// The known state of a database, before or after a window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
-    /// Its ranges, by file and page.
+    /// The ranges of the database, ordered by file and page.
     pub ranges: Vec<Range>,
-    /// File, first page and number of pages of each of these ranges.
+    /// The file ID, first page and number of pages of each of these ranges.
     pub places: Vec<(u16, u32, u32)>,
-    /// The bytes and seconds of the last windows, the newest first.
+    /// The bytes that each of the last windows swept, and the seconds it took; the newest window first.
     pub windows: Vec<Swept>,
     /// The time from the start of a window to the start of the next one.
     pub every: Duration,
-    /// Since when the database is known, in seconds since 1970.
+    /// The time since which the history has known the database, in seconds since 1970.
     pub known_since: i64,
     /// The point in time of the last image that was closed, in seconds since 1970.
     pub closed: Option<i64>,
-    /// The relations of that image, and how many of them are proven.
+    /// The relations of the database, and how many of them are proven.
     pub relations: Relations,
 }
 
-/// How many relations of a database are proven.
+/// The number of relations of a database, and how many of them are proven.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Relations {
-    /// Heaps and indexes by themselves.
+    /// Heaps and indexes that are checked by themselves.
     pub units: u64,
-    /// Those that are proven to be sound.
+    /// Those of `units` that are proven to be sound.
     pub units_sound: u64,
-    /// Indexes with their tables.
+    /// Indexes that are compared with their tables.
     pub pairs: u64,
-    /// Those that are proven to be sound.
+    /// Those of `pairs` that are proven to be sound.
     pub pairs_sound: u64,
 }
 
 /// A range that was swept.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
-    /// The range, as it was given when the window was opened.
+    /// The range, as given when the window was opened.
     pub range: &'a RangeRead,
-    /// Whether every page of it could be read.
+    /// Whether every page of the range could be read.
     pub is_read: bool,
-    /// Whether anything was found on its pages.
+    /// Whether there are findings on the pages of the range.
     pub has_findings: bool,
-    /// The plan and the task of its part, if the part can be used again.
+    /// The plan and the task that the part of this range belongs to, if the part can be used again.
     pub part: Option<(&'a str, u32)>,
-    /// A fingerprint of its pages with findings.
+    /// A fingerprint of the pages of the range that have findings.
     pub held: Option<&'a str>,
-    /// Bytes and seconds.
+    /// The bytes of the range, and the seconds that sweeping them took.
     pub swept: Swept,
 }
 
@@ -157,7 +157,8 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Divides the known state of a database into ranges that cover all of its pages, and returns it.
+    /// Divides the known state of a database into the ranges `tiles`, which cover all pages of the database, and
+    /// returns that state.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -170,7 +171,7 @@ impl History {
         })
     }
 
-    /// The parts of a plan that can be used again.
+    /// The parts of a plan that can be used again, by task.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -195,7 +196,7 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Forgets the parts of all other plans: those plans are gone.
+    /// Forgets the parts of all plans that are not in `plans`, because those plans no longer exist.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -210,8 +211,8 @@ impl History {
         })
     }
 
-    /// Records in one transaction that a range was swept. A range with findings gets its date together with them, from
-    /// [`History::record`]: if the run is killed before, no date hides them.
+    /// Records in one transaction that a range was swept. A range with findings gets its date only when
+    /// [`History::record`] stores these findings. If the run is killed before that, the range still counts as unread.
     ///
     /// # Errors
     /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; another error if the history cannot
@@ -244,7 +245,7 @@ impl History {
         }
     }
 
-    /// Ends a window: other processes may then work on its database.
+    /// Ends a window, so that other processes may work on its database.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -256,7 +257,8 @@ impl History {
         self.release(&window.lease)
     }
 
-    /// The known state of a database now, in the ranges of a run, if it had any.
+    /// The present known state of a database, divided into the ranges of a run. Without ranges, it is divided as
+    /// stored.
     ///
     /// # Errors
     /// If the history cannot be read or written.
@@ -269,7 +271,7 @@ impl History {
         })
     }
 
-    /// What the last windows over a copy of a database swept, the newest first. Changes nothing.
+    /// What the last windows over a copy of a database swept, the newest first. Does not change the history.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -284,7 +286,7 @@ impl History {
 }
 
 impl Opening<'_> {
-    /// The alarm about the database, with this text.
+    /// An alarm about the database, with this text.
     pub fn raised(&self, text: String) -> Raised {
         let Identity { family, server, name, .. } = identity(self, "");
         Raised { family, server, name, text }
@@ -296,7 +298,7 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.naming, now))
 }
 
-/// The state known now. A date in the future came from a wrong clock and does not count.
+/// The known state at `now`. A date after `now` came from a wrong clock and does not count.
 fn known(
     transaction: &Transaction<'_>,
     ids: Ids,
@@ -308,7 +310,7 @@ fn known(
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
-    // Data files have the time at which they were read, and each window moves it.
+    // Every window over data files moves their `taken_at`, so for them the time counts at which the image was closed.
     let closed: Option<String> = transaction.query_row(
         "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
          FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",
@@ -349,7 +351,7 @@ fn known(
     })
 }
 
-/// The pages of a copy with a new finding. Once it is confirmed, its range is read in its normal turn.
+/// The pages of a copy that have a new finding. Once the finding is confirmed, its range is read in its normal turn.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
         "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL
@@ -359,7 +361,7 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
     rows.collect()
 }
 
-/// What the last windows over a copy swept, the newest first, and the time between them.
+/// What the last windows over a copy swept, the newest first, and the median time between their starts.
 fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image

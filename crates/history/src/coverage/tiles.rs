@@ -1,8 +1,8 @@
-//! The ranges of a database, and the age of each in both depths.
+//! The page ranges of a database, and the age of each range in both depths: full and physical.
 //!
-//! Checks divide a database differently: into ranges of 1 GB, by `--range`, or by tasks. Reads still keep their dates:
-//! where dates differ within a range of the newest division, the range is stored in pieces. Both depths have the same
-//! pieces, so that the newer of the two dates is known for each page.
+//! Checks divide a database in different ways: into ranges of 1 GB, by `--range`, or by tasks. The dates of earlier
+//! reads are still kept: if dates differ within a range of the newest division, the range is stored in pieces. Both
+//! depths are divided into the same pieces, so that the newer of the two dates is known for each page.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const FULL: &str = "full";
 const PHYSICAL: &str = "physical";
 const DEPTHS: [&str; 2] = [FULL, PHYSICAL];
 
-/// A piece and its dates.
+/// A piece of a range, with its dates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Row {
     pub(crate) file: u16,
@@ -38,7 +38,7 @@ impl Row {
         u64::from(self.first) + u64::from(self.pages)
     }
 
-    /// Whether both have the same dates, so that no cut between them is needed.
+    /// Whether two neighboring pieces have the same dates, so that they can be stored as one piece.
     fn is_like(&self, other: &Self) -> bool {
         (&self.read_at, self.image, &self.evidence) == (&other.read_at, other.image, &other.evidence)
             && (self.read_at.is_some() || self.known_since == other.known_since)
@@ -66,8 +66,8 @@ pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> r
     rows.collect()
 }
 
-/// The dates on which a promise of one depth rests, for each of `tiles`, or for the pieces if there are none. Pages
-/// that were read in full depth count for the physical depth too.
+/// The dates by which a promise in one depth is judged: one row for each of `tiles`, or one for each stored piece if
+/// `tiles` is empty. A page that was read in full depth counts as read in physical depth too.
 pub(crate) fn promised(
     connection: &Connection,
     (database, depth): (i64, &str),
@@ -82,7 +82,8 @@ pub(crate) fn promised(
         } else if !full.is_empty() {
             for row in &mut known {
                 let other = cut(&full, row.clone(), now);
-                // Without a date of its own, a row is known as long as the database is.
+                // A row without its own date has been known for as long as the database, and then the result has no
+                // date either.
                 let known_since =
                     row.known_since.clone().zip(other.known_since.clone()).map(|(own, other)| own.min(other));
                 if other.read_at > row.read_at {
@@ -98,8 +99,8 @@ pub(crate) fn promised(
     })
 }
 
-/// Divides the known rows into pieces of `tiles`, which cover all pages of an image of the time `taken_at`. Rows of
-/// pages beyond them stay only if they are newer.
+/// Divides the known rows into pieces of `tiles`, which cover all pages of an image taken at `taken_at`. Rows of pages
+/// beyond the ends of these files stay only if they are newer than the image.
 pub(crate) fn retile(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -112,7 +113,7 @@ pub(crate) fn retile(
     tiles.extend(beyond(&tiles, &known, (taken_at, now)));
     let pieces: Vec<Row> = tiles.iter().flat_map(|tile| pieces(tile, &known)).collect();
     for (of, known) in DEPTHS.into_iter().zip(&known) {
-        // A depth in which no page was ever read has no promise to keep.
+        // A depth in which no check has run needs no rows.
         if known.is_empty() && of != depth {
             continue;
         }
@@ -136,8 +137,8 @@ fn replace(transaction: &Transaction<'_>, (database, depth): (i64, &str), rows: 
     Ok(())
 }
 
-/// Sets the date of a range that was passed to [`retile`]. An older date than the known one changes nothing. A date
-/// after `now` came from a wrong clock.
+/// Sets the date of a range that was passed to [`retile`], unless the known date is newer. A known date after `now`
+/// came from a wrong clock and is replaced.
 pub(crate) fn mark(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -154,21 +155,22 @@ pub(crate) fn mark(
     set.execute(params![database, range.file_id, range.first, stored(end), depth, read_at, image, now]).map(drop)
 }
 
-/// A range without dates.
+/// The row of a range without any dates.
 fn unknown(tile: &RangeRead) -> Row {
     let RangeRead { file_id: file, first, pages, in_use, .. } = *tile;
     let evidence = "read".to_owned();
     Row { file, first, pages, in_use, read_at: None, known_since: None, image: None, evidence }
 }
 
-/// The pages beyond the file ends that a newer image had: the present image is an old one.
+/// The rows of pages that a newer image had beyond the present ends of the files. If there are any, the present image
+/// is an older one.
 fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -> Vec<Row> {
     let mut ends: BTreeMap<u16, u64> = BTreeMap::new();
     for tile in tiles {
         let end = ends.entry(tile.file).or_default();
         *end = tile.end().max(*end);
     }
-    // Includes pages that were never read: their `known_since` counts too.
+    // A row of pages that were never read counts as newer if its `known_since` is newer.
     let is_newer = |row: &&Row| {
         [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
     };
@@ -187,16 +189,16 @@ fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -
     beyond
 }
 
-/// The rows that a range overlaps. `rows` are in the order of their pages.
+/// The rows that overlap a range. `rows` must be in page order.
 fn over<'r>(rows: &'r [Row], range: &Row) -> impl Iterator<Item = &'r Row> + use<'r> {
     let (file, first, end) = (range.file, u64::from(range.first), range.end());
     let from = rows.partition_point(|row| (row.file, row.end()) <= (file, first));
     rows.iter().skip(from).take_while(move |row| row.file == file && u64::from(row.first) < end)
 }
 
-/// Divides a range into pieces where the known dates of either depth differ. It is unknown which pages of the range are
-/// in use: each piece gets a share of them, at least one. If there are fewer pages in use than pieces, the range stays
-/// whole.
+/// Divides a range into pieces at each page where the known dates of either depth change. Which pages of the range are
+/// in use is unknown, so each piece gets a share of their number, at least one. A range with fewer pages in use than
+/// pieces stays whole.
 fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     let mut bounds = vec![tile.first];
     for rows in known {
@@ -229,8 +231,8 @@ fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     bounds.iter().zip(ends).map(piece).collect()
 }
 
-/// The dates of a range, from the rows that it overlaps: those of the oldest row. Pages by which a file has grown are
-/// as old as those before them.
+/// Gives a range the dates of the oldest known row that it overlaps. Pages by which a file has grown get the dates of
+/// the pages before them.
 fn cut(known: &[Row], range: Row, now: &str) -> Row {
     // A row that was never read is older than all others.
     let oldest = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at));
@@ -243,7 +245,7 @@ fn cut(known: &[Row], range: Row, now: &str) -> Row {
     Row { read_at, known_since, image, evidence, ..range }
 }
 
-/// Whether known pages of a range come after unknown ones.
+/// Whether a known page of the range comes after an unknown one.
 fn has_gap(known: &[Row], range: &Row) -> bool {
     let mut end = u64::from(range.first);
     over(known, range).any(|row| {

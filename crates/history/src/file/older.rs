@@ -1,4 +1,4 @@
-//! Histories of an older form.
+//! Migration of histories that an older version of the program wrote.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -11,17 +11,18 @@ use super::{History, Purpose, beside, configure};
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema;
 
-/// The most copies of earlier forms that are kept beside a history.
+/// The most copies of one older form that are kept beside a history.
 const MOST_COPIES: u32 = 100;
 
 impl History {
-    /// Migrates an older form to the newest, after making a copy; the copy stays if the migration succeeds.
+    /// Copies the history, then migrates it from an older form to the newest. The copy is kept if the migration
+    /// succeeds.
     pub(super) fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
         let copy = free_name(&self.path, from)?;
         let migrated = self.copy_to(&copy).and_then(|()| {
             self.transaction(|transaction| {
                 let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-                // Another process may have migrated it first, and made a copy.
+                // Another process may have migrated the history first, and kept its own copy.
                 let is_mine = version == from;
                 if is_mine { schema::migrate(transaction, from, migrations) } else { Ok(()) }.map(|()| is_mine)
             })
@@ -32,7 +33,7 @@ impl History {
         migrated.map(drop)
     }
 
-    /// Makes a read-only copy in the newest form; the file itself stays as it is.
+    /// Makes a read-only copy in the newest form. The file itself is not changed.
     pub(super) fn into_copy(self, from: i64, migrations: &[&str]) -> Result<Self> {
         let place = NamedTempFile::with_prefix("mdfsck-history.").map_err(|cause| of_io(&self.path, &cause, false))?;
         self.copy_to(place.path())?;
@@ -60,8 +61,8 @@ impl History {
     }
 }
 
-/// An empty file beside the history, for the copy of a form. An existing file of that name belongs to an earlier
-/// history, or to a process that was killed.
+/// Creates an empty file beside the history, for the copy of form `form`. Existing files are not overwritten: they
+/// belong to an earlier history, or to a process that was killed.
 fn free_name(history: &Path, form: i64) -> Result<PathBuf> {
     for number in 1..=MOST_COPIES {
         let suffix = if number == 1 { format!(".bak-v{form}") } else { format!(".bak-v{form}-{number}") };

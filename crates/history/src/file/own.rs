@@ -1,29 +1,30 @@
-//! The files to which this process has connections.
+//! Counts the connections of this process to history files.
 //!
-//! The system drops all locks of a process on a file as soon as the process closes any descriptor of it (`fcntl`,
-//! POSIX). SQLite keeps its own descriptors open until no lock needs them; other code must not open and close the file
-//! meanwhile. (SQLite, "How To Corrupt An SQLite Database File", 2.2.)
+//! When a process closes any descriptor of a file, the system drops all locks that the process has on that file
+//! (`fcntl`, POSIX). SQLite keeps its own descriptors open until no lock needs them. Other code must not open and close
+//! the file while a connection exists. (SQLite, "How To Corrupt An SQLite Database File", 2.2.)
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The number of connections, by file.
+/// The number of connections to each file.
 static CONNECTIONS: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
 fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {
     CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts a connection, from before it is opened until it is closed.
+/// Counts one connection, from before it is opened until after it is closed.
 #[derive(Debug)]
 pub(super) struct Own {
     file: PathBuf,
 }
 
 impl Own {
-    /// Counts a connection to the file at `path`. If there is none yet, `look` may open and read the file itself.
+    /// Counts a connection to the file at `path`. If it is the first connection, `look` may open and read the file
+    /// itself.
     ///
     /// # Errors
     /// Errors of `look`.

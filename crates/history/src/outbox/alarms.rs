@@ -1,4 +1,4 @@
-//! Promises about databases: a broken promise is one event, and another when it is kept again.
+//! Promises about databases. A broken promise raises one event, and a promise that is kept again raises another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -11,24 +11,25 @@ use crate::file::History;
 use crate::identity::identity_of;
 use crate::time;
 
-/// An alarm is forgotten if its promise was not judged for this long: if the promise is made again, it starts anew.
+/// An alarm is forgotten if its promise was not judged for this long. If the promise is made again later, a new alarm
+/// starts.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
-/// How often it is recorded that a promise is still judged.
+/// How often the history notes that a promise is still judged.
 const NOTED: Duration = Duration::from_secs(86_400);
 
-/// A promise. Each has alarms of its own: a state that breaks one may keep another.
+/// A promise. Each promise has its own alarms, because a state that breaks one promise may keep another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// The event that reports a broken promise.
     pub broken: Event,
-    /// The process that judges it.
+    /// The kind of process that judges the promise.
     pub judge: Judge,
-    /// The allowed time.
+    /// The time span that the promise allows.
     pub span: Duration,
 }
 
 impl Promise {
-    /// Distinguishes it from other promises with the same event.
+    /// A text that distinguishes the promise from others with the same event.
     fn text(&self) -> String {
         let judge = match self.judge {
             Judge::Watch => "watch",
@@ -39,41 +40,42 @@ impl Promise {
     }
 }
 
-/// Which process judges a promise. The two do not always agree, as a check also looks ahead.
+/// The kind of process that judges a promise. A watcher and a check do not always agree, because a check also looks
+/// ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
-    /// A watcher, from the content of the history.
+    /// A watcher, which judges by the content of the history.
     Watch,
-    /// A full check, of its own database.
+    /// A full check, which judges only the database that it checks.
     Check,
-    /// A check with `--physical-only`, of its own database: it reads pages only.
+    /// A check with `--physical-only`, which reads only pages and judges only the database that it checks.
     CheckOfPages,
 }
 
-/// A promise about a database that is broken.
+/// A database for which a promise is broken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Raised {
-    /// The family.
+    /// The family of the database.
     pub family: String,
-    /// The server, if the same family on another server is another database; otherwise empty.
+    /// The server; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// Name of the database.
+    /// The name of the database.
     pub name: String,
     /// Why the promise is broken.
     pub text: String,
 }
 
 impl Raised {
-    /// The identity of the database, by which its alarm is found.
+    /// The identity of the database, which is the key of its alarm.
     pub fn key(&self) -> String {
         identity_of(&self.family, &self.server, &self.name)
     }
 }
 
 impl History {
-    /// Records the databases for which a promise is broken; with a listener, changes go to the outbox. `judged` is the
-    /// identity of the only database that was judged; `None` if all were. Returns the identities of those whose promise
-    /// was not broken before.
+    /// Records the databases for which a promise is broken. With a listener, changes also go to the outbox. `judged` is
+    /// the identity of the database if only one was judged; `None` if all were. Returns the identities of the databases
+    /// for which the promise was not broken before.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -125,7 +127,7 @@ impl History {
     }
 }
 
-/// The judged databases whose promise is already recorded as broken.
+/// The judged databases for which the promise is already recorded as broken.
 fn known(
     transaction: &Transaction<'_>,
     event: Event,

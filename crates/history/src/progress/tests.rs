@@ -77,7 +77,7 @@ fn a_check_that_was_killed_is_stopped_until_its_files_are_checked_again() {
     let stopped = |history: &History, own: &str| -> Vec<bool> {
         history.running_checks(Which::All, own, 9).unwrap().iter().map(|check| check.is_stopped).collect()
     };
-    // No process has this number.
+    // No process has this ID.
     set(&format!("UPDATE progress SET pid = 4194305 WHERE id = {killed}"));
     assert_eq!(stopped(&history, "H"), [false, false], "it was seen just now");
     set(&format!("UPDATE progress SET heartbeat = '{}'", ago(20)));
@@ -155,6 +155,6 @@ fn a_history_that_another_writes_is_not_waited_for() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let begun = Instant::now();
     assert!(matches!(history.note_progress(id, &course(9, 9)), Err(crate::HistoryError::Busy { .. })));
-    // The process that records a run waits this long.
+    // Noting progress must wait for a shorter time than recording a run, which waits for `PATIENCE`.
     assert!(begun.elapsed() < crate::file::PATIENCE, "{:?}", begun.elapsed());
 }

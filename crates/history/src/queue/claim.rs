@@ -1,4 +1,4 @@
-//! The claim of a process on a backup that it is checking; it ends with the process.
+//! Claims: a process claims a backup in order to check it. The claim ends when the process ends.
 
 use std::collections::BTreeSet;
 use std::process;
@@ -14,7 +14,7 @@ use crate::{lease, time};
 /// A process that checks backups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
-    /// Distinguishes it from all others, including an earlier process with the same number.
+    /// Distinguishes the process from all others, including an earlier process with the same ID.
     pub(crate) token: String,
     host: String,
     pid: u32,
@@ -46,7 +46,7 @@ pub struct Claim {
 }
 
 impl History {
-    /// Takes a backup that is ready; `None` if another was faster.
+    /// Claims a backup that is ready; `None` if another process has claimed it first.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -62,7 +62,7 @@ impl History {
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
     }
 
-    /// Records that this process is still working on these backups, if it has claimed them.
+    /// Records that this process is still checking the backups in `working`, if it has claimed them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -77,8 +77,8 @@ impl History {
         })
     }
 
-    /// Makes abandoned backups ready again: those claimed by killed processes, and those claimed by this process that
-    /// are not among the backups it is `working` on. Returns the number of the latter.
+    /// Makes abandoned backups ready again: backups claimed by killed processes, and backups claimed by this process
+    /// that are not in `working`. Returns the number of these backups.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -116,7 +116,7 @@ impl History {
     /// Releases all claims of this process; their backups become ready again.
     ///
     /// # Errors
-    /// If the history cannot be written; the claims then end by themselves.
+    /// If the history cannot be written. The claims then end with the process.
     pub fn release_all(&mut self, holder: &Holder) -> Result<()> {
         self.transaction(|transaction| {
             transaction.execute(
@@ -127,7 +127,7 @@ impl History {
         .map(drop)
     }
 
-    /// Releases a backup that cannot be checked yet; it waits for what `reason` names.
+    /// Releases a claimed backup that cannot be checked yet. `reason` says what the backup waits for.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -142,7 +142,7 @@ impl History {
         .map(drop)
     }
 
-    /// Skips a backup whose files have vanished.
+    /// Skips a claimed backup, because its files have vanished.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -159,12 +159,13 @@ impl History {
     }
 }
 
-/// The time until the next attempt at a backup that could not be checked, from the number of failed attempts.
+/// The time until the next attempt to check a backup, after `tries` failed attempts.
 pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_secs(match tries {
         0 | 1 => 60,
         2 => 240,
-        // A network share may be unavailable for a while; a broken disk stays broken.
+        // A network share may be unavailable for a while, but a broken disk stays broken, so the pauses grow to six
+        // hours.
         more => 3600 * (1_u64 << (more - 3).min(3)).min(6),
     })
 }

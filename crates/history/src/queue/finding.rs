@@ -1,4 +1,4 @@
-//! Puts the backups that a look has found into the queue.
+//! Puts the backups that a scan of the watched folders has found into the queue.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ pub enum Kind {
     Differential,
     /// The transaction log.
     Log,
-    /// Some of its files.
+    /// Some files of the database.
     Files,
     /// Another type of backup.
     Other,
-    /// Data files.
+    /// Data files, which are not a backup.
     Data,
-    /// A file that is not complete yet.
+    /// Unknown, because the file is not complete yet.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl Kind {
         (Self::Unknown, "unknown"),
     ];
 
-    /// The word for it in the history.
+    /// The word that the history stores for the kind.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("unknown", |(_, name)| name)
     }
@@ -53,46 +53,47 @@ impl Kind {
 /// A backup that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// Its identity, independent of where it is stored.
+    /// The identity of the backup.
     pub identity: String,
-    /// The database with all its copies.
+    /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// The server that made it.
+    /// The server that made the backup.
     pub server: String,
-    /// Name of the database.
+    /// The name of the database.
     pub name: String,
-    /// Its content.
+    /// The kind of the backup's content.
     pub kind: Kind,
-    /// When it was finished: in the local time of this machine for a backup just found, in UTC for one in the queue.
+    /// When the backup was finished. The time is local time of this machine for a backup just found, and UTC for a
+    /// backup in the queue.
     pub taken_at: Option<String>,
-    /// Its files: one per stripe.
+    /// The paths of the backup's files, one file per stripe.
     pub paths: Vec<String>,
     /// Identifies the backup set.
     pub set_guid: Option<String>,
-    /// Position of the set in its files.
+    /// The position of the backup set in its files.
     pub position: u16,
-    /// Its size in bytes.
+    /// The size of the backup in bytes.
     pub size: u64,
-    /// Whether it was taken WITH CHECKSUM.
+    /// Whether the backup was taken WITH CHECKSUM.
     pub has_checksums: bool,
-    /// Whether its labels are damaged.
+    /// Whether the labels of the backup are damaged.
     pub is_damaged: bool,
-    /// The files of the full backup that a differential needs.
+    /// The files of the full backup that a differential backup needs.
     pub base: Vec<String>,
-    /// Why it is not ready, if it is not.
+    /// Why the backup is not ready; `None` if it is ready.
     pub waits_for: Option<String>,
-    /// Whether it cannot be checked in this form: it waits for nothing, and its verdict is unknown.
+    /// Whether the backup cannot be checked in this form. It then waits for nothing, and the verdict on it is unknown.
     pub is_refused: bool,
 }
 
 const OF_FILE: &str = "file ";
 
-/// The identity of a file whose backup is not known yet.
+/// The identity of a file with a backup that is not known yet.
 pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
 
-/// The identity of a set in a file.
+/// The identity of a backup set in one file.
 pub fn of_set_in(set: &str, path: &str) -> String {
     format!("{set}{IN}{path}")
 }
@@ -114,7 +115,7 @@ fn list(paths: &[String]) -> String {
 
 impl History {
     /// Puts the backups that were found into the queue. `files` are all files that exist. A backup is gone if none of
-    /// its files exists and `is_listed` is true for all of them: the look would have found them.
+    /// its files exists and `is_listed` is true for all of them, because the scan would have found them.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -145,10 +146,10 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // The backup in this file is known now, so the row of the file goes.
+                    // The backup in this file is known now, so the row that stands for the file is deleted.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
-                    // All of its files now contain something else.
+                    // All files of the backup now contain something else.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";
@@ -163,8 +164,8 @@ impl History {
     }
 }
 
-/// Adopts the row of a set that an earlier version stored without a path: its result belongs to this file, if it was
-/// read here.
+/// Reuses the row of a backup set that an earlier version of the program stored without a path. The result in the row
+/// belongs to this file if the set was read from it.
 fn adopt(
     transaction: &Transaction<'_>,
     found: &Found,
@@ -184,23 +185,24 @@ fn adopt(
     Ok(Some(row))
 }
 
-/// A backup whose files existed at the last look.
+/// A known backup that was not gone after the last scan.
 struct Known {
     id: i64,
     state: String,
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
-    /// Its files when it was put into the queue.
+    /// The bytes of its files when the backup was put into the queue.
     bytes: Bytes,
 }
 
-/// Distinguishes the bytes of a backup from others in the same files; each field is a list with a text per file.
+/// Distinguishes the bytes of a backup from other content of the same files. Each field is a list with one text per
+/// file.
 #[derive(PartialEq, Eq)]
 struct Bytes {
-    /// Size and version.
+    /// Size and version of each file.
     versions: String,
-    /// Fingerprints of a few places; empty where they were not read.
+    /// A fingerprint of a few places of each file; empty if these places were not read.
     fingerprints: String,
 }
 
@@ -211,7 +213,7 @@ impl Bytes {
         Self { versions, fingerprints: list(&paths.iter().map(fingerprint).collect::<Vec<_>>()) }
     }
 
-    /// Whether these bytes may be the `known` ones.
+    /// Whether these bytes may be the same as the `known` bytes.
     fn may_be(&self, known: &Self) -> bool {
         let (now, then) = (read_list(&self.fingerprints), read_list(&known.fingerprints));
         let may_be = |(now, then): (&String, &String)| now == then || now.is_empty() || then.is_empty();
@@ -224,20 +226,20 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether a file has the known version. A version is a list of words, times first. Earlier releases stored only the
-/// first `words` words: then only these are compared.
+/// Whether the version `now` of a file is the `known` version. A version is a list of words that begins with times.
+/// Earlier releases of the program stored only the first `words` words; then only these words are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)
 }
 
-/// The same for all files of a backup; here the size comes first.
+/// Like [`is_version`], for all files of a backup. These versions begin with the size of the file.
 fn are_versions(known: &str, now: &str) -> bool {
     let (known, now) = (read_list(known), read_list(now));
     known.len() == now.len() && known.iter().zip(&now).all(|(known, now)| is_version(known, now, 2))
 }
 
-/// Whether a backup was skipped for this reason because its files were gone.
+/// Whether this reason for skipping a backup says that its files were gone or overwritten.
 pub(super) fn is_lost(reason: &str) -> bool {
     [GONE, OVERWRITTEN].contains(&reason)
 }
@@ -275,7 +277,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (bytes, now): (&Bytes, &
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
-        // It was gone and has returned.
+        // The backup was gone and has returned.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
         return update(transaction, found, (&row, true), (bytes, now));
     }
@@ -317,8 +319,8 @@ fn update(
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
-    // A backup that was checked while it was complete keeps the versions of its files even if some of them are now
-    // gone.
+    // A backup that was checked while it was complete keeps the stored versions of its files, even if some of the files
+    // are now gone.
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
@@ -338,8 +340,8 @@ fn update(
             ],
         )?;
     }
-    // A result belongs to the bytes that were read: a file that has grown may hold others. A backup that another
-    // watcher has found keeps its place.
+    // A result is valid only for the bytes that were read: a file that has grown may contain other bytes. If another
+    // watcher found the backup, different paths alone are no change.
     let has_changed = !bytes.may_be(&row.bytes) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
@@ -349,7 +351,8 @@ fn update(
         transaction.execute(at_once, [row.id])?;
     }
     let (state, reason) = state_of(found);
-    // An obstacle of a ready backup that was already tried is not what it waited for.
+    // The reason of a ready backup is the error of its last attempt, not something that it waits for, so it is not
+    // compared.
     let is_moved = match row.state.as_str() {
         "waiting" => row.state != state || row.reason != reason,
         "ready" => state == "waiting",
@@ -378,9 +381,9 @@ fn again(transaction: &Transaction<'_>, found: &Found, row: &Known, now: &str) -
         .map(drop)
 }
 
-/// Reason for a backup that vanished before it was checked.
+/// The reason for skipping a backup that vanished before it was checked.
 pub(super) const GONE: &str = "gone";
-/// Reason for a backup whose files now hold something else.
+/// The reason for skipping a backup if its files now contain something else.
 const OVERWRITTEN: &str = "overwritten";
 
 fn gone(transaction: &Transaction<'_>, row: &Known, reason: &str, now: &str) -> rusqlite::Result<()> {

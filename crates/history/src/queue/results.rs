@@ -1,4 +1,4 @@
-//! The result of a backup's check, in the transaction of its run.
+//! Stores the result of checking a backup, in the transaction that records the run.
 
 use std::time::SystemTime;
 
@@ -13,20 +13,20 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// From this number of failed attempts on, the message mentions them.
+/// The number of failed attempts from which the message mentions it.
 const FEW_TRIES: u32 = 3;
-/// The most characters of a reason that are kept.
+/// The most characters of a reason that are stored.
 const MOST_LETTERS: usize = 500;
 
-/// Who uses the history after a claim has ended, for the error message.
+/// The holder that the error message names after a claim has ended.
 pub(crate) const ANOTHER: &str = "another watcher, which has taken this backup";
 
-/// The watcher's backup that a run checks.
+/// A watcher's backup that a run checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The backup that this run completes.
+    /// The claim on the backup.
     pub claim: &'a Claim,
-    /// Why the verdict is unknown although nothing was found.
+    /// Why the verdict is unknown if the run has no findings.
     pub doubt: Option<&'a str>,
 }
 
@@ -42,7 +42,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word for it in the history.
+    /// The word that the history stores for the verdict.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -52,25 +52,25 @@ impl Verdict {
     }
 }
 
-/// The result of a backup.
+/// The result of checking a backup.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     verdict: Verdict,
     message: String,
     findings: u64,
     not_verified: u64,
-    /// Whether something could not be read that another attempt may read.
+    /// Whether another attempt may be able to read what this one could not read.
     is_passing: bool,
 }
 
 impl Outcome {
-    /// The result that follows from a report.
+    /// The result of checking a backup, from the report of the check.
     pub(crate) fn of(report: &Report, doubt: Option<&str>) -> Self {
         let findings = report.findings.len() as u64;
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
-            // A finding means corruption, even if its text can no longer be read.
+            // A finding proves corruption, even if its text can no longer be read.
             (None, _) if findings > 0 => (Verdict::Corrupt, format!("{findings} findings, which cannot be read again")),
             (Some(finding), _) => {
                 let text = format!("{}, state {}: {}", finding.check.msg, finding.state, finding.text(&report.names()));
@@ -80,14 +80,14 @@ impl Outcome {
             (None, None) if report.complete_as_allowed() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        // A file that ends too early is a warning; another attempt would not help.
+        // A file that ends too early is also a warning. Another attempt would not read more of that file.
         let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
         let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
     }
 }
 
-/// Why the verdict on the database of a report is unknown; `None` if it is not.
+/// Why the verdict on the database of a report is unknown; `None` if the verdict is known.
 pub(crate) fn why_unknown(report: &Report) -> Option<String> {
     let Outcome { verdict, message, .. } = Outcome::of(report, None);
     (verdict == Verdict::Unknown).then(|| report.read_errors.first().cloned().unwrap_or(message))
@@ -101,7 +101,7 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Records the result of a backup that has no run of its own. With a listener, an unknown result is an event.
+    /// Records the verdict on a backup that no run has checked. With a listener, an unknown verdict is an event.
     ///
     /// # Errors
     /// If the claim has ended, or the history cannot be written.
@@ -114,7 +114,7 @@ impl History {
 }
 
 impl History {
-    /// Whether a backup is still claimed.
+    /// Whether the claim on a backup still holds.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -123,7 +123,7 @@ impl History {
     }
 }
 
-/// Whether a backup is still claimed.
+/// Whether the claim on a backup still holds.
 pub(crate) fn holds(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
     let query = "SELECT EXISTS (SELECT 1 FROM backup WHERE id = ?1 AND holder = ?2 AND state = 'running')";
     connection.query_row(query, params![claim.id, claim.token], |row| row.get(0))
@@ -139,7 +139,7 @@ pub(crate) fn finish(
 ) -> rusqlite::Result<bool> {
     if outcome.is_passing {
         let tries = fail(transaction, claim, run, &outcome.message)?;
-        // Only the first failure of a backup is an event.
+        // Only the first failed attempt is an event.
         if has_listener && tries == Some(1) {
             tell(transaction, claim.id, &outcome.message, now)?;
         }
@@ -165,7 +165,7 @@ pub(crate) fn finish(
     Ok(done == 1)
 }
 
-/// Records an event: the verdict on a backup is unknown.
+/// Records the event that the verdict on a backup is unknown.
 pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &str) -> rusqlite::Result<()> {
     let query = "SELECT name, family, paths FROM backup WHERE id = ?1";
     let (database, family, paths): (String, String, String) =
@@ -174,8 +174,8 @@ pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &
     outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
 }
 
-/// Records that a backup could not be checked: it is tried again later, as long as it exists. Returns the number of
-/// failed attempts; `None` if the claim has ended.
+/// Records that a backup could not be checked. The check is tried again later if the backup still exists. Returns the
+/// number of failed attempts; `None` if the claim has ended.
 pub(crate) fn fail(
     transaction: &Transaction<'_>,
     claim: &Claim,

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 /// The number of past windows that determine the speed of a source.
 pub const WINDOWS: usize = 5;
-/// After this number of seconds of sweeping, a window uses its own measured speed.
+/// The seconds of sweeping after which the speed measured in this window counts too.
 const MEASURED_SECONDS: f64 = 10.0;
 
-/// Bytes that were swept, and how long that took.
+/// The bytes that were swept, and the seconds that this took.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Swept {
-    /// Bytes of the ranges.
+    /// The bytes of the ranges.
     pub bytes: u64,
-    /// Seconds for them.
+    /// The seconds that sweeping these bytes took.
     pub seconds: f64,
 }
 
@@ -26,14 +26,14 @@ impl Swept {
 /// How fast a database is read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pace {
-    /// Bytes per second in the last windows.
+    /// The speed of the last windows, in bytes per second.
     known: Option<f64>,
-    /// What this window has swept so far.
+    /// The ranges that this window has swept so far.
     now: Swept,
 }
 
 impl Pace {
-    /// The median speed of the last windows, the newest first.
+    /// Takes the median speed of the last windows. `windows` begins with the newest.
     pub fn of(windows: &[Swept]) -> Self {
         let mut rates: Vec<f64> = windows.iter().filter_map(|window| window.rate()).take(WINDOWS).collect();
         rates.sort_by(f64::total_cmp);
@@ -46,12 +46,13 @@ impl Pace {
         self.now.seconds += swept.seconds;
     }
 
-    /// What this window has swept.
+    /// The bytes that this window has swept, and the seconds it took.
     pub fn now(&self) -> Swept {
         self.now
     }
 
-    /// Bytes per second: the slower of the known speed and that of this window, so that a slow night ends in time.
+    /// The speed in bytes per second: the slower of the known speed and the speed of this window, so that a slow night
+    /// ends in time.
     pub fn rate(&self) -> Option<f64> {
         let measured = self.now.rate();
         match self.known {
@@ -61,8 +62,8 @@ impl Pace {
         }
     }
 
-    /// Whether a range of `bytes` is expected to end within `left`. The first range of a window always starts, so that
-    /// each window makes progress.
+    /// Whether sweeping a range of `bytes` is expected to end within `left`. The first range of a window starts if
+    /// there is any time left, so that each window makes progress.
     pub fn fits(&self, bytes: u64, left: Duration) -> bool {
         if left.is_zero() {
             return false;

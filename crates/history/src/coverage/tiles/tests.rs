@@ -1,4 +1,4 @@
-//! Nights in virtual time, against a model that remembers every page.
+//! Simulates nightly runs and compares the history with a model that has a date for every page.
 
 use super::*;
 use crate::coverage::{Coverage, each_range};
@@ -60,7 +60,7 @@ fn pieces_share_the_pages_in_use_and_each_has_one() {
     }
 }
 
-/// A history of one database.
+/// A history with one database, which has no coverage yet.
 fn made() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
@@ -74,7 +74,7 @@ fn made() -> Connection {
     connection
 }
 
-/// A run at `now` over an image of the time `taken_at`, which reads some of its ranges.
+/// Records a run at `now` over an image taken at `taken_at`. The run reads the ranges that have `is_read` set.
 fn run(connection: &mut Connection, depth: &str, ranges: &[RangeRead], (taken_at, now): (i64, i64)) {
     let (taken_at, now) = (text_of_seconds(taken_at), text_of_seconds(now));
     let transaction = connection.transaction().unwrap();
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// When each page was read, by depth and file. `None` before the first run of that depth.
+/// The time at which each page was read, by depth and file. A depth is `None` before its first run.
 #[derive(Default)]
 struct Model([Option<[Vec<Option<i64>>; 2]>; 2]);
 
@@ -112,7 +112,7 @@ impl Model {
             let last = of.last().copied().flatten();
             for range in ranges.iter().filter(|range| range.file_id == file) {
                 let (first, end) = (range.first as usize, (range.first + range.pages) as usize);
-                // The pages by which a range has grown are as old as those before them.
+                // Pages by which a range has grown get the date of the last page before them.
                 of.resize(end.max(of.len()), if first < old_end { last } else { None });
             }
             let end = ranges.iter().filter(|range| range.file_id == file).map(|range| range.first + range.pages).max();
@@ -120,7 +120,7 @@ impl Model {
         }
     }
 
-    /// When a page was read, in full or in any depth.
+    /// When a page was read: in full depth if `is_full`, otherwise in either depth.
     fn date(&self, is_full: bool, file: usize, page: usize) -> Option<i64> {
         let of = |depth: usize| self.0[depth].as_ref().and_then(|files| files[file][page]);
         if is_full { of(0) } else { of(0).max(of(1)) }
@@ -128,7 +128,7 @@ impl Model {
 }
 
 fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
-    // The first range of a file may be a shorter one.
+    // The first range of a file may be shorter than the others.
     let short = random.below(pages.into()) as u32;
     let mut tiles = Vec::new();
     for (file, size) in (0..).zip(sizes) {
@@ -139,8 +139,8 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
     tiles
 }
 
-/// Runs 40 nights, each in one of the depths and with its own division. For all pages the history must agree with a
-/// model that has a date for each page. No page is counted twice or lost, and none has a wrong age.
+/// Simulates 40 nights, each with one of the two depths and its own division into ranges. The history must agree with a
+/// model that has a date for each page: no page is counted twice or lost, and every page has its right age.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {

@@ -1,4 +1,4 @@
-//! Nights in virtual time, against a model that remembers every page.
+//! Simulates nightly windows and compares the forecasts with a model that has a date for every range.
 
 use super::*;
 use crate::windows::pace::{Pace, Swept};
@@ -39,7 +39,8 @@ struct Night {
     seconds: f64,
 }
 
-/// Sweeps the ranges that fit. Returns them in reading order, and how long that took.
+/// Sweeps the ranges that fit into the night. Returns these ranges in reading order, and the seconds that sweeping them
+/// took.
 fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     let (mut order, mut passed, mut read) = (ranges.to_vec(), 0.0, Vec::new());
     put_in_order(&mut order);
@@ -55,8 +56,8 @@ fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     (read, passed)
 }
 
-/// Runs 30 nights over 1 GB of a live copy. Each night reads the oldest ranges, whatever its speed, and ends in time;
-/// the verdict must agree with a model that keeps a date for every range.
+/// Simulates 30 nights over 1 GB of a live copy. Each night must read the oldest ranges first and end in time, whatever
+/// its speed. The verdict must agree with a model that has a date for every range.
 #[test]
 fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_the_model_says() {
     let (mut broken, mut never, mut kept, mut cut) = (0, 0, 0, 0);
@@ -76,12 +77,14 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
             ranges[doubted].is_doubted = random.below(4) == 0;
             let mut pace = Pace::of(&windows);
             let (read, passed) = sweep(&mut pace, &ranges, &this);
-            // The night ends in time, unless a single range takes longer, or the night is slower than all before it.
+            // The night ends in time, unless a single range takes longer, or the night is slower than all nights before
+            // it.
             let alone = 64.0 * MB as f64 / rate;
             assert!(passed <= 60.0 + f64::max(1.2, 10.0).max(alone), "seed {seed} night {night}: {passed} s");
             assert!(!read.is_empty());
             cut += usize::from(read.len() < count as usize);
-            // No range that was left is older than one that was read, except the one with findings.
+            // No unread range is older than a range that was read. The exception is the range with new findings, which
+            // is read first.
             let oldest_left = (0..count).filter(|id| !read.contains(id)).map(|id| dates[id as usize]).min();
             for id in read.iter().filter(|id| !ranges[**id as usize].is_doubted) {
                 assert!(oldest_left.is_none_or(|left| dates[*id as usize] <= left), "seed {seed} night {night}");
@@ -109,8 +112,8 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
     assert!(broken > 100 && never > 100 && kept > 100 && cut > 1000, "{broken} {never} {kept} {cut}");
 }
 
-/// Forecasts come true: at a steady speed a promise that can be kept is never broken later, and one that cannot be kept
-/// is broken.
+/// Tests that forecasts come true. At a steady speed, a promise that can be kept is never broken later, and a promise
+/// that cannot be kept is broken.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn at_a_steady_speed_what_is_foreseen_comes_true() {
