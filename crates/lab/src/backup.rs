@@ -1,8 +1,8 @@
-//! Backups of a database, as SQL Server writes them: full, differential, in stripes, compressed, several sets in a file,
-//! with pages that change while they are copied.
+//! Writes backups of a database as SQL Server does: full or differential, striped, compressed, several sets in one
+//! file, with pages that change while they are copied.
 //!
-//! Written from the facts of the format and from real backups; it shares no code with the reader. Unexplained contents
-//! of real backups are left out.
+//! This code is written from the facts of the format and from real backups, and shares no code with the reader.
+//! Contents of real backups whose meaning is unknown are left out.
 
 #[cfg(feature = "written-again")]
 pub mod again;
@@ -34,56 +34,58 @@ pub use sink::Container;
 use tape::{Device, LARGE, SMALL, Tape};
 pub use xpress::compress;
 
-/// The full backup that a differential is based on.
+/// The full backup on which a differential backup is based.
 #[derive(Clone, Copy, Debug)]
 pub struct Base<'a> {
-    /// The data files at that time.
+    /// The data files at the time of the full backup.
     pub files: &'a [PathBuf],
-    /// Time of the backup, as a step.
+    /// Time of the backup, in minutes after the last shutdown of the database.
     pub step: u8,
 }
 
-/// The options with which a set is written.
+/// The options for writing a backup set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BackupOptions<'a> {
-    /// The full backup on which a differential is based; `None` for a full backup.
+    /// The full backup on which a differential backup is based; `None` for a full backup.
     pub base: Option<Base<'a>>,
     /// WITH COPY_ONLY.
     pub copy_only: bool,
     /// WITH CHECKSUM.
     pub checksum: bool,
-    /// The compressed container; it must be the same for all sets of a file.
+    /// The version of the compressed container; `None` for an uncompressed backup. It must be the same for all sets of
+    /// a file.
     pub container: Option<Container>,
     /// Number of stripes; it must be the same for all sets of a file.
     pub stripes: u16,
-    /// This many pages change while they are copied. Each transaction also reverts its own changes, so that the
-    /// database is sound whether or not the log is applied.
+    /// The number of pages that change while they are copied. Each of the transactions also reverts its changes in the
+    /// log, so the database is sound with and without the log.
     pub in_flight: usize,
-    /// WITH FILE: the IDs of the only files in the backup.
+    /// WITH FILE: the IDs of the files to back up; `None` for all files.
     pub only: Option<&'a [u16]>,
-    /// The label counts the pages of the other files too.
+    /// Whether the page counts of the set include the files that are not backed up.
     pub counts_all: bool,
 }
 
-/// A backup of some data files at a certain time. Steps are minutes; 0 is the last shutdown of the database.
+/// A backup of some data files at a certain time.
 #[derive(Clone, Copy, Debug)]
 pub struct Set<'a> {
     /// The data files.
     pub files: &'a [PathBuf],
-    /// Time of the backup, as a step.
+    /// Time of the backup, in minutes after the last shutdown of the database.
     pub step: u8,
-    /// Its options.
+    /// The options of the backup.
     pub options: BackupOptions<'a>,
 }
 
 /// The result of a backup.
 #[derive(Clone, Debug, Default)]
 pub struct BackedUp {
-    /// The files, by stripe.
+    /// The backup files, in the order of the stripes.
     pub files: Vec<PathBuf>,
-    /// Pages of the last set whose images the log still changes, ascending.
+    /// The pages of the last set to which redo must apply changes, in ascending order.
     pub in_flight: Vec<PageId>,
-    /// Ranges of each file that a checksum of the backup covers: blocks, streams, records, and WITH CHECKSUM the data.
+    /// For each file, the byte ranges that a checksum of the backup covers: block headers, stream headers, compressed
+    /// records, and WITH CHECKSUM also the data.
     pub covered: Vec<Vec<Range<u64>>>,
 }
 
@@ -107,8 +109,8 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Writes sets one after another to files called `name`, with a number if there are several stripes. The files must not
-/// exist yet.
+/// Writes sets one after another to files called `name`. If there are several stripes, the names also have a number.
+/// The files must not exist yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
     let stripes = first.options.stripes.max(1);
@@ -213,7 +215,7 @@ impl Prepared {
     }
 }
 
-/// Distributes extents to stripes, a varying number to each in turn.
+/// Distributes extents to stripes in turn. Each turn gives a stripe one to three extents.
 fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     let mut dealt = vec![Extents::new(); usize::from(stripes)];
     let mut dice = Random::new(seed);
@@ -228,7 +230,7 @@ fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     dealt
 }
 
-/// The extents that differ from the earlier database, or are new.
+/// The extents that are new or that differ from the earlier database.
 fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabError> {
     let before: BTreeMap<u16, u32> = earlier.extents().into_iter().collect();
     let mut found = Extents::new();
@@ -241,21 +243,21 @@ fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabErro
     Ok(found)
 }
 
-/// The changes that a backup makes to the pages it copies.
+/// The changes of pages that happen during a backup.
 #[derive(Default)]
 struct Changes {
     verify: PageVerify,
-    /// Extents that differ from those of the base, if there is one.
+    /// The extents that changed since the full backup; `None` if the set itself is a full backup.
     since_base: Option<Extents>,
-    /// LSNs of pages that changed before they were copied, with the first region whose copy has the change.
+    /// The LSNs of the changed pages. The number is the first region whose copy of the page contains the change.
     lsns: BTreeMap<PageId, (usize, Lsn)>,
     in_flight: Vec<PageId>,
 }
 
 impl Changes {
-    /// Changes pages during the backup: a third of those in flight by a transaction that stays open, the others by one
-    /// that commits after they were copied. The same number of pages changes before being copied. Returns the extents
-    /// that are copied again.
+    /// Makes `count` pages change after they are copied: one third in a transaction that stays open, the others in a
+    /// transaction that commits. The same number of other pages changes before their last copy is made. Returns the
+    /// extents that are copied a second time.
     fn happen(
         &mut self,
         origin: &mut Origin,
@@ -281,7 +283,7 @@ impl Changes {
         let open = chosen.split_off(chosen.len() - chosen.len() / 3);
         let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
         for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
-            // For some pages, only the second copy has the change.
+            // One page in four changes between its first and its second copy.
             let region = usize::from(number % 4 == 0);
             if region == 1 {
                 again.insert((change.page.file, change.page.page / EXTENT));
@@ -297,7 +299,7 @@ impl Changes {
         Ok(again.into_iter().collect())
     }
 
-    /// An extent as it is copied to a region.
+    /// The bytes of an extent as the backup copies them to a region.
     fn fetch(&self, origin: &mut Origin, region: usize, (file, extent): (u16, u32)) -> Result<Vec<u8>, LabError> {
         let mut bytes = origin.read(file, extent)?;
         debug_assert_eq!(bytes.len(), EXTENT_BYTES);
@@ -306,11 +308,11 @@ impl Changes {
             let Some(page) = page.first_chunk_mut::<PAGE>() else { continue };
             let id = PageId::new(file, number);
             if id == PageId::new(1, 9) && page[1] == page_type::BOOT {
-                // The database runs during the backup, so it is not shut down.
+                // The database runs during the backup, so the bit for a clean shutdown must be clear.
                 self.edit(page, |page| page[96 + 0x27] &= !0x40);
             }
             if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {
-                // The full backup cleared the map; set it again for the extents changed since.
+                // The full backup cleared the differential map. Set the bits of the extents that changed since.
                 let bits = since_base.iter().filter(|(of, _)| *of == file).map(|&(_, extent)| change_bit(extent));
                 self.edit(page, |page| {
                     page[MAP_BITS].fill(0);
@@ -324,7 +326,7 @@ impl Changes {
         Ok(bytes)
     }
 
-    /// Changes a page and protects it in the way of the database.
+    /// Changes a page and applies the page protection of the database.
     fn edit(&self, page: &mut [u8; PAGE], change: impl FnOnce(&mut [u8; PAGE])) {
         page::unprotect(page);
         change(page);

@@ -19,7 +19,7 @@ impl BitSet {
         self.0[word] |= 1 << (n % 64);
     }
 
-    /// The bits `from .. from + 8 * count` as bytes, lowest bit first; `from` is a multiple of 32.
+    /// The bits `from .. from + 8 * count` as bytes, lowest bit first. `from` must be a multiple of 32.
     pub(crate) fn bytes(&self, from: u32, count: usize) -> Vec<u8> {
         let halves = self.0.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]);
         let halves = halves.skip(from as usize / 32).chain(std::iter::repeat(0));

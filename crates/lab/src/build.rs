@@ -1,4 +1,4 @@
-//! Builds a table: its heap or clustered index with its off-row values, then its nonclustered indexes.
+//! Builds a table: the heap or clustered index with its off-row values, then the nonclustered indexes.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::tree::Tree;
 use crate::values::Rows;
 use crate::version::Version;
 
-/// Kinds of allocation units, as sysallocunits numbers them.
+/// Kinds of allocation units, with their numbers in sysallocunits.
 pub(crate) mod unit_kind {
     #![allow(missing_docs)]
     pub(crate) const IN_ROW: u8 = 1;
@@ -29,13 +29,13 @@ pub(crate) mod unit_kind {
 
 /// A rowset that has been written.
 pub(crate) struct BuiltRowset {
-    /// Object id of its table.
+    /// Object ID of the table.
     pub object: i32,
-    /// Index id.
+    /// Index ID.
     pub index: i32,
     /// Partition number, from 1.
     pub partition: u32,
-    /// Rowset id.
+    /// Rowset ID.
     pub id: u64,
     /// sysrowsets.status.
     pub status: i64,
@@ -43,15 +43,15 @@ pub(crate) struct BuiltRowset {
     pub fill_factor: u8,
     /// Compression level.
     pub compression: u8,
-    /// Layout of its records.
+    /// The layout of the records.
     pub layout: Layout,
-    /// Its allocation units, each with its kind.
+    /// The allocation units, each with its kind.
     pub units: Vec<(u8, Unit)>,
     /// Number of rows.
     pub rows: u64,
 }
 
-/// Assigns ids, unique within the database.
+/// Assigns IDs that are unique within the database.
 pub(crate) struct Ids {
     next_unit: u64,
     next_rowset: u64,
@@ -61,34 +61,34 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Starts all sequences.
+    /// Starts all sequences of IDs at their first value.
     pub(crate) fn new() -> Self {
         Self { next_unit: 1, next_rowset: 1, next_object: 245_575_913, blobs: BlobIds::default() }
     }
 
-    /// The next id of an allocation unit; its high word is 0x100.
+    /// The next allocation unit ID. Its high word is 0x100.
     pub(crate) fn unit(&mut self) -> u64 {
         self.next_unit += 1;
         0x100 << 48 | (self.next_unit - 1) << 16
     }
 
-    /// The next id of a rowset, from a separate sequence.
+    /// The next rowset ID, from a separate sequence.
     pub(crate) fn rowset(&mut self) -> u64 {
         self.next_rowset += 1;
         0x100 << 48 | (self.next_rowset - 1) << 16
     }
 
-    /// The object id assigned last.
+    /// The object ID that was assigned last.
     pub(crate) fn last_object(&self) -> i32 {
         self.next_object
     }
 
-    /// The sequence number that the next unit will get.
+    /// The sequence number that the next allocation unit will get.
     pub(crate) fn unit_sequence(&self) -> u64 {
         self.next_unit
     }
 
-    /// The next object id. The engine also counts in steps of 16,000,057.
+    /// The next object ID. SQL Server also assigns object IDs in steps of 16,000,057.
     pub(crate) fn object(&mut self, taken: impl Fn(i32) -> bool) -> i32 {
         loop {
             self.next_object = match self.next_object.checked_add(16_000_057) {
@@ -108,32 +108,33 @@ impl Default for Ids {
     }
 }
 
-/// The seed for a table's rows.
+/// The seed from which the rows of a table are generated.
 pub(crate) fn table_seed(description: &Description, number: usize) -> u64 {
     mix(description.seed ^ mix(number as u64 + 0xABCD))
 }
 
 /// Builds the rowsets of one table.
 pub(crate) struct TableBuilder<'a> {
-    /// Its database.
+    /// The description of the database.
     pub description: &'a Description,
-    /// The table.
+    /// The description of the table.
     pub table: &'a Table,
-    /// Its object id.
+    /// The object ID of the table.
     pub object: i32,
-    /// Its rows.
+    /// The rows of the table.
     pub rows: Rows<'a>,
-    /// The order of its rows.
+    /// The order of the rows.
     pub order: KeyOrder,
-    /// Addresses of heap rows, by row number.
+    /// The addresses of heap rows, by row number.
     addresses: Vec<RowId>,
 }
 
-/// Most rows of a heap with nonclustered indexes, because each needs an address of eight bytes in memory.
+/// The most rows of a heap with nonclustered indexes. There is a limit because each row needs eight bytes of memory for
+/// its address.
 const MOST_ADDRESSES: u64 = 20_000_000;
 
 impl<'a> TableBuilder<'a> {
-    /// Prepares a table.
+    /// Prepares the builder of a table.
     pub(crate) fn new(description: &'a Description, number: usize, object: i32) -> Result<Self, LabError> {
         let table = &description.tables[number];
         let rows = Rows::new(table, table_seed(description, number));
@@ -147,7 +148,7 @@ impl<'a> TableBuilder<'a> {
         Ok(Self { description, table, object, rows, order, addresses: Vec::new() })
     }
 
-    /// Builds all rowsets.
+    /// Builds all rowsets of the table.
     pub(crate) fn build(mut self, space: &mut Space, ids: &mut Ids) -> Result<Vec<BuiltRowset>, LabError> {
         let mut built = Vec::new();
         for part in 0..self.parts() {
@@ -165,21 +166,21 @@ impl<'a> TableBuilder<'a> {
         self.table.partitions.max(1)
     }
 
-    /// The rows of a partition: an equal share of them, in their order.
+    /// The row numbers of a partition. Each partition has an equal share of the rows, in the order of their numbers.
     fn span(&self, part: u32) -> Range<u64> {
         let (count, parts) = (self.rows.count(), u64::from(self.parts()));
         let part = u64::from(part);
         count * part / parts..count * (part + 1) / parts
     }
 
-    /// The filegroup of a partition: each takes the next one in turn, beginning with that of the table.
+    /// The filegroup of a partition. The partitions use the filegroups in turn, starting with the filegroup `first`.
     fn group(&self, first: usize, part: u32) -> usize {
         (first + part as usize) % self.description.filegroups.len()
     }
 
     fn unit(&self, id: u64, group: usize) -> Unit {
         let mut unit = Unit::new(UnitId(id), group as u16 + 1);
-        // From 2016 on, user databases allocate uniform extents from the first page on.
+        // From SQL Server 2016 on, user databases allocate uniform extents even for the first pages of a table.
         unit.mixed_first = self.description.version < Version::V852;
         unit.fragmented = self.table.fragmented;
         unit
@@ -232,7 +233,8 @@ impl<'a> TableBuilder<'a> {
         })
     }
 
-    /// sysrowsets.status of user rowsets in real files; only the bit for unique indexes has a known meaning.
+    /// sysrowsets.status, with the values of user rowsets in real files. Only the meaning of the bit for unique indexes
+    /// is known.
     fn status(&self, is_table: bool, is_unique: bool) -> i64 {
         let of_tables = if is_table && self.description.version > Version::V611 { 0x200 } else { 0 };
         let of_trees = if !is_table || self.table.clustered.is_some() { 0x40 } else { 0 };
@@ -303,7 +305,8 @@ impl<'a> TableBuilder<'a> {
         Ok((unit, live))
     }
 
-    /// Makes row `n` and its off-row values, including those that were pushed off the row.
+    /// Generates row `n` and stores its off-row values, including values that are moved off the row because the row is
+    /// too long.
     fn prepare(
         &self,
         space: &mut Space,
@@ -319,7 +322,7 @@ impl<'a> TableBuilder<'a> {
         sparse_vector(self.table, row, &mut extra.sparse);
         (extra.versioned, extra.number) = (self.is_versioned(n), n);
         if kind == Kind::Ghost {
-            // The off-row values of a ghost were freed when it was deleted.
+            // SQL Server frees the off-row values of a row when the row becomes a ghost.
             off_row.drop_values(self.table, layout, row);
             return Ok(());
         }
@@ -375,7 +378,7 @@ fn level(compression: Compression) -> u8 {
     }
 }
 
-/// Appends all sparse values of a row: ids ascending, end offsets, values.
+/// Appends the sparse vector of a row: the column IDs in ascending order, then the end offsets, then the values.
 fn sparse_vector(table: &Table, row: &Row, out: &mut Vec<u8>) {
     out.clear();
     let values = || table.columns.iter().enumerate().filter(|(_, column)| column.sparse);

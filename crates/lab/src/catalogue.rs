@@ -1,4 +1,5 @@
-//! The system catalog: rows of the base tables about themselves and about the tables that were built.
+//! Writes the system catalog: the rows of the base tables that describe the base tables themselves and the tables that
+//! were built.
 
 mod objects;
 mod physical;
@@ -19,7 +20,7 @@ use crate::space::Space;
 use crate::version::Version;
 use rows::SystemRows;
 
-/// Object ids of the base tables that the lab fills itself.
+/// Object IDs of the base tables to which the lab adds rows.
 pub(crate) mod base {
     #![allow(missing_docs)]
     pub(crate) const SYSRSCOLS: i32 = 3;
@@ -45,13 +46,13 @@ pub(crate) mod base {
     pub(crate) const SYSDBFILES_2005: i32 = 76;
 }
 
-/// A field of a row to add.
+/// The value of a column in a row that is added.
 pub(crate) enum Field<'a> {
     /// A number of any integer type.
     Number(i64),
     /// Text of any string type.
     Text(&'a str),
-    /// Bytes as they are.
+    /// Bytes that are stored unchanged.
     Bytes(&'a [u8]),
     /// A page pointer.
     Page(PageId),
@@ -62,33 +63,33 @@ use Field::{Bytes, Number, Text};
 /// The catalog under construction.
 pub(crate) struct Catalogue<'a> {
     description: &'a Description,
-    /// Objects, by id.
+    /// Facts about the base and internal tables, ordered by object ID.
     objects: Vec<ObjectFact>,
     rows: BTreeMap<i32, SystemRows>,
-    /// Maps table names to positions.
+    /// The position of each described table, by its name.
     tables: HashMap<&'a str, usize>,
 }
 
-/// A data file in the catalog.
+/// A file as the catalog describes it.
 pub(crate) struct FileEntry {
-    /// Its id.
+    /// File ID.
     pub id: u16,
-    /// Its filegroup id.
+    /// Filegroup ID.
     pub group: u16,
     /// Logical name.
     pub name: String,
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its length.
+    /// Length in pages.
     pub pages: u32,
-    /// Pages by which it grows.
+    /// Growth in pages.
     pub growth: u32,
-    /// The GUID in its header.
+    /// The GUID in the file header.
     pub guid: [u8; 16],
 }
 
 impl<'a> Catalogue<'a> {
-    /// The catalog of a fresh database of this version: the rows that every database has.
+    /// The catalog of a new database of this version, with the rows that every new database has.
     pub(crate) fn new(description: &'a Description) -> Self {
         let objects = facts::objects(description.version);
         let tables = description.tables_by_name();
@@ -115,7 +116,8 @@ impl<'a> Catalogue<'a> {
         self.objects.get(self.objects.binary_search_by_key(&object, |fact| fact.id).ok()?)
     }
 
-    /// Adds a row to a base table, if this version has it. Columns without a field are NULL or 0.
+    /// Adds a row to a base table if the base table exists in this version. Columns that `fields` does not name are
+    /// NULL or 0.
     pub(crate) fn add(&mut self, table: i32, fields: &[(&str, Field)]) {
         let found = self.objects.binary_search_by_key(&table, |fact| fact.id);
         let Some(object) = found.ok().and_then(|at| self.objects.get(at)) else { return };
@@ -131,7 +133,7 @@ impl<'a> Catalogue<'a> {
         self.rows.entry(table).or_default().push(row);
     }
 
-    /// Adds the rows about files and filegroups.
+    /// Adds the rows that describe files and filegroups.
     pub(crate) fn describe_files(&mut self, files: &[FileEntry], log_files: u16) {
         for (number, group) in self.description.filegroups.iter().enumerate() {
             let id = number as i64 + 1;
@@ -146,7 +148,7 @@ impl<'a> Catalogue<'a> {
                 ],
             );
             if number > 0 {
-                // SQL Server 2005 has only one of the two.
+                // SQL Server 2005 has only the first of the two classes.
                 let classes = [(31, "FG"), (5, "")];
                 for &(class, kind) in classes.iter().take(if self.description.version == Version::V611 { 1 } else { 2 })
                 {
@@ -175,7 +177,7 @@ impl<'a> Catalogue<'a> {
         let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
         for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
-            // SQL Server 2005 had these columns, and some more, in sysdbfiles.
+            // In SQL Server 2005, these columns are in sysdbfiles, together with some others.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
                 self.add(
                     table,
@@ -210,7 +212,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Adds the rows about a rowset of a table that has been written.
+    /// Adds the rows that describe a written rowset of a table.
     pub(crate) fn describe_rowset(&mut self, rowset: &BuiltRowset) {
         self.describe_columns(rowset);
         self.describe_owners(rowset);
@@ -220,8 +222,9 @@ impl<'a> Catalogue<'a> {
 
     /// Writes all base tables; returns the first page of sysallocunits.
     ///
-    /// The rows of the tables about themselves are known before they are written, except for the places of their pages.
-    /// Only sysallocunits has those, in rows of fixed length: it is written twice, to the same pages both times.
+    /// The rows that describe the base tables themselves are known before the base tables are written, except for page
+    /// addresses. Only sysallocunits stores page addresses, in rows of fixed length. Therefore sysallocunits is written
+    /// twice to the same pages: first to find out its own page addresses, then with these addresses.
     pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
         let mut system = self.plan_rowsets(ids);
         for rowset in &system {

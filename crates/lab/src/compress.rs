@@ -1,4 +1,4 @@
-//! Rows under ROW and PAGE compression: CD records and the CI record of a page.
+//! Writes rows under ROW and PAGE compression: CD records, and the CI record of a page.
 
 mod page;
 mod value;
@@ -9,11 +9,11 @@ use crate::layout::{Layout, Leaf, Source};
 use crate::record::{Extra, Kind};
 use crate::row::{Cell, Row};
 
-/// Columns of one cluster, in the short and in the long region.
+/// The number of columns in a cluster, both in the short and in the long data region.
 const CLUSTER: usize = 30;
-/// Bytes of the longest value in the short region.
+/// Length in bytes of the longest value in the short data region.
 const SHORT: usize = 8;
-/// Most columns, because their count has one byte.
+/// The most columns of a compressed table. The lab writes the column count in one byte.
 pub(crate) const MOST_COLUMNS: usize = 127;
 
 const CODE_NULL: u8 = 0;
@@ -22,24 +22,24 @@ const CODE_LONG: u8 = 0xA;
 const CODE_BIT: u8 = 0xB;
 const CODE_SYMBOL: u8 = 0xC;
 
-/// A column's value as a CD record stores it.
+/// The value of a column as a CD record stores it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Stored {
     /// NULL.
     Null,
     /// Zero, the empty string, or a value equal to the anchor.
     Empty,
-    /// The bit 1.
+    /// A bit with the value 1.
     Bit,
     /// The bytes of the value.
     Bytes(Vec<u8>),
     /// A pointer to an off-row value.
     Pointer(Vec<u8>),
-    /// An entry of the page's dictionary.
+    /// The number of an entry in the page's dictionary.
     Symbol(u8),
 }
 
-/// The values of a row under ROW compression, in layout order.
+/// The values of a row as ROW compression stores them, in layout order.
 pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Stored> {
     let stored = layout.of_row(extra.number).columns.iter().map(|column| match column.source {
         Source::Column(at) => match (row.cell(at), row.value(at)) {
@@ -54,7 +54,8 @@ pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Store
     stored.collect()
 }
 
-/// The first byte of a CD record without the bit of the long region: bit 0, and the type from bit 2 on.
+/// The first byte of a CD record, without the bit for a long data region: bit 0 is set, and the record type starts at
+/// bit 2.
 pub(crate) fn status(leaf: Leaf, kind: Kind) -> u8 {
     let record_type = match (leaf, kind) {
         (Leaf::Data, Kind::Ghost) => 3,
@@ -114,7 +115,7 @@ pub(crate) fn push_record(status: u8, values: &[Stored], out: &mut Vec<u8>) {
     }
     let long: Vec<&Stored> = values.iter().filter(|value| is_long(value)).collect();
     let complex = long.iter().any(|value| matches!(value, Stored::Pointer(_)));
-    // Bit 0: offsets of two bytes. Bit 1: the region has a pointer.
+    // Bit 0: the offsets have two bytes. Bit 1: the region contains a pointer.
     out.push(1 | if complex { 2 } else { 0 });
     out.extend((long.len() as u16).to_le_bytes());
     let mut end = 0;
@@ -161,7 +162,8 @@ mod tests {
 
     #[test]
     fn clusters_of_thirty_have_their_sums() {
-        // The published example: 107 columns have three sums, both for short bytes and for long values.
+        // From the published example: with 107 columns, a record has three cluster sums in each of its two data
+        // regions.
         let values = vec![Stored::Bytes(vec![7]); 107];
         let mut record = Vec::new();
         push_record(1, &values, &mut record);

@@ -1,6 +1,8 @@
-//! Realistic kinds of damage, done to files on purpose: chosen by a seed, described, with the messages to expect.
+//! Damages files on purpose in realistic ways. The seed determines the damage; the result describes the damage and
+//! lists the expected messages.
 //!
-//! It reads only page headers, so it can damage any database, not only those of the lab. Use it on copies.
+//! This code reads only page headers, so it can damage any database and not only databases of the lab. Use it only on
+//! copies.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,7 +13,7 @@ use crate::ids::{EXTENT, PAGE, PFS_INTERVAL, PageId};
 use crate::page::{self, PageVerify, page_type};
 use crate::random::Random;
 
-/// A kind of damage. Bit rot needs a database with checksums, because only they detect it reliably.
+/// A kind of damage. Bit rot needs a database with checksums, because no other page protection detects it reliably.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "what each is, `summary` tells")]
 pub enum Kind {
@@ -26,21 +28,21 @@ pub enum Kind {
     Truncated,
 }
 
-/// The damage that was done.
+/// A description of the damage.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// Its kind.
+    /// The kind of the damage.
     pub kind: Kind,
-    /// The changed pages; the first one shows the damage.
+    /// The changed pages. The damage is visible on the first page.
     pub pages: Vec<PageId>,
-    /// The damage in words.
+    /// The damage as text.
     pub what: String,
-    /// Messages, at least one of which a checker should give.
+    /// Message numbers. A checker should report at least one of them.
     pub messages: &'static [u16],
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds of damage.
     pub const ALL: [Self; 9] = [
         Self::BitRot,
         Self::TornWrite,
@@ -53,7 +55,7 @@ impl Kind {
         Self::Truncated,
     ];
 
-    /// The name of the kind as an option.
+    /// The name of the kind on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::BitRot => "bit-rot",
@@ -68,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// A description of the kind.
+    /// One line that describes the kind.
     pub fn summary(self) -> &'static str {
         match self {
             Self::BitRot => "One bit of a page has flipped; only checksums detect it reliably",
@@ -118,7 +120,7 @@ pub fn damage(files: &[PathBuf], kind: Kind, seed: u64) -> Result<Damage, LabErr
 type Done = (Vec<PageId>, String);
 
 fn bit_rot(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
-    // Torn bits do not detect bit rot.
+    // Torn-page protection does not detect bit rot, so the page must have a checksum.
     let mut page = target.pick(dice, |page| page.is_leaf() && page.u16(4) & 0x200 != 0 && page.end_is_sound())?;
     let used = u64::from(page.u16(30)) - 96;
     let (offset, bit) = (96 + dice.below(used) as usize, dice.below(8));
@@ -234,7 +236,7 @@ fn nothing() -> LabError {
     LabError::Description("no page suitable for this damage".to_owned())
 }
 
-/// A page as stored in the file, torn bits undone.
+/// A page as stored in the file, but with its torn-page protection undone.
 struct Image {
     id: PageId,
     bytes: Box<[u8; PAGE]>,
@@ -263,12 +265,13 @@ impl Image {
         self.u16(PAGE - 2 - 2 * usize::from(number)).min(PAGE as u16 - 100)
     }
 
-    /// Whether the free data pointer is on the page, after the header.
+    /// Whether the free data pointer is after the page header and within the page.
     fn end_is_sound(&self) -> bool {
         (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
-    /// Whether the unit was created since 2005: by a user, or for one of few system tables.
+    /// Whether the ID of the allocation unit has the form that SQL Server uses since 2005. Units of user tables have
+    /// it, and units of a few system tables.
     fn is_user(&self) -> bool {
         self.u16(6) == 0x100
     }
@@ -289,7 +292,7 @@ impl Image {
         self.u16(4) & 0x300 != 0
     }
 
-    /// Recomputes the protection, of the kind that the page has.
+    /// Recomputes the page protection that the page header indicates.
     fn protect(&mut self) {
         let verify = match self.u16(4) & 0x300 {
             0x100 => PageVerify::Torn,
@@ -299,7 +302,7 @@ impl Image {
         page::protect(&mut self.bytes, verify);
     }
 
-    /// The extents in an IAM page, as bit numbers.
+    /// The numbers of the set bits on an IAM page, one for each extent.
     fn map_bits(&self) -> Vec<usize> {
         let from = usize::from(self.slot(1)) + 4;
         let bits = self.bytes.get(from..from + 188).unwrap_or_default();
@@ -318,7 +321,7 @@ struct TargetFile {
     pages: u32,
 }
 
-/// Random tries before all pages are searched.
+/// The number of random pages that are tried before all pages are searched in order.
 const TRIES: u64 = 2_000;
 
 impl Target {
@@ -348,7 +351,8 @@ impl Target {
         Ok(Image { id, bytes })
     }
 
-    /// An allocated page that has its own address and matches `wanted`: a random one if possible, otherwise the first.
+    /// Picks an allocated page that contains its own address and for which `wanted` is true. The page is random if
+    /// possible, otherwise it is the first such page.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {
@@ -389,7 +393,7 @@ impl Target {
         done.map_err(|source| LabError::Io { path: file.path.clone(), source })
     }
 
-    /// Writes a page with its protection recomputed, so that no checksum detects the damage.
+    /// Writes a page and recomputes its page protection, so that the protection does not detect the damage.
     fn write_protected(&mut self, page: &mut Image) -> Result<(), LabError> {
         page.protect();
         self.write(page)

@@ -1,4 +1,4 @@
-//! From a description to files.
+//! Writes the files of a database from its description.
 
 use std::path::{Path, PathBuf};
 
@@ -14,21 +14,21 @@ use crate::space::{ALLOCATED, IAM_PAGE, MIXED, Space};
 /// The files and tables of a written database.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The files; the primary one first.
+    /// The data files; the primary file is first.
     pub files: Vec<PathBuf>,
-    /// Number of pages of each file.
+    /// The number of pages of each file.
     pub pages: Vec<u32>,
-    /// Names of the tables, each with its number of rows without ghosts.
+    /// The table names, each with the number of rows without ghosts.
     pub tables: Vec<(String, u64)>,
 }
 
-/// Writes the database into a folder. Its files must not exist yet.
+/// Writes the database into a folder. The files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
     Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
 }
 
-/// Like [`write`], but in the catalog the files are in the folder `listed`, and there are `log_files` log files. Also
-/// returns the rowsets of the tables, in the order of the tables.
+/// Like [`write`], but the catalog names `listed` as the folder of the files and describes `log_files` log files. Also
+/// returns the rowsets of each table, in the order of the tables.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,
@@ -81,8 +81,8 @@ pub(crate) fn write_tables(
             catalogue.describe_statistics(table, object);
         }
     }
-    // The system tables are written last but placed first. With some space for their growth, they determine the length
-    // of file 1.
+    // The system tables are written last, but their pages are at the start of file 1, where space is reserved for them.
+    // So the length of the files is known before the system tables are written.
     let pages = space.sizes(description.least_pages);
     let entries: Vec<FileEntry> = (0..groups.len())
         .map(|index| FileEntry {
@@ -121,8 +121,9 @@ fn logical_name(description: &Description, index: usize) -> String {
     if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
 }
 
-/// Extents at the start of file 1 for the base tables: those of a fresh database, and one per forty columns. Fewer are
-/// enough if there are very many columns, because then the pages are mostly full.
+/// The number of extents to reserve for the base tables at the start of file 1: the extents of a new database, and one
+/// for every forty columns. A database with very many columns needs fewer per column, because its pages are mostly
+/// full.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();

@@ -1,4 +1,4 @@
-//! The description of a database: its shape, from which `build` makes files.
+//! Describes a database. The files of the database are built from this description.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,267 +9,268 @@ use crate::sample::Sample;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Most columns of a table.
+/// The most columns of a table.
 const MOST_COLUMNS: usize = 1024;
 
-/// SQL_Latin1_General_CP1_CI_AS.
+/// The ID of the collation SQL_Latin1_General_CP1_CI_AS.
 pub const DEFAULT_COLLATION: u32 = 0x3400_D008;
 
-/// A database to build.
+/// The description of a database.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// Its name; its files are named after it.
+    /// Name of the database, from which the file names are made.
     pub name: String,
-    /// Layout version.
+    /// The version of SQL Server that determines the format.
     pub version: Version,
-    /// Default collation id.
+    /// ID of the default collation.
     pub collation: u32,
     /// Page protection.
     pub verify: PageVerify,
-    /// The seed from which all values follow.
+    /// The seed that determines all values.
     pub seed: u64,
-    /// The filegroups, each with its number of data files, at least one. The first filegroup is PRIMARY.
+    /// The filegroups. The first one is PRIMARY and has at least one file.
     pub filegroups: Vec<Filegroup>,
-    /// Tables.
+    /// The tables.
     pub tables: Vec<Table>,
-    /// Files are at least this many pages long.
+    /// The minimum length of each file, in pages.
     pub least_pages: u32,
 }
 
 /// A filegroup.
 #[derive(Clone, Debug)]
 pub struct Filegroup {
-    /// Its name.
+    /// Name of the filegroup.
     pub name: String,
-    /// Number of its files.
+    /// Number of data files in the filegroup.
     pub files: u16,
 }
 
-/// How rows are compressed.
+/// The compression of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compression {
-    /// FixedVar records.
+    /// No compression: FixedVar records.
     #[default]
     None,
-    /// CD records.
+    /// ROW compression: CD records.
     Row,
-    /// CD records and, on full leaf pages, a CI record.
+    /// PAGE compression: CD records, and a CI record on full leaf pages.
     Page,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Its name, in schema dbo.
+    /// Name of the table. The schema is dbo.
     pub name: String,
-    /// Columns in the order of their ids.
+    /// The columns in the order of their IDs.
     pub columns: Vec<Column>,
-    /// The clustered index; without it the table is a heap.
+    /// The clustered index; `None` for a heap.
     pub clustered: Option<Index>,
     /// Nonclustered indexes.
     pub indexes: Vec<Index>,
     /// Number of rows.
     pub rows: u64,
-    /// One row in this many is a ghost; 0 for none.
+    /// One row in this many rows is a ghost; 0 for no ghosts.
     pub ghost_every: u64,
-    /// One row in this many of a heap was moved; 0 for none.
+    /// One row in this many rows of a heap was forwarded to another page; 0 for none.
     pub moved_every: u64,
-    /// An empty slot follows each run of this many rows of a heap; 0 for none.
+    /// In a heap, an empty slot follows each run of this many rows; 0 for no empty slots.
     pub hole_every: u64,
-    /// One row in this many has a version tag; 0 for none.
+    /// One row in this many rows has a version tag; 0 for none.
     pub versioned_every: u64,
-    /// Pages are not in the order of the rows.
+    /// Whether the pages are in another order than the rows.
     pub fragmented: bool,
-    /// Index into the filegroups.
+    /// The position of the filegroup in `Description::filegroups`.
     pub filegroup: usize,
-    /// Compression of heap or clustered index.
+    /// Compression of the heap or clustered index.
     pub compression: Compression,
-    /// Number of partitions, by row number; 0 or 1 for an unpartitioned table.
+    /// Number of partitions, which divide the rows by row number; 0 or 1 for an unpartitioned table.
     pub partitions: u32,
-    /// CHECK constraints: names, and a condition true for every row.
+    /// CHECK constraints, each with its name and a condition that is true for every row.
     pub checks: Vec<(String, Filter)>,
     /// Foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Columns with statistics of their own, as SQL Server makes them for queries.
+    /// Columns that have automatically created statistics.
     pub statistics: Vec<usize>,
-    /// The table was rebuilt after columns were added and dropped, so that its rows show nothing of that.
+    /// Whether the table was rebuilt after columns were added and dropped, so that the rows show no trace of these
+    /// changes.
     pub is_rebuilt: bool,
 }
 
-/// A foreign key of one column.
+/// A foreign key with one column.
 #[derive(Clone, Debug)]
 pub struct ForeignKey {
-    /// Its name.
+    /// Name of the foreign key.
     pub name: String,
-    /// The column; each of its values exists in the other table.
+    /// The referencing column. Each of its values must exist in the referenced table.
     pub column: usize,
-    /// The referenced table.
+    /// Name of the referenced table.
     pub table: String,
-    /// The referenced column, the only key of a unique index.
+    /// The referenced column, which must be the only key column of a unique index.
     pub key: usize,
 }
 
 /// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type.
+    /// Type of the column.
     pub ty: SqlType,
-    /// May be NULL.
+    /// Whether the column may be NULL.
     pub nullable: bool,
-    /// Stored only if it has a value.
+    /// Whether the column is sparse, so that only values other than NULL are stored.
     pub sparse: bool,
-    /// The expression, if the values are computed.
+    /// The expression; `None` if the column is not computed.
     pub computed: Option<Computed>,
-    /// The source of its values.
+    /// The source of the values.
     pub values: Values,
-    /// Percentage of rows that are NULL.
+    /// The percentage of rows in which the column is NULL.
     pub nulls: u8,
-    /// The number of its DEFAULT constraint.
+    /// The value of the DEFAULT constraint; `None` if the column has no DEFAULT constraint.
     pub default: Option<i32>,
-    /// IDENTITY; its values are serial.
+    /// Whether the column is an IDENTITY column. Its values must be serial.
     pub identity: bool,
-    /// When the column was added and dropped.
+    /// When the column was added and dropped, in terms of row numbers.
     pub life: Life,
 }
 
-/// When ALTER TABLE added or dropped a column. Rows were written in the order of their numbers and never rewritten,
-/// except as `alters` says.
+/// When ALTER TABLE added or dropped a column. The rows were written in the order of their numbers, and were not
+/// rewritten later unless `alters` is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Life {
-    /// Rows before this one were written without the column: they are NULL in it, or have its default.
+    /// The first row that was written with the column. In earlier rows the column is NULL or has its default.
     pub since: u64,
-    /// Rows from this one on were written after the column was dropped.
+    /// The first row that was written after the column was dropped; `None` if it was not dropped.
     pub until: Option<u64>,
-    /// The dropped column of the same length whose place in the rows it took.
+    /// The dropped column of the same length whose bytes in the row this column uses.
     pub in_place_of: Option<usize>,
-    /// The column begins at the end of the last column that was not yet dropped. It takes the space of dropped columns
-    /// after it, and may end in the middle of one of them, or after all.
+    /// Whether the column begins where the last existing fixed-length column ends. It then uses the bytes of dropped
+    /// columns that follow there. It may end within the bytes of a dropped column or beyond all of them.
     pub at_end: bool,
-    /// ALTER COLUMN made this column from the dropped one whose place it has, which is as long or longer. All rows were
-    /// written again, and the column also has the null bit of the dropped one.
+    /// Whether ALTER COLUMN created this column from the column `in_place_of`, which is at least as long. SQL Server
+    /// then rewrites all rows, and the new column also uses the null bit of the old column.
     pub alters: bool,
-    /// The metadata stores its default for the rows that lack it, as for a NOT NULL column that was added with a
-    /// default.
+    /// Whether the metadata stores the default of the column for rows that lack the column. SQL Server does this if a
+    /// NOT NULL column is added with a default.
     pub keeps_default: bool,
 }
 
 /// A computed column.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// Its expression.
+    /// The expression of the column.
     pub expression: Expression,
-    /// The value is stored with the row.
+    /// Whether the column is PERSISTED, so that the row stores its value.
     pub persisted: bool,
 }
 
-/// The expressions the lab writes. All operands are int columns.
+/// The expressions that the lab can write. All operands are int columns.
 #[derive(Clone, Debug)]
 pub enum Expression {
     /// `([a]*[b])`
     Product(usize, usize),
     /// `([a]+[b])`
     Sum(usize, usize),
-    /// This text; the value is the sum of the two columns.
+    /// An expression with this text. Its value must be the sum of the two columns.
     Written(usize, usize, String),
 }
 
-/// The source of a column's values. Row numbers count from 0 in the order of the clustered index.
+/// The source of a column's values. Row numbers count from 0, in the order in which the rows are generated.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// `start + step * row`.
     Serial {
-        /// Value of row 0.
+        /// The value in row 0.
         start: i64,
-        /// Difference from row to row.
+        /// The difference between the values of consecutive rows.
         step: i64,
     },
     /// `start + row / per`: groups of rows with the same value.
     Grouped {
-        /// Value of the first group.
+        /// The value of the first group.
         start: i64,
-        /// Rows in a group.
+        /// The number of rows in a group.
         per: u64,
     },
     /// `start + row % per`: the position in a group.
     Within {
-        /// Value of the first row of a group.
+        /// The value in the first row of a group.
         start: i64,
-        /// Rows in a group.
+        /// The number of rows in a group.
         per: u64,
     },
-    /// Each value has `per` rows, at shuffled positions.
+    /// Each value occurs in `per` rows, whose positions are shuffled.
     Scattered {
-        /// Number of rows with the same value.
+        /// The number of rows with the same value.
         per: u64,
     },
     /// Random values in a range.
     Uniform {
-        /// Least value.
+        /// The smallest value.
         low: i64,
-        /// Greatest value.
+        /// The largest value.
         high: i64,
     },
-    /// Words of random length in characters.
+    /// Words with a random total length, in characters.
     Text {
-        /// Shortest.
+        /// The shortest length, in characters.
         least: u32,
-        /// Longest.
+        /// The longest length, in characters.
         most: u32,
     },
     /// Random bytes of random length.
     Bytes {
-        /// Shortest.
+        /// The shortest length, in bytes.
         least: u32,
-        /// Longest.
+        /// The longest length, in bytes.
         most: u32,
     },
-    /// These values, in a cycle.
+    /// The listed values in turn, starting again after the last one.
     Listed(Arc<[Sample]>),
 }
 
 /// An index.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
-    /// Its name.
+    /// Name of the index.
     pub name: String,
-    /// Key columns, each with a flag for descending order.
+    /// The key columns, each with a flag for descending order.
     pub keys: Vec<(usize, bool)>,
-    /// Included columns.
+    /// The included columns.
     pub included: Vec<usize>,
-    /// No two rows have the same key.
+    /// Whether the index is unique.
     pub unique: bool,
-    /// It is the table's primary key.
+    /// Whether the index is the primary key of the table.
     pub primary_key: bool,
-    /// The condition for rows of a filtered index.
+    /// The filter; `None` if the index is not filtered.
     pub filter: Option<Filter>,
-    /// Fill factor of leaf pages in percent; 0 for full pages.
+    /// Fill factor of the leaf pages in percent; 0 for full pages.
     pub fill_factor: u8,
-    /// Compression.
+    /// Compression of the index.
     pub compression: Compression,
-    /// Index into the filegroups; `None` for the filegroup of the table.
+    /// The position of the filegroup in `Description::filegroups`; `None` for the filegroup of the table.
     pub filegroup: Option<usize>,
 }
 
-/// The condition of a filtered index.
+/// The condition of a filtered index or CHECK constraint.
 #[derive(Clone, Debug)]
 pub enum Filter {
     /// `([column] IS NOT NULL)`
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
-    /// This text, which names the column; rows are written as if all of them satisfied it.
+    /// A condition with this text, which refers to the column. The lab assumes that all rows satisfy it.
     Written(usize, String),
 }
 
 impl Description {
-    /// Maps table names to positions.
+    /// The position of each table, by its name.
     pub(crate) fn tables_by_name(&self) -> HashMap<&str, usize> {
         self.tables.iter().enumerate().map(|(at, table)| (table.name.as_str(), at)).collect()
     }
 
-    /// Position of the table that a foreign key refers to, and the id of its index.
+    /// The position of the table that a foreign key references, and the ID of the index on the referenced column.
     pub(crate) fn referred(&self, tables: &HashMap<&str, usize>, key: &ForeignKey) -> Option<(usize, i32)> {
         let at = *tables.get(key.table.as_str())?;
         let table = &self.tables[at];
@@ -279,7 +280,8 @@ impl Description {
         Some((at, index))
     }
 
-    /// Refuses a description that the format or the chosen version does not allow, or whose storage is undocumented.
+    /// Rejects a description that the format or the chosen version does not allow, or for which the storage format is
+    /// undocumented.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
         let tables = self.tables_by_name();
@@ -350,13 +352,13 @@ impl Description {
 }
 
 impl Column {
-    /// Whether the lab writes statistics of it.
+    /// Whether the lab can write statistics of the column.
     fn has_histogram(&self) -> bool {
         const BIT: u8 = 104;
         !self.is_dropped() && !self.sparse && !self.ty.is_lob() && !self.ty.is_encrypted() && self.ty.xtype != BIT
     }
 
-    /// A NOT NULL column.
+    /// Creates a NOT NULL column.
     pub fn new(name: &str, ty: SqlType, values: Values) -> Self {
         Self {
             name: name.to_owned(),
@@ -372,43 +374,44 @@ impl Column {
         }
     }
 
-    /// Adds the column just before this row was written.
+    /// Makes ALTER TABLE add the column just before row `row` is written.
     pub fn since(mut self, row: u64) -> Self {
         self.life.since = row;
         self
     }
 
-    /// Drops the column just before this row was written.
+    /// Makes ALTER TABLE drop the column just before row `row` is written.
     pub fn until(mut self, row: u64) -> Self {
         self.life.until = Some(row);
         self
     }
 
-    /// Puts the column in the place of a dropped one.
+    /// Places the column on the bytes of a dropped column.
     pub fn in_place_of(mut self, column: usize) -> Self {
         self.life.in_place_of = Some(column);
         self
     }
 
-    /// Makes the column from a dropped one by ALTER COLUMN.
+    /// Makes the column the result of an ALTER COLUMN of another column.
     pub fn made_of(mut self, column: usize) -> Self {
         self.life.alters = true;
         self.in_place_of(column)
     }
 
-    /// Puts a fixed column after the last column that was not dropped.
+    /// Places a fixed-length column after the last column that was not dropped.
     pub fn at_end(mut self) -> Self {
         self.life.at_end = true;
         self
     }
 
-    /// Sets a DEFAULT constraint whose value also applies to rows written before the column was added (2012 and later).
+    /// Sets a DEFAULT constraint. Its value also applies to rows that were written before the column was added (SQL
+    /// Server 2012 and later).
     pub fn default_of_older_rows(mut self, value: i32) -> Self {
         (self.default, self.life.keeps_default) = (Some(value), true);
         self
     }
 
-    /// An IDENTITY column: 1, 2, 3 ...
+    /// Creates an IDENTITY column with the values 1, 2, 3 and so on.
     pub fn identity(name: &str, ty: SqlType) -> Self {
         Self { identity: true, ..Self::new(name, ty, Values::Serial { start: 1, step: 1 }) }
     }
@@ -431,25 +434,25 @@ impl Column {
         self.nullable(nulls)
     }
 
-    /// An int column computed from others.
+    /// Creates an int column that is computed from other columns.
     pub fn computed(name: &str, expression: Expression, persisted: bool) -> Self {
         let computed = Some(Computed { expression, persisted });
         Self { computed, ..Self::new(name, SqlType::INT, Values::Serial { start: 0, step: 0 }) }.nullable(0)
     }
 
-    /// Whether the column was dropped; rows keep its place.
+    /// Whether the column was dropped. Rows keep the space of a dropped column.
     pub fn is_dropped(&self) -> bool {
         self.life.until.is_some()
     }
 
-    /// Whether the table's own rows store the column.
+    /// Whether the rows of the table store the column.
     pub fn is_stored(&self) -> bool {
         self.computed.as_ref().is_none_or(|computed| computed.persisted)
     }
 }
 
 impl Index {
-    /// An index on ascending columns.
+    /// Creates an index whose key columns are all ascending.
     pub fn on(name: &str, keys: &[usize]) -> Self {
         let keys = keys.iter().map(|&key| (key, false)).collect();
         Self { name: name.to_owned(), keys, ..Self::default() }
@@ -481,7 +484,7 @@ impl Index {
 }
 
 impl Expression {
-    /// The expression as text, as the catalog stores it.
+    /// The text of the expression as the catalog stores it.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {
@@ -500,7 +503,7 @@ impl Expression {
 }
 
 impl Filter {
-    /// The condition as text, as the catalog stores it.
+    /// The text of the condition as the catalog stores it.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {

@@ -1,4 +1,4 @@
-//! The data files: pages are written in order, in large writes.
+//! Writes the data files. Consecutive pages are collected and written together.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::ids::{PAGE, PageId};
 use crate::page::{Lsn, Page, PageVerify};
 use crate::staged::Staged;
 
-/// Why a database could not be written.
+/// The reason why a database could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The file system reported an error.
@@ -15,7 +15,7 @@ pub enum LabError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The description asks for something that the format or the lab does not support.
@@ -24,13 +24,13 @@ pub enum LabError {
 }
 
 const BUFFER: usize = 1 << 20;
-/// Log records per block, which determines the numbers in LSNs.
+/// The number of log records per block. It determines the LSNs that pages get.
 const RECORDS_PER_BLOCK: u64 = 64;
 
 /// All files of the database being written.
 pub(crate) struct Disk {
     files: Vec<DataFile>,
-    /// How pages are protected.
+    /// The kind of page protection.
     pub verify: PageVerify,
     writes: u64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Disk {
 struct DataFile {
     staged: Staged,
     buffer: Vec<u8>,
-    /// First page in the buffer.
+    /// The number of the first page in the buffer.
     from: u32,
 }
 
@@ -60,7 +60,7 @@ impl DataFile {
 }
 
 impl Disk {
-    /// Creates the files. Their ids are 1, 3, 4 and so on, because 2 is the log.
+    /// Creates the files. Their IDs are 1, 3, 4 and so on, because the log file has ID 2.
     pub(crate) fn create(paths: &[PathBuf], verify: PageVerify) -> Result<Self, LabError> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
@@ -70,7 +70,7 @@ impl Disk {
         Ok(Self { files, verify, writes: 0 })
     }
 
-    /// The LSN of the next change, greater than all before it.
+    /// The LSN of the next change. It is greater than all LSNs before it.
     pub(crate) fn next_lsn(&mut self) -> Lsn {
         self.writes += 1;
         let block = self.writes / RECORDS_PER_BLOCK;
@@ -81,12 +81,12 @@ impl Disk {
         )
     }
 
-    /// Finishes a page and writes it, protected as the database is.
+    /// Completes a page and writes it with the page protection of the database.
     pub(crate) fn write(&mut self, page: &mut Page, id: PageId, links: (PageId, PageId)) -> Result<(), LabError> {
         self.write_as(page, id, links, self.verify)
     }
 
-    /// Finishes a page and writes it with this kind of protection.
+    /// Completes a page and writes it with the page protection `verify`.
     pub(crate) fn write_as(
         &mut self,
         page: &mut Page,
@@ -98,7 +98,7 @@ impl Disk {
         self.put(id, page.finish(id, links, lsn, verify))
     }
 
-    /// Writes bytes as they are.
+    /// Writes the bytes of a page unchanged.
     pub(crate) fn put(&mut self, id: PageId, bytes: &[u8; PAGE]) -> Result<(), LabError> {
         let file = &mut self.files[file_index(id.file)];
         let next = file.from + (file.buffer.len() / PAGE) as u32;
@@ -110,7 +110,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Reads a page written before.
+    /// Reads a page that was written before.
     pub(crate) fn read(&mut self, id: PageId) -> Result<Box<[u8; PAGE]>, LabError> {
         let file = &mut self.files[file_index(id.file)];
         file.flush()?;
@@ -137,12 +137,12 @@ impl Disk {
     }
 }
 
-/// File id of the file with this index; id 2 is the log.
+/// The ID of the file at this position. ID 2 is left out, because it belongs to the log file.
 pub(crate) fn file_id(index: usize) -> u16 {
     if index == 0 { 1 } else { index as u16 + 2 }
 }
 
-/// Index of the file with this id, the inverse of `file_id`.
+/// The position of the file with this ID; the inverse of `file_id`.
 pub(crate) fn file_index(id: u16) -> usize {
     if id == 1 { 0 } else { usize::from(id) - 2 }
 }

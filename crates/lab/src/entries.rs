@@ -1,18 +1,18 @@
-//! The `entries` schema: one table of the shape used to measure checkers of other databases, so that rows per second
-//! are comparable. It has a 64-bit key, two ints, a date and a string, with an index on a scattered int and one on the
-//! string.
+//! The `entries` schema: one table with the columns and indexes that measurements of checkers for other database
+//! systems use, so that the numbers of rows per second can be compared. The table has a 64-bit key, two int columns, a
+//! date column and a string column, with an index on a scattered int column and an index on the string column.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Bytes of file space per row, including its two index rows.
+/// File space in bytes for each row, including its rows in the two indexes.
 const BYTES_PER_ROW: u64 = 124;
-/// Bytes of the smallest database.
+/// Size in bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
 
-/// The schema with about `bytes` of data.
+/// The schema, with about `bytes` bytes of data.
 pub fn entries(version: Version, seed: u64, bytes: u64) -> Description {
     let serial = |start| Values::Serial { start, step: 1 };
     let table = Table {

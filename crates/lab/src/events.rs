@@ -1,4 +1,5 @@
-//! Invented histories of checkpoints, with their truth, as event files, as XML in every form, and as error logs.
+//! Generates random histories of checkpoints, and writes them as event files, as XML in several forms, and as error
+//! logs. The generated checkpoints are known as the truth.
 
 use std::fmt::Write;
 
@@ -6,19 +7,19 @@ use crate::random::{Random, mix};
 
 /// Size of an event file's buffers, in bytes.
 const BUFFER_BYTES: usize = 0x2000;
-/// 2016-07-09 03:00 UTC as a FILETIME.
+/// Start of every story: 2016-07-09 03:00 UTC as a FILETIME.
 const START: i64 = 131_125_068_000_000_000;
 /// Ticks per second of the event clock.
 const FREQUENCY: u64 = 3_515_625;
 
-/// A checkpoint: its database, and its begin and end in milliseconds since the start of the story.
+/// A checkpoint of a database, with its begin and end in milliseconds since the start of the story.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Truth {
-    /// Id of its database.
+    /// Database ID.
     pub database_id: u32,
-    /// When it began.
+    /// Begin, in milliseconds since the start of the story.
     pub began_ms: i64,
-    /// When it ended.
+    /// End, in milliseconds since the start of the story.
     pub ended_ms: i64,
 }
 
@@ -34,13 +35,13 @@ struct Mark {
 /// Checkpoints of several databases, which may overlap in time.
 #[derive(Clone, Debug)]
 pub struct Story {
-    /// The complete checkpoints, by database, then by time.
+    /// The complete checkpoints, ordered by database and then by time.
     pub checkpoints: Vec<Truth>,
-    /// Checkpoints without a recorded end.
+    /// The number of checkpoints without a recorded end.
     pub unpaired_begins: u64,
-    /// Checkpoints without a recorded begin.
+    /// The number of checkpoints without a recorded begin.
     pub unpaired_ends: u64,
-    /// Whether events name their activity (TRACK_CAUSALITY).
+    /// Whether events have an activity ID (TRACK_CAUSALITY).
     pub tracks_causality: bool,
     marks: Vec<Mark>,
 }
@@ -48,19 +49,20 @@ pub struct Story {
 /// The form in which events are written as XML.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum XmlForm {
-    /// One event per line, as the column event_data of sys.fn_xe_file_target_read_file.
+    /// One event per line, like the column event_data of sys.fn_xe_file_target_read_file.
     Rows,
-    /// One event per line under the name of the column, with a row count at the end, as query tools write it.
+    /// One event per line, after a line with the column name and before a line with the row count, as query tools print
+    /// a result.
     Column,
-    /// Like `Column`, as CSV: in quotes, with inner quotes doubled.
+    /// Like `Column`, but as CSV: each event is in quotes, and inner quotes are doubled.
     Csv,
-    /// All events in one element, as SSMS exports them.
+    /// All events inside one element, as SSMS exports them.
     Exported,
-    /// A ring buffer, with the type of each value.
+    /// The content of a ring buffer target, which names the type of each value.
     RingBuffer {
-        /// Whether it is marked as truncated.
+        /// Whether the ring buffer is marked as truncated.
         truncated: bool,
-        /// Number of dropped events that it reports.
+        /// The number of dropped events that the ring buffer reports.
         dropped: u64,
     },
 }
@@ -72,9 +74,9 @@ pub enum TextEncoding {
     Utf8,
     /// UTF-8 with a byte order mark.
     Utf8Mark,
-    /// UTF-16 with a byte order mark, low byte first.
+    /// UTF-16 with a byte order mark, little-endian.
     Utf16Le,
-    /// UTF-16 with a byte order mark, high byte first.
+    /// UTF-16 with a byte order mark, big-endian.
     Utf16Be,
 }
 
@@ -82,7 +84,7 @@ impl TextEncoding {
     /// All encodings.
     pub const ALL: [Self; 4] = [Self::Utf8, Self::Utf8Mark, Self::Utf16Le, Self::Utf16Be];
 
-    /// `text` as the bytes of a file in this encoding.
+    /// The bytes of a text file with `text` in this encoding.
     pub fn bytes(self, text: &str) -> Vec<u8> {
         let units =
             |unit: fn(u16) -> [u8; 2]| std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(unit).collect();
@@ -96,8 +98,9 @@ impl TextEncoding {
 }
 
 impl Story {
-    /// A story of `databases` databases with `each` checkpoints. One more checkpoint begins at the end of each even
-    /// database, and one more ends at the start of each third.
+    /// Creates a story of `databases` databases with `each` checkpoints per database. Databases with an even ID have an
+    /// additional checkpoint at the end that only begins; databases with an ID divisible by three have one at the start
+    /// that only ends.
     pub fn new(seed: u64, databases: u32, each: u32, tracks_causality: bool) -> Self {
         let mut random = Random::new(seed);
         let (mut checkpoints, mut marks) = (Vec::new(), Vec::new());
@@ -123,17 +126,17 @@ impl Story {
                 unpaired_begins += 1;
             }
         }
-        // At equal times, a begin comes before an end.
+        // If times are equal, the begin comes before the end.
         marks.sort_by_key(|mark| (mark.at_ms, mark.database_id, mark.is_end));
         Self { checkpoints, unpaired_begins, unpaired_ends, tracks_causality, marks }
     }
 
-    /// When the story began: ticks of 100 ns since 1601-01-01, UTC.
+    /// The start of every story, in units of 100 ns since 1601-01-01 UTC.
     pub const fn start() -> i64 {
         START
     }
 
-    /// The story as an event file whose buffers are aligned to `alignment` bytes.
+    /// Writes the story as an event file. Its buffers are aligned to `alignment` bytes.
     pub fn event_file(&self, alignment: u16) -> Vec<u8> {
         let align = usize::from(alignment);
         let mut file = [0xEFAB_375Au32.to_le_bytes(), [10, 0, 0, 0]].concat();
@@ -170,13 +173,13 @@ impl Story {
             event.u32(id(kind::ACTION, 1, 1));
             event.u32(4);
             event.u32(7);
-            // An ID that is not an action's ends the actions.
+            // The list of actions ends with an ID that is not the ID of an action.
             event.u64(0);
         }
         event.0
     }
 
-    /// The story as XML.
+    /// Writes the story as XML.
     pub fn xml(&self, form: XmlForm) -> String {
         let events: Vec<String> = self.marks.iter().map(|mark| self.xml_event(mark, form)).collect();
         let count = events.len();
@@ -225,8 +228,8 @@ impl Story {
         text + "</event>"
     }
 
-    /// The checkpoints that took longer than `slower_than_ms` as lines of an error log of SQL Server 2016, in the local
-    /// time of a server `offset_minutes` east of UTC.
+    /// Writes the checkpoints that took longer than `slower_than_ms` as an error log of SQL Server 2016. Times are in
+    /// the local time of a server `offset_minutes` minutes east of UTC.
     pub fn error_log(&self, slower_than_ms: i64, offset_minutes: i64) -> String {
         let sign = if offset_minutes < 0 { "-" } else { "" };
         let local = |ms: i64| time(ms + offset_minutes * 60_000, ' ', 2);
@@ -263,13 +266,13 @@ impl Story {
 }
 
 impl Mark {
-    /// Within an activity, the number rises by one from begin to end.
+    /// The sequence number within an activity: 1 for the begin and 2 for the end.
     fn sequence(&self) -> u32 {
         1 + u32::from(self.is_end)
     }
 }
 
-/// Kinds of objects, stored in the highest bits of their ids.
+/// Kinds of objects. The highest bits of an object ID contain the kind.
 mod kind {
     pub(super) const EVENT: u32 = 0;
     pub(super) const ACTION: u32 = 1;
@@ -277,7 +280,7 @@ mod kind {
     pub(super) const TYPE: u32 = 6;
 }
 
-/// The id of an object; package 0 is package0, 1 is sqlserver.
+/// The ID of an object. Package 0 is package0, and package 1 is sqlserver.
 const fn id(kind: u32, object: u32, package: u32) -> u32 {
     kind << 28 | object << 10 | package
 }
@@ -290,7 +293,7 @@ fn activity(number: u64) -> [u8; 16] {
     bytes
 }
 
-/// A GUID as Windows writes it: the first three groups are little-endian.
+/// A GUID as Windows prints it; the first three groups are stored as little-endian.
 fn guid_text(bytes: [u8; 16]) -> String {
     let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     let mut text = String::new();
@@ -301,7 +304,8 @@ fn guid_text(bytes: [u8; 16]) -> String {
     text
 }
 
-/// Date and time of a point in the story, valid while it stays in July 2016: less than three weeks.
+/// The date and time of a point in the story. The result is valid only until the end of July 2016, which is about three
+/// weeks after the start of the story.
 fn time(ms: i64, between: char, digits: usize) -> String {
     let ms = ms + 3 * 3_600_000;
     let (day, ms) = (9 + ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
@@ -310,7 +314,7 @@ fn time(ms: i64, between: char, digits: usize) -> String {
     format!("2016-07-{day:02}{between}{hour:02}:{minute:02}:{second:02}.{}", &parts[..digits])
 }
 
-/// Appends a buffer: its header, its data, then zeros up to the next buffer.
+/// Appends a buffer: the header, the data, then zeros up to the next multiple of `align`.
 fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     const DATA_AT: usize = 76;
     let start = file.len();
@@ -324,7 +328,7 @@ fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     header.u16(0);
     header.u16(DATA_AT as u16);
     header.u32(data.len() as u32);
-    // The algorithm of this checksum is unknown, so any number will do.
+    // A checksum. Its algorithm is unknown, so an arbitrary number is written.
     header.u32(mix(start as u64) as u32);
     file.extend(header.0);
     file.resize(start + DATA_AT, 0);
@@ -332,7 +336,7 @@ fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     file.resize(start + padded, 0);
 }
 
-/// The packages that describe the events.
+/// The packages with the metadata of the events.
 fn metadata() -> Vec<u8> {
     let mut types = Writer::default();
     types.u32(0);
@@ -354,7 +358,7 @@ fn metadata() -> Vec<u8> {
         for count in [1, 0, 1, 1] {
             events.u16(count);
         }
-        // The GUID that identifies the event.
+        // The type of the next field, which is the GUID of the event.
         events.u32(id(kind::TYPE, 16, 0));
         events.text("UUID");
         events.0.extend([number as u8; 16]);
@@ -378,7 +382,7 @@ fn metadata() -> Vec<u8> {
     [package(0, "package0", &types.0), package(1, "sqlserver", &events.0)].concat()
 }
 
-/// A package with these objects; its length is a multiple of eight.
+/// A package with the given objects. Its length is a multiple of eight.
 fn package(number: u32, name: &str, objects: &[u8]) -> Vec<u8> {
     let mut package = Writer::default();
     package.u16(10);
@@ -418,7 +422,7 @@ impl Writer {
         self.0.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
     }
 
-    /// Starts an object with the fields that every object has.
+    /// Appends the fields with which every object starts.
     fn object(&mut self, id: u32, name: &str) {
         self.u16(0);
         self.u16(0);

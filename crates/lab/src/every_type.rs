@@ -1,5 +1,5 @@
-//! The `types` schema: each type with values at its limits, in heaps and clustered indexes, uncompressed and with ROW
-//! and PAGE compression.
+//! The `types` schema: every type with values at its limits, in heaps and in clustered indexes, each uncompressed and
+//! with ROW and PAGE compression.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::sample::xml::{Content, Element};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Rows of tables that have several pages.
+/// The number of rows in tables that may have several pages.
 const ROWS: u64 = 120;
-/// Rows of compressed clustered tables, which must fit one page because the form of their non-leaf rows is
-/// undocumented.
+/// The number of rows in compressed tables with a clustered index. All rows must fit on one page, because the form of
+/// compressed non-leaf rows is undocumented.
 const ROWS_OF_A_PAGE: u64 = 8;
 
-/// The schema, with all types that the version has.
+/// The schema with all types that exist in the version.
 pub fn types(version: Version, seed: u64) -> Description {
     let subjects = [
         ("numbers", numbers()),
@@ -53,7 +53,7 @@ pub fn types(version: Version, seed: u64) -> Description {
     }
 }
 
-/// A table of one subject; a serial column `id` comes first.
+/// A table with the columns of one subject. The first column is `id`, with serial values.
 fn table(subject: &str, columns: &[Column], compression: Compression, is_clustered: bool) -> Table {
     let form = match compression {
         Compression::None => "",
@@ -76,7 +76,7 @@ fn table(subject: &str, columns: &[Column], compression: Compression, is_cluster
     }
 }
 
-/// A nullable column of these values and NULL.
+/// A nullable column with the listed values and NULL.
 fn listed(name: &str, ty: SqlType, samples: impl IntoIterator<Item = Sample>) -> Column {
     let samples: Arc<[Sample]> = samples.into_iter().chain([Sample::null()]).collect();
     Column::new(name, ty, Values::Listed(samples)).nullable(0)
@@ -143,7 +143,7 @@ fn numbers() -> Vec<Column> {
 const FIRST: (i64, i64, i64) = (1, 1, 1);
 const LAST: (i64, i64, i64) = (9999, 12, 31);
 const LEAP: (i64, i64, i64) = (2024, 2, 29);
-/// The last second of a day.
+/// The last second of a day, in seconds since midnight.
 const LATE: i64 = 86_399;
 
 fn moments(version: Version) -> Vec<Column> {
@@ -204,12 +204,12 @@ fn moments(version: Version) -> Vec<Column> {
     columns
 }
 
-/// A sample of each kind of character in code page 1252.
+/// A text with every kind of character in code page 1252.
 const NARROW: &str = "na\u{EF}ve \u{20AC}5 \u{2122} \u{2013} \u{160}\u{178}";
-/// Characters outside of any single code page, and outside of 16 bits.
+/// A text with characters that no single code page contains, and with a character that needs two UTF-16 units.
 const WIDE: &str = "\u{418}\u{432}\u{430}\u{43D} \u{5317}\u{4EAC} \u{1F600}";
-/// Text that script tools would read as commands and variables, and a backslash that would join two lines of a
-/// constant.
+/// A text that script tools would interpret as commands and variables. A backslash in it would join two lines of a
+/// string constant.
 const COMMANDS: &str = " leading\nGO\n:r y\\\r\n$(z)";
 const QUOTES: &str = "O'Brien, \"x\"\r\nline\ttab;";
 
@@ -233,7 +233,8 @@ fn strings() -> Vec<Column> {
     ]
 }
 
-/// Lengths in characters: empty, short, in one page, in several pages, and with a tree of pages.
+/// Lengths in characters: an empty text, a short text, and texts that need one page, several pages, and a tree of
+/// pages.
 const LENGTHS: [usize; 5] = [0, 50, 3_000, 20_000, 60_000];
 
 fn long_values() -> Vec<Column> {
@@ -353,7 +354,7 @@ fn variants(version: Version) -> Vec<Sample> {
     samples
 }
 
-/// Sparse columns, which are stored only if they have a value.
+/// A table with sparse columns, which are stored only if they have a value.
 fn sparse() -> Table {
     let columns = [numbers(), strings()].concat();
     let can_be = |ty: SqlType| ty.xtype != SqlType::ROWVERSION.xtype;

@@ -1,13 +1,15 @@
-//! The system catalog of a fresh database, as facts: `data/catalogue.tsv`.
+//! The system catalog of a new database, as facts in `data/catalogue.tsv`.
 //!
-//! Each line has the versions for which it holds (one letter per version, oldest first), a kind, and fields.
+//! Each line begins with the versions for which it holds (one letter per version, oldest version first). The kind of
+//! the line and its fields follow.
 //!
 //! * `T` object: id, name, type, schema, status, intprop, status2
 //! * `C` column: object, column id, name, xtype, utype, length, precision, scale, collation, status, maxinrow, NOT NULL
 //! * `I` index: object, index, name, type, status, fill factor, rowset status, compression, null bitmap in leaf and
-//!   non-leaf records, physical order (`id`: by column id, `key`: the key first)
+//!   non-leaf records, physical order (`id`: by column id, `key`: key columns first)
 //! * `K` index column: object, index, number, status, column, key ordinal
-//! * `D` row: table, values in column order. `~` NULL, `@` the day of creation, `x..` bytes, `*` the database's collation
+//! * `D` row: table, then the values in column order. `~` is NULL, `@` is the creation date, `x..` is bytes, `*` is the
+//!   collation of the database
 
 use crate::version::Version;
 
@@ -16,61 +18,61 @@ const CATALOGUE: &str = include_str!("../data/catalogue.tsv");
 /// A base table, internal table or queue.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectFact {
-    /// Object id.
+    /// Object ID.
     pub id: i32,
     /// Name.
     pub name: &'static str,
     /// Type code.
     pub kind: &'static str,
-    /// Schema id.
+    /// Schema ID.
     pub schema: i32,
     /// sysschobjs.status.
     pub status: i64,
-    /// sysschobjs.intprop: its last column id.
+    /// sysschobjs.intprop: the last column ID of the object.
     pub intprop: i64,
     /// sysschobjs.status2.
     pub status2: i64,
-    /// Columns by id.
+    /// The columns, ordered by ID.
     pub columns: Vec<ColumnFact>,
-    /// Indexes by id, heap included.
+    /// The indexes, ordered by ID, including the heap.
     pub indexes: Vec<IndexFact>,
-    /// Rows of the table in every fresh database.
+    /// The rows that the table has in every new database.
     pub rows: Vec<Vec<&'static str>>,
 }
 
 /// A column of a base table.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnFact {
-    /// Column id.
+    /// Column ID.
     pub id: u32,
     /// Name.
     pub name: &'static str,
     /// xtype.
     pub xtype: u8,
-    /// User type id.
+    /// User type ID.
     pub utype: i64,
-    /// Length in syscolpars: -1 for (max).
+    /// Length in syscolpars; -1 for (max).
     pub length: i16,
     /// Precision.
     pub precision: u8,
     /// Scale.
     pub scale: u8,
-    /// Collation id; `None` for that of the database.
+    /// Collation ID; `None` for the collation of the database.
     pub collation: Option<u32>,
     /// syscolpars.status.
     pub status: i64,
     /// syscolpars.maxinrow.
     pub max_in_row: i64,
-    /// sysrscols says NOT NULL.
+    /// Whether sysrscols marks the column as NOT NULL.
     pub not_null: bool,
 }
 
 /// An index of a base table.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexFact {
-    /// Index id.
+    /// Index ID.
     pub id: i32,
-    /// Name, empty for a heap.
+    /// Name; empty for a heap.
     pub name: &'static str,
     /// sysidxstats.type.
     pub kind: u8,
@@ -82,30 +84,30 @@ pub(crate) struct IndexFact {
     pub rowset_status: i64,
     /// sysrowsets.cmprlevel.
     pub compression: u8,
-    /// Leaf records have a null bitmap.
+    /// Whether leaf records have a null bitmap.
     pub leaf_nulls: bool,
-    /// Non-leaf records have a null bitmap.
+    /// Whether non-leaf records have a null bitmap.
     pub inner_nulls: bool,
-    /// The key columns come first in the physical order.
+    /// Whether the key columns come first in the physical column order.
     pub key_first: bool,
-    /// Its columns by number.
+    /// The columns, ordered by number.
     pub columns: Vec<IndexColumnFact>,
 }
 
 /// A row of sysiscols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexColumnFact {
-    /// subid.
+    /// sysiscols.subid.
     pub number: i64,
-    /// status.
+    /// sysiscols.status.
     pub status: i64,
-    /// Column id.
+    /// Column ID.
     pub column: u32,
     /// Key ordinal; 0 for included columns.
     pub ordinal: i64,
 }
 
-/// All objects of a version, by id.
+/// All objects of a version, ordered by ID.
 pub(crate) fn objects(version: Version) -> Vec<ObjectFact> {
     let mut objects: Vec<ObjectFact> = Vec::new();
     for line in CATALOGUE.lines().filter(|line| !line.starts_with('#')) {

@@ -1,4 +1,4 @@
-//! The pages that describe the database and its files: boot page and file headers.
+//! Writes the boot page and the file header pages, which describe the database and its files.
 
 use crate::description::Description;
 use crate::disk::{Disk, LabError, file_id};
@@ -7,53 +7,53 @@ use crate::page::{Lsn, Page, PageVerify, page_type};
 use crate::random::mix;
 use crate::version::Version;
 
-/// dbi_status: simple recovery, torn pages, checksums, clean shutdown.
+/// Bits of dbi_status: simple recovery model, torn-page protection, checksums, clean shutdown.
 const SIMPLE: u32 = 0x8;
 const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
 pub(crate) const CLEAN: u32 = 0x4000_0000;
 
-/// Offsets in the boot page's record.
+/// Offsets of fields in the boot page's record.
 pub(crate) const STATUS: usize = 0x24;
 pub(crate) const CHECKPOINT_LSN: usize = 0x15C;
-/// Offset of the LSN where redo starts, in versions from [`FIRST_WITH_REDO_LSN`] on.
+/// Offset of the LSN at which redo starts. The field exists since version [`FIRST_WITH_REDO_LSN`].
 pub(crate) const REDO_LSN: usize = 0x174;
 /// The internal version of SQL Server 2012.
 pub(crate) const FIRST_WITH_REDO_LSN: u16 = 706;
 
-/// 2024-01-02 10:00, as a datetime.
+/// 2024-01-02 10:00 as a datetime: the time when every database of the lab was created.
 pub(crate) const CREATED: [u8; 8] = [0xC0, 0xCB, 0xA4, 0x00, 0xEB, 0xB0, 0x00, 0x00];
 
-/// A GUID determined by the seed.
+/// A GUID that depends only on the seed and the number.
 pub(crate) fn guid(seed: u64, number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mix(seed ^ mix(number)).to_le_bytes());
     bytes[8..].copy_from_slice(&mix(seed ^ mix(number + 1000)).to_le_bytes());
-    // Version 4, like GUIDs from newid().
+    // Marks the GUID as version 4, like the GUIDs of newid().
     bytes[7] = bytes[7] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;
     bytes
 }
 
-/// The GUID of the file with this index.
+/// The GUID of the file at this position.
 pub(crate) fn file_guid(seed: u64, index: usize) -> [u8; 16] {
     guid(seed, 100 + index as u64)
 }
 
-/// Pages by which files grow: 64 MB from 2016 on, 1 MB before.
+/// File growth in pages: 64 MB from SQL Server 2016 on, 1 MB before.
 pub(crate) fn growth(version: Version) -> u32 {
     if version >= Version::V852 { 8192 } else { 128 }
 }
 
-/// The fields of the boot page that vary.
+/// The fields of the boot page that depend on the database's content.
 pub(crate) struct Boot {
     /// First leaf page of sysallocunits.
     pub first_units: PageId,
-    /// LSN of the last checkpoint, above every page's LSN.
+    /// LSN of the last checkpoint. It is greater than the LSN of every page.
     pub checkpoint: Lsn,
     /// Sequence number of the next allocation unit.
     pub next_unit: u64,
-    /// The object id assigned last.
+    /// The object ID that was assigned last.
     pub last_object: i32,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x188, &description.collation.to_le_bytes());
     put(0x190, &0x6100_0000u32.to_le_bytes());
     put(0x198, &guid(description.seed, 1));
-    // A database that was never restored has its family GUID as recovery fork.
+    // If a database was never restored, its recovery fork GUID equals its family GUID.
     put(0x1C8, &guid(description.seed, 1));
     put(0x204, &boot.first_units.bytes());
     put(0x20A, &facts.model_version.to_le_bytes());
@@ -107,7 +107,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     disk.write(&mut page, PageId::new(1, 9), Default::default())
 }
 
-/// Writes the header page of the file with this index.
+/// Writes the header page of the file at this position.
 pub(crate) fn write_header(
     disk: &mut Disk,
     description: &Description,
@@ -121,12 +121,12 @@ pub(crate) fn write_header(
     disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
 }
 
-/// The end of a log file's name, after the name of the database; files count from 0.
+/// The end of a log file's name, which follows the database name. The first log file has number 0.
 pub(crate) fn log_suffix(number: u16) -> String {
     if number == 0 { "_log".to_owned() } else { format!("_log{}", number + 1) }
 }
 
-/// The id of a log file; those after the first follow the data files.
+/// The file ID of a log file. Log files after the first one have IDs after those of the data files.
 pub(crate) fn log_file_id(number: u16, data_files: usize) -> u16 {
     if number == 0 { LOG_FILE } else { file_id(data_files + usize::from(number) - 1) }
 }
@@ -135,7 +135,7 @@ pub(crate) fn log_file_guid(seed: u64, number: u16) -> [u8; 16] {
     guid(seed, if number == 0 { LOG_GUID } else { 0x5000 + u64::from(number) })
 }
 
-/// The header page of a log file with `bytes` bytes.
+/// The header page of a log file with a size of `bytes` bytes.
 pub(crate) fn log_header(description: &Description, (number, data_files): (u16, usize), bytes: u64) -> [u8; PAGE] {
     let name = format!("{}{}", description.name, log_suffix(number));
     let own_guid = log_file_guid(description.seed, number);
@@ -146,11 +146,11 @@ pub(crate) fn log_header(description: &Description, (number, data_files): (u16, 
     *page.finish(PageId::new(id, 0), Default::default(), Lsn::default(), description.verify)
 }
 
-/// File id of the log file, and the number of its GUID.
+/// File ID of the first log file, and the number of its GUID.
 const LOG_FILE: u16 = 2;
 const LOG_GUID: u64 = 99;
 
-/// The record of a header page for this file id and filegroup.
+/// The record on the header page of the file with this ID and filegroup.
 fn header_record(
     description: &Description,
     (file, group): (u16, u16),

@@ -1,4 +1,4 @@
-//! Heaps: pages in allocation order, moved rows, empty slots.
+//! Builds heaps: pages in allocation order, forwarded rows, empty slots.
 
 use crate::compress::{self, CompressedPage, Stored};
 use crate::disk::LabError;
@@ -9,29 +9,29 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::space::{GHOSTS, Space, Unit, fullness};
 
-/// A growing heap.
+/// A heap under construction.
 pub(crate) struct Heap<'a> {
     layout: &'a Layout,
     unit: Unit,
     page: Option<(Page, PageId)>,
-    /// Moved rows that have only a stub so far, with the address of the stub.
+    /// Rows that have only a forwarding stub so far, each with the address of the stub.
     moved: Vec<(RowId, Row, Extra)>,
-    /// Rows for the next compressed page, and their bytes before page compression.
+    /// Rows for the next page with PAGE compression, and their length in bytes before PAGE compression.
     pending: Vec<(u8, Vec<Stored>)>,
     pending_bytes: usize,
     page_compression: bool,
-    /// Addresses of the rows, if requested.
+    /// The addresses of the rows; `None` if the caller did not request them.
     addresses: Option<Vec<RowId>>,
     record: Vec<u8>,
 }
 
-/// Bytes of rows that are compressed together: more than fit on a page.
+/// The number of bytes of rows that are collected for PAGE compression. It is more than fits on one page.
 const BATCH: usize = 3 * PAGE;
-/// Most moved rows that wait for their forwarded record.
+/// The most forwarded rows that are kept in memory before they are written.
 const MOST_MOVED: usize = 1000;
 
 impl<'a> Heap<'a> {
-    /// An empty heap in `unit`; `page_compression` gives its full pages a CI record.
+    /// Creates an empty heap in `unit`. With `page_compression`, full pages get a CI record.
     pub(crate) fn new(layout: &'a Layout, unit: Unit, page_compression: bool, keep_addresses: bool) -> Self {
         Self {
             layout,
@@ -58,7 +58,7 @@ impl<'a> Heap<'a> {
             return if self.pending_bytes > BATCH { self.compress(space) } else { Ok(()) };
         }
         if !self.layout.compressed {
-            // A row is never shorter than the stub that may replace it.
+            // A row must be at least as long as a forwarding stub, because a stub may replace it.
             record.resize(record.len().max(9), 0);
         }
         self.put(space, &record, kind == Kind::Ghost)?;
@@ -66,7 +66,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Compresses the first of the pending rows into one page.
+    /// Compresses the first pending rows into one page, until the page is full.
     fn compress(&mut self, space: &mut Space) -> Result<(), LabError> {
         self.write(space)?;
         let compressed = CompressedPage::of(&self.pending);
@@ -91,7 +91,7 @@ impl<'a> Heap<'a> {
         self.write(space)
     }
 
-    /// Writes the pending rows, which do not fill a page, with ROW compression only.
+    /// Writes the pending rows with ROW compression only, because they do not fill a page.
     fn put_pending(&mut self, space: &mut Space) -> Result<(), LabError> {
         for (status, values) in std::mem::take(&mut self.pending) {
             let mut record = Vec::new();
@@ -102,31 +102,32 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Adds a moved row. Its address is that of the stub; the row itself follows later on another page.
+    /// Adds a row that was forwarded. Its stub is written now, and the address of the stub is the address of the row.
+    /// The forwarded record is written later on another page.
     pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<(), LabError> {
         let stub = self.put(space, &[4, 0, 0, 0, 0, 0, 0, 0, 0], false)?;
         self.moved.push((stub, row.clone(), extra.clone()));
         Ok(())
     }
 
-    /// Adds an empty slot, as a deleted row of a heap leaves it.
+    /// Adds an empty slot, like the slot of a deleted heap row.
     pub(crate) fn push_hole(&mut self) {
         if let Some((page, _)) = self.page.as_mut().filter(|(page, _)| page.room() > 2) {
             page.push_empty_slot();
         }
     }
 
-    /// Whether enough moved rows are waiting that they should be written now.
+    /// Whether so many forwarded rows are in memory that they should be written now.
     pub(crate) fn has_many_moved(&self) -> bool {
         self.moved.len() >= MOST_MOVED
     }
 
-    /// Writes the moved rows.
+    /// Writes the records of the forwarded rows, and sets their addresses in the stubs.
     pub(crate) fn settle(&mut self, space: &mut Space) -> Result<(), LabError> {
         if self.moved.is_empty() {
             return Ok(());
         }
-        // They must not be on the page of their stubs.
+        // A forwarded record must not be on the page of its stub, so a new page is started.
         self.write(space)?;
         let moved = std::mem::take(&mut self.moved);
         let mut stubs: Vec<(RowId, RowId)> = Vec::new();
@@ -185,7 +186,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Writes the rest of the rows and the IAM chain; returns the addresses of the rows.
+    /// Writes the remaining rows and the IAM chain; returns the addresses of the rows.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<(Unit, Vec<RowId>), LabError> {
         while self.pending_bytes > PAGE {
             self.compress(space)?;

@@ -1,8 +1,9 @@
-//! Tables whose columns were added and dropped: the traces of ALTER TABLE in rows that it does not rewrite.
+//! Tables with columns that were added and dropped, so that their rows have traces of ALTER TABLE, which does not
+//! rewrite rows.
 //!
-//! A third of the rows were written before columns were dropped, a third after that, and a third after others were
-//! added, most of them in the place of a dropped one. Dropped columns have negative numbers, added ones do not: a
-//! reader that confuses the bytes of the two finds violated constraints.
+//! One third of the rows was written before columns were dropped, one third after that, and one third after other
+//! columns were added. Most added columns use the bytes of a dropped column. Only dropped columns have negative
+//! numbers. If a reader confuses a dropped column with an added column, it finds violated CHECK constraints.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -11,16 +12,17 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// All rows fit one page, because the form of non-leaf rows under compression is unknown.
+/// The number of rows. All rows must fit on one page, because the form of compressed non-leaf rows is unknown.
 const ROWS: u64 = 48;
-/// The first row written after columns were dropped, and the first one after others were added.
+/// The first row that was written after columns were dropped, and the first row that was written after other columns
+/// were added.
 const DROPPED: u64 = 16;
 const ADDED: u64 = 32;
 
-/// What happened to existing rows after the columns were added.
+/// What happened to the existing rows after columns were added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Then {
-    /// Nothing.
+    /// The rows were not changed.
     Kept,
     /// All rows were rewritten, because a persisted computed column was added.
     Rewritten,
@@ -28,16 +30,17 @@ enum Then {
     Rebuilt,
 }
 
-/// The place of added columns after all columns that were not dropped.
+/// How columns are placed that were added after the last column that was not dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// One column over two dropped ones.
+    /// One added column uses the bytes of two dropped columns.
     Wide,
-    /// Two columns over one dropped one: the first ends in the middle of its place, the second beyond it.
+    /// Two added columns use the bytes of one dropped column: the first ends within these bytes, the second beyond
+    /// them.
     Narrow,
 }
 
-/// Heaps and clustered indexes with each history, uncompressed and compressed, and in partitions.
+/// The schema: heaps and clustered indexes with each history, uncompressed, compressed and partitioned.
 pub fn histories(version: Version, seed: u64) -> Description {
     let compressions: &[Compression] = match version {
         Version::V611 => &[Compression::None],
@@ -91,7 +94,7 @@ fn table(version: Version, compression: Compression, then: Then, is_heap: bool) 
     }
 }
 
-/// A copy of the table in three partitions, each a rowset with its own list of columns.
+/// A copy of the table with three partitions. Each partition is a rowset with its own list of columns.
 fn in_partitions(table: Table) -> Table {
     let name = format!("parted {}", table.name);
     let clustered = table.clustered.map(|index| Index { name: format!("pk {name}"), ..index });
@@ -99,8 +102,8 @@ fn in_partitions(table: Table) -> Table {
     Table { name, clustered, checks, partitions: 3, ..table }
 }
 
-/// A table whose last fixed columns were dropped. A dropped bit, which shares its byte with others, is unused, and two
-/// columns got another type.
+/// A table in which the last fixed-length columns were dropped. A bit column was also dropped, and its bit in the
+/// shared byte is unused. Two other columns were changed to another type.
 fn at_end(place: Place, then: Then, is_heap: bool) -> Table {
     let number = || Values::Uniform { low: 0, high: 500 };
     let words = || Values::Text { least: 1, most: 8 };
@@ -194,7 +197,7 @@ fn columns(version: Version, compression: Compression, then: Then) -> Vec<Column
     if compression == Compression::None && version > Version::V611 {
         columns.push(Column::new("rare", SqlType::INT, positive()).sparse(60));
     }
-    // Columns that existed before keep their place in the column order.
+    // Columns that existed before the ALTER TABLE keep their positions in the column order.
     let first = columns.iter().position(|column| column.life.in_place_of.is_some()).unwrap_or(columns.len());
     for column in &mut columns[first..] {
         match then {

@@ -1,4 +1,4 @@
-//! Databases of any size that crashed: the last changes of their rows are only in the log.
+//! Makes databases of any size that crashed: the last changes of their rows are only in the log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,35 +13,37 @@ use crate::log::{Change, HEADER_PAGE, Log, LogForm, part_header};
 use crate::page::{self, Lsn, PageVerify};
 use crate::staged::Staged;
 
-/// Number of pages that are read together and changed by one transaction.
+/// The number of pages that are read together. One transaction changes all of them.
 const PAGES_AT_ONCE: usize = 128;
-/// Most bytes of a row that change at once, if its fixed part has as many. With them, a record has a typical length.
+/// The most bytes of a row's fixed-length part that one record changes. With this number, log records have a typical
+/// length.
 const CHANGED_BYTES: usize = 40;
-/// Size of the virtual log files.
+/// Size of each virtual log file in bytes.
 const VLF_BYTES: u64 = 64 << 20;
-/// Sequence number after all LSNs that the lab gives to pages.
+/// Sequence number of the first virtual log file. It is greater than the sequence number in the LSN of every page.
 const FIRST_SEQUENCE: u32 = 1000;
-/// Number of the boot page; start of its record.
+/// Page number of the boot page, and the offset of the record on it.
 const BOOT_PAGE: u64 = 9;
 const RECORD: usize = 96;
 
 /// A database that crashed.
 #[derive(Clone, Debug)]
 pub struct InUse {
-    /// Its log.
+    /// The path of the log file.
     pub log: PathBuf,
     /// Number of pages that the log changes.
     pub pages: u64,
-    /// Number of records that change them.
+    /// Number of log records that change pages.
     pub records: u64,
 }
 
-/// Turns a written database into one that crashed. Since the last checkpoint, a row on one in `one_in` pages of tables
-/// was changed and changed back `times` times. All changes are committed, and none is in the data files. The final rows
-/// equal the initial ones, so the database is sound with its log and without it.
+/// Turns a written database into a database that crashed. On one in `one_in` pages of tables, a row was changed and
+/// changed back `times` times since the last checkpoint. All changes are committed, and no change is in the data files.
+/// The final rows equal the initial rows, so the database is sound with and without its log.
 ///
 /// # Errors
-/// [`LabError`]: files that cannot be read or written.
+///
+/// [`LabError`] if a file cannot be read or written.
 pub fn leave_in_use(description: &Description, written: &Written, times: u32, one_in: u32) -> Result<InUse, LabError> {
     let version = description.version.facts().number;
     let form = LogForm::of(version, description.verify == PageVerify::Checksum);
@@ -80,10 +82,10 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
     Ok(InUse { log: folder.join(format!("{}_log.ldf", description.name)), pages, records })
 }
 
-/// 2020-01-01, noon.
+/// 2020-01-01 12:00 as a datetime.
 const TIME: [u8; 8] = ((43_829u64 << 32) | (12 * 3600 * 300)).to_le_bytes();
 
-/// Marks the boot page as that of a running database, with this last checkpoint.
+/// Changes the boot page to that of a running database, and sets the LSN of the last checkpoint.
 fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabError> {
     let failed = |source| LabError::Io { path: primary.to_owned(), source };
     let mut file = File::options().read(true).write(true).open(primary).map_err(failed)?;
@@ -106,7 +108,7 @@ fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabE
     file.seek(at).and_then(|_| file.write_all(&boot)).map_err(failed)
 }
 
-/// The log file: its virtual log files, one after another.
+/// The log file, to which virtual log files are written one after another.
 struct LogFile {
     staged: Staged,
     form: LogForm,
@@ -117,7 +119,7 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        // The size of the file is not known yet.
+        // This header has size 0, because the size of the file is not known yet.
         this.write(&log_header(description, (0, 1), 0))?;
         Ok(this)
     }

@@ -1,8 +1,8 @@
-//! The order of rows in an index, without sorting more rows than fit in memory.
+//! Finds the order of rows in an index without sorting more rows than fit in memory.
 //!
-//! Up to a million rows are sorted. With more, the values of the leading key column must determine the order: serial or
-//! grouped values rise with the row number, and the shuffle of scattered values can be inverted. Few rows share a
-//! leading value; they are sorted group by group.
+//! Up to a million rows are sorted. If there are more rows, the values of the leading key column must determine the
+//! order: serial or grouped values rise with the row number, and the shuffle of scattered values can be inverted. Rows
+//! with the same leading value are sorted in memory, one group at a time.
 
 use crate::description::{Index, Table, Values};
 use crate::disk::LabError;
@@ -13,14 +13,14 @@ use crate::row::Row;
 use crate::types::SqlType;
 use crate::values::Rows;
 
-/// Most rows that are sorted in memory.
+/// The most rows that are sorted in memory together.
 const MOST_SORTED: u64 = 1 << 20;
-/// Most rows with the same leading value that are sorted in memory.
+/// The most rows in a group with one leading value. The rows of a group are sorted in memory together.
 const LARGEST_GROUP: u64 = 1 << 16;
 
-/// The order of a table's rows, and the uniquifiers of rows with the same key.
+/// The order of the rows in a table, and the uniquifiers of rows with the same key.
 pub(crate) struct KeyOrder {
-    /// Row numbers in key order; `None` if that is the order of the numbers.
+    /// Row numbers in key order; `None` if the rows are in the order of their numbers.
     rows: Option<Vec<u32>>,
     uniquifiers: Uniquifiers,
 }
@@ -28,14 +28,14 @@ pub(crate) struct KeyOrder {
 enum Uniquifiers {
     /// All keys differ.
     None,
-    /// Each run of this many rows has the same key.
+    /// Consecutive rows have the same key, in groups of this many rows.
     Runs(u64),
     /// The uniquifier of each row, by row number.
     Stored(Vec<u32>),
 }
 
 impl KeyOrder {
-    /// The order of the rows in the table itself.
+    /// The order of the rows in the heap or clustered index.
     pub(crate) fn clustered(table: &Table, collation: u32, rows: &Rows) -> Result<Self, LabError> {
         let Some(index) = &table.clustered else { return Ok(Self { rows: None, uniquifiers: Uniquifiers::None }) };
         if let Some(uniquifiers) = natural_order(table, index) {
@@ -75,17 +75,17 @@ impl KeyOrder {
         Ok(Self { rows: Some(keyed.into_iter().map(|(_, n)| n).collect()), uniquifiers })
     }
 
-    /// Whether the rows are ordered by their numbers.
+    /// Whether the rows are in the order of their numbers.
     pub(crate) fn is_natural(&self) -> bool {
         self.rows.is_none()
     }
 
-    /// The row at this position of the order.
+    /// The number of the row at this position in the order.
     pub(crate) fn row(&self, place: u64) -> u64 {
         self.rows.as_ref().and_then(|rows| rows.get(place as usize)).map_or(place, |&n| u64::from(n))
     }
 
-    /// The position of a row among those with the same key, from 0.
+    /// The uniquifier of row `n`: its position among the rows with the same key, from 0.
     pub(crate) fn uniquifier(&self, n: u64) -> u32 {
         match &self.uniquifiers {
             Uniquifiers::None => 0,
@@ -95,7 +95,7 @@ impl KeyOrder {
     }
 }
 
-/// Returns uniquifiers if the key order is the order of row numbers.
+/// The uniquifiers if the key order is the order of the row numbers, otherwise `None`.
 fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
@@ -113,11 +113,11 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// Enough digits for any row number of a description: decimal here, in base 36 for texts.
+/// The digits that are enough for any row number: decimal digits here, and digits of base 36 in `ENOUGH_CHARACTERS`.
 const ENOUGH_DIGITS: u8 = 10;
 const ENOUGH_CHARACTERS: u16 = 7;
 
-/// Whether values of this type rise over the whole range of numbers; those of short types wrap around.
+/// Whether greater numbers always give greater values of this type. The values of short types wrap around.
 fn wide(ty: SqlType) -> bool {
     match ty.xtype {
         56 | 127 | 60 | 42 | 61 | 189 => true,
@@ -128,36 +128,37 @@ fn wide(ty: SqlType) -> bool {
     }
 }
 
-/// The rows of a nonclustered index, in its order.
+/// Iterates over the rows of a nonclustered index in key order.
 pub(crate) struct IndexOrder<'a> {
     index: &'a Index,
     layout: &'a Layout,
     rows: &'a Rows<'a>,
     order: &'a KeyOrder,
     addresses: &'a [RowId],
-    /// Columns of the key and of the row locator.
+    /// The columns of the key and of the row locator.
     key_columns: Vec<usize>,
     groups: Groups,
-    /// Position of the next group, from the start, or from the end for a descending key.
+    /// The number of groups that were already delivered. Groups are taken from the end if the leading key column is
+    /// descending.
     next: u64,
     count: u64,
-    /// Rows of the current group, last one first.
+    /// The remaining rows of the current group, in reverse order.
     ready: Vec<u64>,
 }
 
-/// Groups of rows with the same leading value, in order.
+/// How the rows are divided into groups with the same leading value. The groups are in key order.
 #[derive(Clone, Copy)]
 enum Groups {
-    /// All rows are one group.
+    /// A single group with all rows.
     One,
-    /// Groups of this many consecutive row numbers.
+    /// Groups of consecutive row numbers. Each group has this many rows.
     Runs(u64),
-    /// Groups of this many rows, shuffled as this column is.
+    /// Groups of rows that the shuffle of a column scatters. The fields are the rows per group and the column.
     Scattered(u64, usize),
 }
 
 impl<'a> IndexOrder<'a> {
-    /// Prepares the order of an index. `addresses` are those of the rows of a heap.
+    /// Prepares the iteration over an index. `addresses` has the row addresses if the table is a heap.
     pub(crate) fn new(
         (table, index, layout): (&'a Table, &'a Index, &'a Layout),
         rows: &'a Rows<'a>,
@@ -180,7 +181,7 @@ impl<'a> IndexOrder<'a> {
         Ok(Self { index, layout, rows, order, addresses, key_columns, groups, next: 0, count, ready: Vec::new() })
     }
 
-    /// The row of a group that has only one.
+    /// The row of a group, if all groups have a single row.
     fn only_member(&self, group: u64) -> Option<u64> {
         match self.groups {
             Groups::Runs(1) => Some(group),
@@ -189,7 +190,7 @@ impl<'a> IndexOrder<'a> {
         }
     }
 
-    /// The rows of a group, sorted, last one first.
+    /// The rows of a group, in reverse key order.
     fn sorted_group(&self, group: u64) -> Vec<u64> {
         let count = self.rows.count();
         let span = |per: u64| group * per..((group + 1) * per).min(count);
@@ -219,7 +220,7 @@ impl<'a> IndexOrder<'a> {
         self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n))
     }
 
-    /// Appends key and locator as bytes whose order is the key order.
+    /// Appends key and locator as bytes that compare in key order.
     fn push_key(&self, n: u64, row: &Row, key: &mut Vec<u8>) {
         for column in &self.layout.columns {
             match column.source {
@@ -227,7 +228,7 @@ impl<'a> IndexOrder<'a> {
                     push_sort_key((column.ty, column.collation), row.value(at), column.descending, key);
                 }
                 Source::Uniquifier => key.extend(self.order.uniquifier(n).to_be_bytes()),
-                // A binary(8), compared byte by byte.
+                // SQL Server compares a row address like a binary(8), byte by byte.
                 Source::RowId => key.extend(self.addresses.get(n as usize).copied().unwrap_or_default().bytes()),
                 Source::Column(_) | Source::SparseVector => {}
             }
@@ -260,11 +261,11 @@ impl Iterator for IndexOrder<'_> {
     }
 }
 
-/// Sort keys, in one buffer.
+/// The sort keys of several rows, in one buffer.
 #[derive(Default)]
 struct Keys {
     bytes: Vec<u8>,
-    /// The first eight bytes of a key, the place of the key in the buffer, and its row.
+    /// For each key: its first eight bytes, its start and end in the buffer, and its row number.
     entries: Vec<(u64, u32, u32, u64)>,
 }
 
@@ -279,7 +280,7 @@ impl Keys {
         self.entries.push((u64::from_be_bytes(head), from as u32, self.bytes.len() as u32, n));
     }
 
-    /// The rows, from the greatest key to the least.
+    /// The row numbers, from the greatest key to the smallest.
     fn into_descending(mut self) -> Vec<u64> {
         let key = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
         self.entries.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| key(b.1, b.2).cmp(key(a.1, a.2))));
@@ -287,7 +288,7 @@ impl Keys {
     }
 }
 
-/// The least expensive way to get the order of an index; `None` if there is no way.
+/// The cheapest way to find the order of an index; `None` if the index is too large to sort.
 fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
     let all = (rows <= MOST_SORTED).then_some(Groups::One);
     leading_groups(table, index).or(all)

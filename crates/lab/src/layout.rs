@@ -1,61 +1,63 @@
-//! Places of a rowset's columns in its records: sysrscols as the engine would write it.
+//! Assigns places in the records of a rowset to its columns, and describes them like sysrscols.
 
 use crate::types::{SqlType, Storage};
 
-/// The value of a row that a physical column stores.
+/// The value that a physical column stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// The column with this index in the table's rows.
+    /// The column at this position in the rows of the table.
     Column(usize),
-    /// The number that distinguishes rows with the same clustering key.
+    /// The uniquifier, which distinguishes rows with the same clustering key.
     Uniquifier,
-    /// The address of a row of a heap.
+    /// The address of a heap row.
     RowId,
-    /// All sparse values of the row: the last variable column, which is not in the catalog.
+    /// The sparse vector with all sparse values of the row. It is the last variable-length column and is not in the
+    /// catalog.
     SparseVector,
 }
 
-/// Place of a column in leaf or non-leaf records.
+/// The place of a column in leaf records or in non-leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Place {
-    /// Above 0: offset in the record; below 0: variable column, counted from -1; 0: not stored.
+    /// If positive, the offset in the record; if negative, the number of a variable-length column, counted from -1; if
+    /// 0, the column is not stored.
     pub offset: i16,
-    /// Counted from 1; 0 if the column is not in the null bitmap.
+    /// The number of the null bit, from 1; 0 if the column has no null bit.
     pub null_bit: u16,
-    /// Number of the bit in its byte, for bit columns.
+    /// For a bit column, the number of its bit in the byte.
     pub bit: u8,
 }
 
-/// A column of a rowset, in physical order.
+/// A column of a rowset. The columns of a rowset are in physical order.
 #[derive(Clone, Debug)]
 pub(crate) struct PhysicalColumn {
-    /// The value that it stores.
+    /// The value that the column stores.
     pub source: Source,
     /// sysrscols.rscolid.
     pub id: u32,
-    /// Its type.
+    /// Type of the column.
     pub ty: SqlType,
-    /// Collation id, 0 for none.
+    /// Collation ID; 0 if the type has no collation.
     pub collation: u32,
-    /// Key ordinal from 1; 0 for none.
+    /// Key ordinal from 1; 0 if the column is not a key column.
     pub key_ordinal: i16,
-    /// NOT NULL.
+    /// Whether the column is NOT NULL.
     pub not_null: bool,
-    /// Sorted descending.
+    /// Whether the key column is descending.
     pub descending: bool,
-    /// Also stored in non-leaf records.
+    /// Whether non-leaf records also store the column.
     pub in_inner: bool,
-    /// Its value, if any, is in the sparse vector.
+    /// Whether the column is sparse, so that its value is in the sparse vector.
     pub sparse: bool,
-    /// The column was dropped.
+    /// Whether the column was dropped.
     pub dropped: bool,
-    /// The metadata keeps this default for older rows, which lack the column.
+    /// The default that the metadata stores for older rows, which lack the column.
     pub default: Option<i32>,
-    /// Position, among these columns, of the dropped column whose place it took.
+    /// The position, among the columns of the rowset, of the dropped column whose bytes this column uses.
     pub in_place_of: Option<usize>,
-    /// The column begins at the end of the last column that was not dropped.
+    /// Whether the column begins where the last column that was not dropped ends.
     pub at_end: bool,
-    /// The column also has the null bit of the dropped column whose place it took.
+    /// Whether the column also uses the null bit of the dropped column whose bytes it uses.
     pub alters: bool,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
@@ -66,7 +68,7 @@ pub(crate) struct PhysicalColumn {
 }
 
 impl PhysicalColumn {
-    /// A column without places.
+    /// Creates a column to which no places are assigned yet.
     pub(crate) fn new(source: Source, id: u32, ty: SqlType, collation: u32, not_null: bool) -> Self {
         Self {
             source,
@@ -90,12 +92,12 @@ impl PhysicalColumn {
     }
 }
 
-/// The kind of leaf records.
+/// The kind of records on leaf pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Leaf {
-    /// Data records: heaps and clustered indexes.
+    /// Data records, as in heaps and clustered indexes.
     Data,
-    /// Index records.
+    /// Index records, as in nonclustered indexes.
     Index,
 }
 
@@ -104,24 +106,25 @@ pub(crate) enum Leaf {
 pub(crate) struct Layout {
     /// Kind of the leaf records.
     pub leaf: Leaf,
-    /// In physical order (hbcolid).
+    /// The columns in physical order (hbcolid).
     pub columns: Vec<PhysicalColumn>,
     /// pminlen of leaf pages.
     pub leaf_fixed: u16,
-    /// pminlen of non-leaf pages, the child pointer included.
+    /// pminlen of non-leaf pages, including the child pointer.
     pub inner_fixed: u16,
-    /// Leaf records have a null bitmap.
+    /// Whether leaf records have a null bitmap.
     pub leaf_nulls: bool,
-    /// Non-leaf records have a null bitmap.
+    /// Whether non-leaf records have a null bitmap.
     pub inner_nulls: bool,
-    /// Records are CD records: every column's offset is its number.
+    /// Whether the records are CD records. The offset of each column is then its number.
     pub compressed: bool,
-    /// The layouts of rows that were written before columns were added, each with the first row of the next layout.
+    /// Layouts of rows that were written before columns were added. Each has the number of the first row with a later
+    /// layout.
     pub earlier: Vec<(u64, Layout)>,
 }
 
 impl Layout {
-    /// Assigns places to `columns`, given in physical order.
+    /// Assigns places to `columns`, which must be in physical order.
     pub(crate) fn new(leaf: Leaf, mut columns: Vec<PhysicalColumn>, leaf_nulls: bool, inner_nulls: bool) -> Self {
         let start = if leaf == Leaf::Data { 4 } else { 1 };
         let mut places = Places::new(start, leaf_nulls);
@@ -131,12 +134,12 @@ impl Layout {
                 false => columns[at].in_place_of.map(|dropped| columns[dropped].leaf),
             };
             let column = &mut columns[at];
-            // A uniquifier is variable: the first row with a key has none.
+            // A uniquifier is a variable-length column, because the first row with a key does not store it.
             column.leaf = match (column.source, taken) {
                 _ if column.sparse => continue,
                 (Source::Uniquifier, _) => places.variable(),
                 (Source::SparseVector, _) => places.variable_without_null_bit(),
-                // The column takes the null bit of the dropped one too; `again` would assign a new one.
+                // An altered column keeps the null bit of the dropped column. `again` would assign a new null bit.
                 (_, Some(place)) if column.alters => place,
                 (_, Some(place)) => places.again(column.ty, place),
                 (_, None) => places.next(column.ty),
@@ -150,7 +153,7 @@ impl Layout {
         }
         for column in inner {
             column.inner = match column.source {
-                // As in real files: no null bit in non-leaf records.
+                // In real files, the uniquifier has no null bit in non-leaf records.
                 Source::Uniquifier => places.variable_without_null_bit(),
                 _ => places.next(column.ty),
             };
@@ -160,7 +163,7 @@ impl Layout {
         Self { leaf, columns, leaf_fixed, inner_fixed, leaf_nulls, inner_nulls, compressed: false, earlier }
     }
 
-    /// The layout with which the row with this number was written.
+    /// The layout that was current when row `row` was written.
     pub(crate) fn of_row(&self, row: u64) -> &Self {
         self.earlier.iter().find(|(next, _)| row < *next).map_or(self, |(_, layout)| layout)
     }
@@ -168,7 +171,7 @@ impl Layout {
     /// The layout of the same columns in CD records.
     pub(crate) fn compressed(mut self) -> Self {
         self.compressed = true;
-        // One byte of status, one of column count, and half a byte per column.
+        // The status byte, the column count in one byte, and half a byte for each column.
         self.leaf_fixed = 2 + (self.columns.len() as u16).div_ceil(2);
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };
@@ -188,12 +191,12 @@ impl Layout {
         self.columns.iter().map(|column| column.leaf.null_bit).max().unwrap_or(0)
     }
 
-    /// sysrowsets.maxleaf: bytes of the longest leaf row if nothing is moved off row.
+    /// sysrowsets.maxleaf: the length in bytes of the longest leaf row, if no values are moved off the row.
     pub(crate) fn longest_leaf(&self) -> u32 {
         longest(self.columns.iter(), u32::from(self.leaf_fixed), self.leaf_nulls)
     }
 
-    /// sysrowsets.maxint, 0 for a heap.
+    /// sysrowsets.maxint: the length in bytes of the longest non-leaf row; 0 for a heap.
     pub(crate) fn longest_inner(&self) -> u32 {
         let inner: Vec<_> = self.columns.iter().filter(|column| column.in_inner).collect();
         if inner.is_empty() {
@@ -202,7 +205,7 @@ impl Layout {
         longest(inner.into_iter(), u32::from(self.inner_fixed), self.inner_nulls)
     }
 
-    /// Whether rows can become longer than a page, so that the rowset has an overflow unit.
+    /// Whether a row can be longer than a page allows, so that the rowset needs a row-overflow unit.
     pub(crate) fn can_overflow(&self) -> bool {
         self.longest_leaf() > 8060
     }
@@ -222,13 +225,13 @@ fn longest<'a>(columns: impl Iterator<Item = &'a PhysicalColumn>, fixed: u32, nu
     fixed + bitmap + if variable > 0 { 2 + 2 * variable + bytes } else { 0 }
 }
 
-/// End of the fixed columns that were not dropped.
+/// The end of the last fixed-length column that was not dropped.
 fn end_of_kept(columns: &[PhysicalColumn], start: i16) -> i16 {
     let kept = columns.iter().filter(|column| !column.dropped && column.leaf.offset > 0);
     kept.map(|column| column.leaf.offset + column.ty.fixed_bytes()).max().unwrap_or(start)
 }
 
-/// Assigns consecutive places.
+/// Assigns consecutive places in a record.
 struct Places {
     offset: i16,
     variables: i16,
@@ -257,7 +260,7 @@ impl Places {
         Place { offset: self.variables, ..Place::default() }
     }
 
-    /// Uses the bytes of an earlier column again, with a new null bit.
+    /// Assigns the bytes of an earlier column again, but with a new null bit.
     fn again(&mut self, ty: SqlType, place: Place) -> Place {
         if place.offset > 0 {
             self.offset = self.offset.max(place.offset + ty.fixed_bytes());

@@ -1,8 +1,8 @@
-//! The lab writes sound SQL Server databases of any size and shape from a description and a seed: data files with a
-//! full system catalog that any reader of the format must find sound.
+//! The lab writes sound SQL Server databases of any size and structure from a description and a seed. It writes data
+//! files with a full system catalog, which any correct reader of the format must accept as sound.
 //!
-//! It is written from the facts of the format alone and shares no code with the reader, so that each can reveal the
-//! other's misunderstandings. It depends on no crate of the reader; a test proves that.
+//! The lab is written only from the facts of the format and shares no code with the reader, so that the lab and the
+//! reader can each reveal misunderstandings in the other. It depends on no crate of the reader; a test proves this.
 
 pub mod alphabet;
 pub mod backup;

@@ -1,23 +1,23 @@
-//! Off-row values: LOB and row-overflow units.
+//! Stores off-row values in LOB units and row-overflow units.
 
 use crate::disk::LabError;
 use crate::ids::{PageId, RowId};
 use crate::page::{Page, page_type};
 use crate::space::{Space, Unit, fullness};
 
-/// Header flag of nearly all LOB pages in real files; its meaning is unknown.
+/// A header flag that nearly all LOB pages in real files have. Its meaning is unknown.
 const MET_ON_TEXT_PAGES: u16 = 0x8000;
-/// Data bytes of one fragment.
+/// The most data bytes in a fragment.
 pub(crate) const FRAGMENT: usize = 8040;
-/// Most links of a root, in the row or as a record.
+/// The most links in a root. A root is in the row or is a separate record.
 pub(crate) const ROOT_LINKS: usize = 5;
-/// Most links of a tree node.
+/// The most links in a tree node.
 pub(crate) const NODE_LINKS: usize = 501;
-/// Length of the lab's longest value, which has one tree node below the root.
+/// Length in bytes of the longest value that the lab writes. This value has one tree node below the root.
 pub(crate) const LONGEST: usize = FRAGMENT * NODE_LINKS;
-/// Values of type text up to this length are in their root record.
+/// A text, ntext or image value of up to this many bytes is stored inside its root record.
 const SMALL: usize = 64;
-/// Length of every root record of type text.
+/// Length of every root record of a text, ntext or image value.
 const ROOT_RECORD: usize = 84;
 
 const SMALL_ROOT: u16 = 0;
@@ -25,17 +25,17 @@ pub(crate) const NODE: u16 = 2;
 pub(crate) const DATA: u16 = 3;
 const LARGE_ROOT: u16 = 5;
 
-/// First byte of an in-row pointer: row overflow, LOB root.
+/// The first byte of a pointer in the row: 2 for row overflow, 4 for a LOB root.
 const OVERFLOW_POINTER: u8 = 2;
 pub(crate) const ROOT_POINTER: u8 = 4;
 
-/// A growing LOB or row-overflow unit.
+/// A LOB or row-overflow unit under construction.
 pub(crate) struct LobStore {
     unit: Unit,
     page: Option<(Page, PageId)>,
 }
 
-/// Assigns blob ids, unique in the database.
+/// Assigns blob IDs, which are unique in the database.
 #[derive(Default)]
 pub(crate) struct BlobIds(u64);
 
@@ -47,12 +47,12 @@ impl BlobIds {
 }
 
 impl LobStore {
-    /// An empty store in `unit`.
+    /// Creates an empty store in `unit`.
     pub(crate) fn new(unit: Unit) -> Self {
         Self { unit, page: None }
     }
 
-    /// Stores a (max) value and returns its in-row root.
+    /// Stores a (max) value and returns the root for its row.
     pub(crate) fn store_max(
         &mut self,
         space: &mut Space,
@@ -96,7 +96,7 @@ impl LobStore {
         Ok([&blob.to_le_bytes()[..], &at.bytes()[..]].concat())
     }
 
-    /// Stores a variable column that does not fit in its row, and returns its pointer.
+    /// Stores the value of a variable-length column that does not fit in its row, and returns the pointer for the row.
     pub(crate) fn store_overflow(
         &mut self,
         space: &mut Space,
@@ -108,7 +108,7 @@ impl LobStore {
         Ok(pointer(OVERFLOW_POINTER, 0, blob, &[(value.len() as u64, at)]))
     }
 
-    /// Stores the fragments and their tree; returns the level and links of the root.
+    /// Stores the fragments of a value and the tree above them; returns the level and the links of the root.
     fn store_tree(&mut self, space: &mut Space, blob: u64, value: &[u8]) -> Result<(u16, Vec<(u64, RowId)>), LabError> {
         if value.len() > LONGEST {
             return Err(LabError::Description(format!("a value of {} bytes is longer than {LONGEST}", value.len())));
@@ -156,7 +156,7 @@ impl LobStore {
 
     fn write(&mut self, space: &mut Space) -> Result<(), LabError> {
         if let Some((mut page, id)) = self.page.take() {
-            // Tree pages are reported as full, whatever they contain.
+            // PFS marks tree pages as full, whatever they contain.
             let tree = page.bytes()[1] == page_type::TEXT_TREE;
             space.mark(id, if tree { 4 } else { fullness(page.filled()) })?;
             space.disk.write(&mut page, id, Default::default())?;
@@ -164,7 +164,7 @@ impl LobStore {
         Ok(())
     }
 
-    /// Writes the rest of the fragments and the IAM chain.
+    /// Writes the last page and the IAM chain.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<Unit, LabError> {
         self.write(space)?;
         space.close(&mut self.unit)?;
@@ -172,7 +172,7 @@ impl LobStore {
     }
 }
 
-/// The first 14 bytes of a blob record; the length is set later, when it is known.
+/// The first 14 bytes of a blob record. The length field is set later, when the length is known.
 pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     let mut record = vec![0x08, 0, 0, 0];
     record.extend(blob.to_le_bytes());
@@ -180,8 +180,8 @@ pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     record
 }
 
-/// An in-row pointer: kind, 0, level (1 in the only published root above a tree node), update sequence 1, blob id,
-/// links.
+/// A pointer in the row: the kind, a zero byte, the level, update sequence 1, the blob ID, the links. The only
+/// published root above a tree node has level 1.
 pub(crate) fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
     let mut bytes = vec![kind, 0, level, 0, 1, 0];
     bytes.extend(&blob.to_le_bytes()[..6]);

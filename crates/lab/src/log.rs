@@ -1,4 +1,5 @@
-//! Transaction logs: log files, and the log in a backup, which records the changes made during the copy.
+//! Writes transaction logs: log files, and the log in a backup, which contains the changes made while pages were
+//! copied.
 
 use std::ops::Range;
 
@@ -9,17 +10,17 @@ use crate::ids::{PAGE, PageId};
 use crate::page::{self, Lsn, page_type};
 
 pub(crate) const SECTOR: usize = 512;
-/// Longest block.
+/// Size in bytes of the longest log block.
 pub(crate) const MOST_BYTES: usize = 120 * SECTOR;
-/// Size of the header page of a log file, and of the header of each part.
+/// Size in bytes of a log file's header page, and of the header of each VLF.
 pub(crate) const HEADER_PAGE: u64 = 0x2000;
 const PART_BYTES: u64 = 0x1F_0000;
 const PARTS: u64 = 4;
 
-/// A part (VLF) of the log file, and the range of its bytes in the backup.
+/// A VLF of a log file, and the range of its bytes that the backup contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Number of its log file; 0 is the first one.
+    /// File ID of the log file; 0 means the first log file.
     pub(crate) file: u16,
     pub(crate) sequence: u32,
     pub(crate) parity: u8,
@@ -29,7 +30,7 @@ pub(crate) struct Part {
     pub(crate) copied: Range<u64>,
 }
 
-/// The parts of a log file whose first part holds this much log.
+/// The VLFs of a log file. The first VLF contains `log` bytes of log; the others are unused.
 pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
     let part = |number| Part { at: HEADER_PAGE + number * PART_BYTES, bytes: PART_BYTES, ..Part::default() };
     let mut parts: Vec<Part> = (0..PARTS).map(part).collect();
@@ -40,7 +41,7 @@ pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
     parts
 }
 
-/// Operation numbers of records.
+/// Operation codes of log records.
 pub(crate) mod operation {
     #![allow(missing_docs)]
     pub(crate) const FORMAT_PAGE: u8 = 1;
@@ -68,7 +69,7 @@ pub(crate) mod operation {
     pub(crate) const END_CHECKPOINT: u8 = 153;
 }
 
-/// The form of log blocks, by version.
+/// The format of log blocks, which depends on the version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogForm {
     block: u16,
@@ -87,41 +88,41 @@ impl LogForm {
         Self { block, header, has_checksum: has_checksum && block > 3 }
     }
 
-    /// Format number of the parts of the log file.
+    /// The format number of a VLF.
     pub(crate) fn part(self) -> u16 {
         if self.block == 3 { 2 } else { self.block.min(5) }
     }
 }
 
-/// Contexts of row changes: in a clustered index, and in the leaf of a nonclustered one.
+/// Contexts of row changes: in a clustered index, and on a leaf page of a nonclustered index.
 const CLUSTERED: u8 = 2;
 const INDEX_LEAF: u8 = 3;
 
-/// A change of some bytes of a row.
+/// A change of some bytes in a row.
 pub(crate) struct Change {
     pub(crate) page: PageId,
     pub(crate) slot: u16,
     /// m_objId and m_indexId of the page.
     pub(crate) object: u32,
     pub(crate) index: u16,
-    /// LSN of the page before the change.
+    /// The LSN of the page before the change.
     pub(crate) before: Lsn,
     pub(crate) offset: u16,
     pub(crate) old: Vec<u8>,
-    /// Context of the record: the kind of page.
+    /// The context of the log record, which names the kind of page.
     pub(crate) context: u8,
-    /// A second record changes the row back, so that it still fits the rows of other pages.
+    /// Whether a second log record changes the row back, so that the row still agrees with rows on other pages.
     pub(crate) is_changed_back: bool,
 }
 
 impl Change {
-    /// The bytes after the change.
+    /// The bytes of the row after the change.
     pub(crate) fn after(&self) -> Vec<u8> {
         self.old.iter().map(|byte| !byte).collect()
     }
 
-    /// A change of up to `most` bytes in the fixed part of the first row of a user table's leaf page; `None` for other
-    /// pages.
+    /// Creates a change of up to `most` bytes in the fixed-length part of the first row on a leaf page of a user table;
+    /// `None` for other pages.
     pub(crate) fn of_first_row(id: PageId, bytes: &[u8], most: usize) -> Option<Self> {
         let mut page = *bytes.first_chunk::<PAGE>()?;
         page::unprotect(&mut page);
@@ -134,7 +135,7 @@ impl Change {
         };
         let is_user_leaf = page[3] == 0 && word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
         let row = usize::from(word(PAGE - 2));
-        // In compressed rows, no bytes are a value by themselves.
+        // In a compressed row, a byte cannot be changed without affecting the rest of the row.
         let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
         let fixed_end = if page[1] == page_type::DATA { word(row.min(PAGE - 4) + 2) } else { word(14) };
         let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
@@ -145,23 +146,23 @@ impl Change {
     }
 }
 
-/// Log records, block by block.
+/// Collects log records in blocks.
 pub(crate) struct Log {
     form: LogForm,
-    /// Start of the part that is being filled.
+    /// The LSN at which the current VLF starts.
     first: Lsn,
     blocks: Vec<u8>,
-    /// Bytes of blocks in a part; parts before the last are filled to the last byte.
+    /// The bytes of a VLF that are available for blocks. All VLFs before the current one are filled to the last byte.
     capacity: usize,
     full: Vec<Vec<u8>>,
-    /// Records of the current block.
+    /// The records of the current block.
     records: Vec<Vec<u8>>,
     used: usize,
     previous: usize,
     transactions: u16,
 }
 
-/// A record: its fixed part, then its elements, each at a multiple of four.
+/// A log record: its fixed part, then its elements. Each element starts at a multiple of four.
 fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> Vec<u8> {
     let mut bytes = fixed.to_vec();
     if transaction > 0 {
@@ -172,7 +173,7 @@ fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> 
     assemble(bytes, elements)
 }
 
-/// Operations whose records have no elements, and no element count either.
+/// Operations with records that have no elements and no element count.
 const WITHOUT_ELEMENTS: [u8; 5] = [
     operation::COUNT_DELTA,
     operation::ROOT_CHANGE,
@@ -181,7 +182,8 @@ const WITHOUT_ELEMENTS: [u8; 5] = [
     operation::CREATE_ALLOCATION_CHAIN,
 ];
 
-/// Sets the length of a record's fixed part and appends the elements. Records start at multiples of eight.
+/// Sets the length of the fixed part of a record and appends the elements. The record is padded to a multiple of eight
+/// bytes.
 pub(crate) fn assemble(fixed: Vec<u8>, elements: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = fixed;
     let length = bytes.len() as u16;
@@ -202,23 +204,23 @@ pub(crate) fn assemble(fixed: Vec<u8>, elements: &[impl AsRef<[u8]>]) -> Vec<u8>
     bytes
 }
 
-/// The place of a block in the log.
+/// The header fields that depend on the place of a block in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockPlace {
-    /// LSN of its first record.
+    /// LSN of the first record in the block.
     pub(crate) lsn: Lsn,
-    /// Bytes of the previous block.
+    /// Size of the previous block in bytes.
     pub(crate) previous: usize,
-    /// Parity of the part's current use: 0x40 or 0x80.
+    /// Parity of the current use of the VLF: 0x40 or 0x80.
     pub(crate) parity: u8,
-    /// When the block was closed; only the newest form stores it.
+    /// The time when the block was closed. Only the newest block format stores it.
     pub(crate) time: Option<[u8; 8]>,
 }
 
-/// A block of these records, at least `least` sectors long.
+/// Builds a block of these records. It has at least `least` sectors.
 pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], least: usize) -> Vec<u8> {
     let used = form.header + records.iter().map(Vec::len).sum::<usize>() + 2 * records.len();
-    // Each sector gives one byte to its status; these bytes go to the end.
+    // The first byte of each sector is a status byte. The bytes that it replaces are stored at the end of the block.
     let mut count = used.div_ceil(SECTOR).max(least);
     while used + count > count * SECTOR {
         count += 1;
@@ -254,7 +256,7 @@ pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], leas
     block
 }
 
-/// The first page of a part. `uses` is the number of times that the part was used; sequence number 0 if never.
+/// The header of a VLF. `uses` is the number of times that the VLF was used; if it is 0, the sequence number is 0 too.
 pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, bytes: u64) -> Vec<u8> {
     let mut header = vec![0; HEADER_PAGE as usize];
     put(&mut header, 0, &[0xAB]);
@@ -269,13 +271,13 @@ pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, byte
     header
 }
 
-/// The parity of a part's use, counted from 1.
+/// The parity of a VLF that was used `uses` times.
 pub(crate) fn parity(uses: u32) -> u8 {
     if uses % 2 == 1 { 0x40 } else { 0x80 }
 }
 
 impl Log {
-    /// Log that starts at `first`, with a checkpoint.
+    /// Creates a log that starts at `first` with a checkpoint.
     pub(crate) fn new(form: LogForm, first: Lsn, version: u16, time: [u8; 8]) -> Self {
         let mut this = Self::empty(form, first, usize::MAX);
         this.checkpoint(version, time);
@@ -302,7 +304,8 @@ impl Log {
 
     /// Adds a record; returns its LSN.
     fn push(&mut self, record: Vec<u8>) -> Lsn {
-        // Two bytes per record for its offset, one per sector for the byte that its status displaces.
+        // Each record needs two more bytes for its offset, and each sector one more for the byte that its status byte
+        // replaces.
         if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
@@ -315,8 +318,8 @@ impl Log {
         Lsn(self.first.0, block, self.records.len() as u16)
     }
 
-    /// Appends a transaction that changes a row of each page, and commits or stays open at the end. Returns the LSN of
-    /// the last change of each page.
+    /// Appends a transaction that changes one row on each page. The transaction commits if `commits`, otherwise it
+    /// stays open. Returns the LSN of the last change of each page.
     pub(crate) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
         self.transactions = self.transactions.wrapping_add(1);
         let number = 0x100 + self.transactions % 0xF000;
@@ -355,7 +358,7 @@ impl Log {
         lsns
     }
 
-    /// Ends the block that is being filled.
+    /// Completes the current block.
     fn close(&mut self) {
         if self.records.is_empty() {
             return;
@@ -364,7 +367,7 @@ impl Log {
         self.block(records, 1);
     }
 
-    /// Fills the rest of the part with empty blocks, and continues in the next part.
+    /// Fills the rest of the VLF with empty blocks, and continues in the next VLF.
     fn fill(&mut self) {
         while self.blocks.len() < self.capacity {
             let sectors = (self.capacity - self.blocks.len()) / SECTOR;
@@ -374,7 +377,7 @@ impl Log {
         self.first = Lsn(self.first.0 + 1, self.first.1, 1);
     }
 
-    /// Writes a block of these records, at least `least` sectors long.
+    /// Appends a block of these records. It has at least `least` sectors.
     fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
         let place = BlockPlace { lsn, previous: self.previous, parity: parity(1), time: None };
@@ -384,12 +387,12 @@ impl Log {
         self.blocks.extend(block);
     }
 
-    /// The blocks of full parts, oldest first; each is returned only once.
+    /// Takes the blocks of VLFs that became full since the last call, oldest VLF first.
     pub(crate) fn take_full(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.full)
     }
 
-    /// All blocks, and the LSN at which the log continues.
+    /// The blocks of the last VLF, and the LSN at which the log continues.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Lsn) {
         self.close();
         let end = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
@@ -404,23 +407,25 @@ pub struct LogFile {
     pub version: u16,
     /// Whether blocks have a checksum.
     pub has_checksum: bool,
-    /// Size of a virtual log file: a multiple of 512 that holds its header and the largest block.
+    /// Size of a virtual log file in bytes. It must be a multiple of 512, and the header and the largest block must fit
+    /// in it.
     pub vlf_bytes: u64,
-    /// Least number of virtual log files; those that are not needed are empty.
+    /// The minimum number of virtual log files. Those that the log does not need are empty.
     pub vlfs: u32,
-    /// Sequence number of the first one.
+    /// Sequence number of the first virtual log file.
     pub first_sequence: u32,
-    /// Number of transactions, each with changes of three pages; a checkpoint follows every hundred.
+    /// Number of transactions. Each transaction changes three pages, and a checkpoint follows every hundred
+    /// transactions.
     pub transactions: u32,
     /// Whether the last transaction stays open.
     pub leaves_open: bool,
 }
 
 impl LogFile {
-    /// The bytes of the log file, the only one of this database.
+    /// The bytes of the log file. The database has no other log file.
     pub fn bytes(&self, of: &Description) -> Vec<u8> {
         let form = LogForm::of(self.version, self.has_checksum);
-        // 2020-01-01 noon, one hundred transactions per second.
+        // The first transaction is at 2020-01-01 12:00, and there are one hundred transactions per second.
         let time = |number: u32| (43_829u64 << 32 | u64::from(12 * 3600 * 300 + 3 * number)).to_le_bytes();
         let capacity = (self.vlf_bytes - HEADER_PAGE) as usize;
         let mut log = Log::empty(form, Lsn(self.first_sequence, 16, 1), capacity);

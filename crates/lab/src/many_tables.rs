@@ -1,5 +1,5 @@
-//! The `many tables` schema: as in business software, up to a hundred thousand tables with indexes, most of them empty.
-//! It measures a checker's cost per table, index and column instead of per row.
+//! The `many tables` schema: up to a hundred thousand tables with indexes, most of them empty, as in databases of
+//! business software. It measures the cost of a check per table, index and column instead of per row.
 
 use crate::description::{
     Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table, Values,
@@ -9,12 +9,12 @@ use crate::random::{Random, mix};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One table in this many has the full number of rows, and later tables may refer to it.
+/// One table in this many tables has the full number of rows. Foreign keys of the tables after it may refer to it.
 const LARGE_EVERY: u64 = 64;
-/// One table in this many has few rows, which fit on one page.
+/// One table in this many tables has a few rows, which fit on one page.
 const SMALL_EVERY: u64 = 16;
 const MOST_SMALL_ROWS: u64 = 12;
-/// Pages of the smallest database.
+/// The number of pages in the smallest database.
 const LEAST_PAGES: u32 = 1024;
 
 const MODULES: [&str; 12] =
@@ -62,7 +62,7 @@ const COLUMNS: [&str; 24] = [
     "WarehouseId",
 ];
 
-/// The schema with `tables` tables, each with `indexes` nonclustered indexes; the largest have `rows` rows.
+/// The schema with `tables` tables, each with `indexes` nonclustered indexes. The largest tables have `rows` rows.
 pub fn many_tables(version: Version, seed: u64, tables: u32, indexes: u16, rows: u64) -> Description {
     Description {
         name: "many_tables".to_owned(),
@@ -112,7 +112,8 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     if dice.chance(8) {
         checks.push((format!("ck_{name}_RecId"), Filter::AtLeast(0, 1)));
     }
-    // Values of the referenced table, which is empty only if all tables are.
+    // The values of a foreign key exist in the referenced table, because the referenced table is empty only if all
+    // tables are empty.
     let mut foreign_keys = Vec::new();
     let referred = number / LARGE_EVERY * LARGE_EVERY;
     if !is_large(number) && dice.chance(10) {
@@ -132,7 +133,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
         clustered,
         indexes,
         rows,
-        // A referenced key must not be that of a ghost.
+        // A ghost must not have the only row with a referenced key, so the large tables have no ghosts.
         ghost_every: if dice.chance(20) && !is_large(number) { 9 } else { 0 },
         checks,
         foreign_keys,
@@ -140,7 +141,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     }
 }
 
-/// Six to fourteen columns; the first has serial numbers, usually an identity.
+/// Six to fourteen columns. The first column has serial numbers and is usually an IDENTITY column.
 fn columns(dice: &mut Random, version: Version, is_referred_to: bool) -> Vec<Column> {
     let serial = Values::Serial { start: 1, step: 1 };
     let mut columns = vec![match dice.below(4) {
@@ -196,7 +197,8 @@ fn can_be_key(column: &Column) -> bool {
     !column.ty.is_lob() && column.computed.is_none()
 }
 
-/// An index on one to three columns; `located` are the columns of the clustering key, which every index has anyway.
+/// An index with one to three key columns. `located` are the columns of the clustering key, which every index contains
+/// as its row locator.
 fn index(
     dice: &mut Random,
     version: Version,

@@ -1,4 +1,4 @@
-//! Values stored off their row: text, long (max) values, and values that do not fit in the row.
+//! Stores values off their row: text values, long (max) values, and values that do not fit in the row.
 
 use crate::build::Ids;
 use crate::description::Table;
@@ -10,19 +10,20 @@ use crate::row::{Cell, Row};
 use crate::space::Space;
 use crate::types::Storage;
 
-/// The units that receive off-row values.
+/// The allocation units in which off-row values are stored.
 pub(crate) struct OffRow {
-    /// Long values of (max) types.
+    /// The unit for text values and for long values of (max) types.
     pub(crate) lob: Option<LobStore>,
-    /// Values of types with limited length.
+    /// The unit for values of types with a limited length.
     pub(crate) overflow: Option<LobStore>,
 }
 
-/// Longest data record.
+/// Length in bytes of the longest data record.
 const LONGEST_RECORD: usize = 8060;
 
 impl OffRow {
-    /// Replaces each text value with its pointer, then moves the longest values off the row until the row fits.
+    /// Replaces each text, ntext and image value with its pointer, then moves the longest values off the row until the
+    /// row fits.
     pub(crate) fn settle(
         &mut self,
         space: &mut Space,
@@ -53,9 +54,11 @@ impl OffRow {
         Ok(())
     }
 
-    /// The value to move: one longer than a row allows, or the longest one if the row does not fit.
+    /// The next value to move off the row: the longest movable value, if the row does not fit or this value is longer
+    /// than 8,000 bytes.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // Counts, bitmap and end offset of the sparse vector; a possible back pointer and version tag.
+        // The two column counts, the null bitmap, the end offset of the sparse vector, and space for a back pointer and
+        // a version tag.
         let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;
@@ -80,7 +83,7 @@ impl OffRow {
         longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
     }
 
-    /// Removes the off-row values of a ghost.
+    /// Shortens the off-row values of a ghost to NULL or to the empty value.
     pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };

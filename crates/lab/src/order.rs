@@ -1,4 +1,4 @@
-//! Sort keys: bytes that compare like the values.
+//! Builds sort keys: bytes that compare like the values.
 //!
 //! Strings of binary collations compare by code unit. Other strings are case-folded, and their trailing blanks ignored;
 //! `-` and `'` are ignored (word sort), other punctuation sorts before digits, digits before letters. That is the order
@@ -48,7 +48,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             }
             out.extend(big);
         }
-        // The second half is days, which are signed; the first is ticks or minutes.
+        // The last four bytes are the signed number of days, and the first four bytes are the ticks.
         61 => {
             push_signed(&bytes[4..8], out);
             out.extend(reversed(&bytes[..4]));
@@ -63,7 +63,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend(reversed(day));
             out.extend(reversed(time));
         }
-        // Keys ignore the time-zone offset.
+        // The time-zone offset at the end is not part of the sort key.
         43 => push_value(SqlType { xtype: 42, ..ty }, collation, &bytes[..bytes.len() - 2], out),
         106 | 108 => {
             let positive = bytes.first() == Some(&1);
@@ -80,7 +80,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             push_text(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])), collation, out);
         }
         165 | 173 => {
-            // Trailing zeros do not count. A marker before each byte sorts prefixes first.
+            // Trailing zeros are ignored. A marker before each byte makes a prefix of a value sort before the value.
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             out.extend(bytes[..end].iter().flat_map(|&byte| [1, byte]));
             out.push(0);
@@ -112,7 +112,7 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
             0x30..=0x39 | 0x61..=0x7A => unit + 0x100,
             0x41..=0x5A => unit + 0x120,
             0x80.. => unit.saturating_add(0x200),
-            // Symbols, in the order of the Latin collations; the blank comes first.
+            // Symbols in the order of the Latin collations; the blank is first.
             _ => SYMBOLS.iter().position(|&symbol| u16::from(symbol) == unit).map_or(1, |place| place as u16 + 2),
         };
         out.extend(weight.to_be_bytes());

@@ -1,14 +1,14 @@
-//! The `orders` schema: an order-entry database with one of everything that a checker must examine.
+//! The `orders` schema: an order-entry database with an example of everything that a checker must examine.
 //!
-//! * `customers`: clustered on an identity, unique index on a name, sparse columns with a filtered index
-//! * `products`: a heap with moved rows, empty slots, text and a nonclustered index
-//! * `orders`: clustered, a covering and a descending index
-//! * `order_lines`: the long one, about a hundred rows per page: two nonclustered indexes, one of them on a computed
-//!   column, a foreign key
+//! * `customers`: clustered on an IDENTITY column, unique index on a name, sparse columns with a filtered index
+//! * `products`: a heap with forwarded rows, empty slots, text values and a nonclustered index
+//! * `orders`: a clustered, a covering and a descending index
+//! * `order_lines`: the largest table, about a hundred rows per page, with two nonclustered indexes, one of them on a
+//!   computed column, and a foreign key
 //! * `documents`: xml, nvarchar(max), row-overflow values
-//! * `events`: a heap of ghosts and every plain type
-//! * `price_history`: a page-compressed heap with an index, from 2008 on
-//! * `visits`: rows with the same clustering key, some with a version tag, on pages out of order
+//! * `events`: a heap with ghosts and a column of every plain type
+//! * `price_history`: a page-compressed heap with an index, from SQL Server 2008 on
+//! * `visits`: rows with the same clustering key, some with a version tag, on pages that are out of order
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table,
@@ -18,14 +18,14 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Lines per order.
+/// The number of lines in an order.
 const LINES: u64 = 4;
-/// Bytes of file space per line, including its share of the other tables.
+/// File space in bytes for each order line, including a share of the space for the other tables.
 const BYTES_PER_LINE: u64 = 152;
-/// Bytes of the smallest database.
+/// Size in bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
 
-/// The schema with about `bytes` of data.
+/// The schema, with about `bytes` bytes of data.
 pub fn orders(version: Version, seed: u64, bytes: u64) -> Description {
     let lines = (bytes.saturating_sub(LEAST_BYTES) / BYTES_PER_LINE).max(400);
     let orders = lines.div_ceil(LINES);
@@ -97,7 +97,7 @@ fn customers(version: Version, rows: u64) -> Table {
 }
 
 impl Table {
-    /// Removes filtered indexes from a long table, because their order is not known without sorting.
+    /// Removes the filtered indexes of a table with too many rows to sort, because only sorting gives their order.
     fn with_sortable_filter(mut self, rows: u64) -> Self {
         if rows > 1 << 20 {
             self.indexes.retain(|index| index.filter.is_none());

@@ -1,9 +1,9 @@
-//! One page under construction: header, records, slot array, protection.
+//! Builds a page: header, records, slot array, page protection.
 
 use crate::ids::{PAGE, PageId, UnitId};
 
 const HEADER: usize = 96;
-/// Type flag: the page has a CI record.
+/// Bit of the type flags: the page has a CI record.
 const HAS_INFORMATION: u8 = 0x80;
 const TORN_FLAG: u16 = 0x100;
 const CHECKSUM_FLAG: u16 = 0x200;
@@ -25,14 +25,14 @@ pub(crate) mod page_type {
     pub(crate) const MINIMALLY_LOGGED: u8 = 17;
 }
 
-/// How pages are protected against torn and damaged writes.
+/// The kind of page protection, which detects torn and damaged writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PageVerify {
     /// No protection.
     None,
-    /// Two bits in each sector.
+    /// Torn-page protection: two bits in each sector.
     Torn,
-    /// A checksum.
+    /// A page checksum.
     #[default]
     Checksum,
 }
@@ -47,14 +47,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// An empty page of a type, level and unit; `fixed_length` goes to pminlen.
+    /// Creates an empty page of this type and level for an allocation unit. `fixed_length` is the value of pminlen.
     pub(crate) fn new(page_type: u8, level: u8, unit: UnitId, fixed_length: u16) -> Self {
         let mut page = Self { bytes: Box::new([0; PAGE]), end: HEADER, used: 0, slots: 0, ghosts: 0 };
         page.restart(page_type, level, unit, fixed_length);
         page
     }
 
-    /// Empties the page.
+    /// Empties the page for reuse.
     pub(crate) fn restart(&mut self, page_type: u8, level: u8, unit: UnitId, fixed_length: u16) {
         self.bytes.fill(0);
         (self.end, self.used, self.slots, self.ghosts) = (HEADER, 0, 0, 0);
@@ -66,17 +66,17 @@ impl Page {
         self.bytes[24..28].copy_from_slice(&unit.object().to_le_bytes());
     }
 
-    /// Bytes free for one more record and its slot.
+    /// The number of bytes that one more record may have; space for its slot array entry is already subtracted.
     pub(crate) fn room(&self) -> usize {
         (PAGE - self.end - 2 * self.slots).saturating_sub(2)
     }
 
-    /// Bytes used by records and their slots, of 8,096.
+    /// The number of bytes that records and their slot array entries use, out of 8,096.
     pub(crate) fn filled(&self) -> usize {
         self.used + 2 * self.slots
     }
 
-    /// Adds a record after the last one, in the next slot. The caller must have checked `room`.
+    /// Adds a record in the next slot, after the last record. The caller must check first with `room` that it fits.
     pub(crate) fn push(&mut self, record: &[u8]) -> u16 {
         self.bytes[self.end..self.end + record.len()].copy_from_slice(record);
         let slot = self.slots;
@@ -87,7 +87,7 @@ impl Page {
         slot as u16
     }
 
-    /// Adds a record followed by unused bytes that count as used, like rows of sysfiles1.
+    /// Adds a record and pads it to a multiple of `unit`. The padding counts as used, as on the pages of sysfiles1.
     pub(crate) fn push_padded(&mut self, record: &[u8], unit: usize) -> u16 {
         let slot = self.push(record);
         let end = self.end.next_multiple_of(unit);
@@ -102,7 +102,7 @@ impl Page {
         self.push(record)
     }
 
-    /// Adds an empty slot, as a deleted row of a heap leaves it.
+    /// Adds an empty slot, like the slot of a deleted heap row.
     pub(crate) fn push_empty_slot(&mut self) {
         self.slots += 1;
     }
@@ -119,17 +119,17 @@ impl Page {
         self.ghosts
     }
 
-    /// Sets the type flag byte.
+    /// Sets the byte of type flags in the header.
     pub(crate) fn set_type_flags(&mut self, flags: u8) {
         self.bytes[2] = flags;
     }
 
-    /// Sets the other flags of the header (0x2, and 0x6 on pages of sysfiles1).
+    /// Sets m_flagBits in the header, for example to 0x2, or to 0x6 on pages of sysfiles1.
     pub(crate) fn set_flags(&mut self, flags: u16) {
         self.put_u16(4, flags);
     }
 
-    /// Puts the CI record of a compressed page before the records; there must be none yet.
+    /// Writes the CI record of a compressed page. The page must not have any records yet.
     pub(crate) fn push_information(&mut self, bytes: &[u8]) {
         self.bytes[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
         self.end = HEADER + bytes.len();
@@ -157,7 +157,7 @@ impl Page {
         &self.bytes
     }
 
-    /// The raw bytes.
+    /// The bytes of the page in their current state.
     pub(crate) fn bytes(&self) -> &[u8; PAGE] {
         &self.bytes
     }
@@ -167,7 +167,7 @@ impl Page {
     }
 }
 
-/// A log sequence number: VLF, block, slot.
+/// A log sequence number: VLF sequence number, block, and slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Lsn(pub u32, pub u32, pub u16);
 
@@ -188,7 +188,8 @@ impl Lsn {
     }
 }
 
-/// Sets the flag and the word of the protection; the caller must have undone any earlier protection.
+/// Sets the flag and the protection word of the page protection. The caller must have undone any earlier torn-page
+/// protection.
 pub(crate) fn protect(page: &mut [u8; PAGE], verify: PageVerify) {
     let flags = u16::from_le_bytes([page[4], page[5]]) & !(TORN_FLAG | CHECKSUM_FLAG);
     let flag = match verify {
@@ -206,7 +207,7 @@ pub(crate) fn protect(page: &mut [u8; PAGE], verify: PageVerify) {
     page[60..64].copy_from_slice(&word.to_le_bytes());
 }
 
-/// Undoes torn-page protection, if the page has it.
+/// Undoes torn-page protection, if the page is protected in this way.
 pub(crate) fn unprotect(page: &mut [u8; PAGE]) {
     if u16::from_le_bytes([page[4], page[5]]) & TORN_FLAG != 0 {
         let word = u32::from_le_bytes([page[60], page[61], page[62], page[63]]);
@@ -217,7 +218,8 @@ pub(crate) fn unprotect(page: &mut [u8; PAGE]) {
     }
 }
 
-/// Moves the last two bits of each sector except the first to the word, and replaces them with the pattern 01.
+/// Moves the last two bits of each sector except the first to the protection word, and replaces them with the pattern
+/// 01.
 fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     const PATTERN: u8 = 0b01;
     let mut word = u32::from(PATTERN);
@@ -229,11 +231,12 @@ fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     word
 }
 
-/// XOR the words of each sector, rotate each by the sector's distance from the last, and XOR the results.
+/// Computes the page checksum: XORs the words of each sector, rotates each result by the sector's distance from the
+/// last sector, and XORs the results.
 pub(crate) fn checksum(page: &[u8; PAGE]) -> u32 {
     let mut sum = 0;
     for (number, sector) in page.chunks_exact(512).enumerate() {
-        // Parallel lanes, so that the compiler can use vectors.
+        // Sixteen parallel sums let the compiler use vector instructions.
         let mut lanes = [0u32; 16];
         for block in sector.chunks_exact(64) {
             for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {

@@ -1,11 +1,12 @@
-//! Values as plain text, made from the numbers that determine them and never from their bytes; see [`crate::truth`].
+//! Writes values as plain text. The text is made from the numbers that determine the values, and never from the stored
+//! bytes; see [`crate::truth`].
 
 use crate::types::SqlType;
 
-/// Day number of 2005-01-01, counted from 0001-01-01; dates made from numbers start here.
+/// The day number of 2005-01-01, counted from 0001-01-01. The number 0 gives this date.
 const FIRST_DAY: i64 = 731_946;
 
-/// The text of the value that [`SqlType::encode_number`] encodes for a number.
+/// The text of the value that [`SqlType::encode_number`] encodes for the number `n`.
 pub(crate) fn number(ty: SqlType, n: i64) -> String {
     match ty.xtype {
         48 => n.rem_euclid(256).to_string(),
@@ -27,7 +28,7 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
         40 => date(FIRST_DAY + n.clamp(-700_000, 2_900_000)),
         41 => time(n.rem_euclid(86_400), 0, ty.scale),
         42 => format!("{} {}", day_of(n, 0), time(n.rem_euclid(86_400), 0, ty.scale)),
-        // The local time is an hour east of UTC.
+        // The local time is one hour ahead of UTC.
         43 => {
             let local = n.rem_euclid(86_400) + 3600;
             format!("{} {} +01:00", day_of(n, local / 86_400), time(local % 86_400, 0, ty.scale))
@@ -52,7 +53,7 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
     }
 }
 
-/// Zero-padded base 36, blank-padded to the length of a fixed type.
+/// The number in base 36, padded with zeros on the left. For a fixed-length type, blanks follow up to its length.
 fn digits(ty: SqlType, n: i64) -> String {
     let unit = if ty.is_unicode() { 2 } else { 1 };
     let is_fixed = matches!(ty.xtype, 175 | 239);
@@ -69,12 +70,12 @@ fn digits(ty: SqlType, n: i64) -> String {
     text.into_iter().map(char::from).collect()
 }
 
-/// The date of `seconds` since 2005-01-01, plus `later` days.
+/// The date that is `seconds` seconds and `later` days after 2005-01-01.
 fn day_of(seconds: i64, later: i64) -> String {
     date(FIRST_DAY + seconds.div_euclid(86_400).clamp(-700_000, 2_900_000) + later)
 }
 
-/// `unscaled / 10^scale` with all digits of the scale.
+/// The value `unscaled / 10^scale`, always with `scale` digits after the decimal point.
 pub(crate) fn scaled(unscaled: i128, scale: u8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let scale = usize::from(scale);
@@ -83,13 +84,13 @@ pub(crate) fn scaled(unscaled: i128, scale: u8) -> String {
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-/// A time of day with `digits` digits after the second, which show `fraction`.
+/// A time of day. `fraction` is written with `digits` digits after the second.
 pub(crate) fn time(seconds: i64, fraction: i64, digits: u8) -> String {
     let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if digits == 0 { text } else { format!("{text}.{fraction:0width$}", width = usize::from(digits)) }
 }
 
-/// The date of a day number, 0 for 0001-01-01, with leap days as in the Gregorian calendar.
+/// The date with this day number in the Gregorian calendar. Day 0 is 0001-01-01.
 pub(crate) fn date(day: i64) -> String {
     let mut rest = day;
     let mut year = 1 + rest / 146_097 * 400;
@@ -109,7 +110,7 @@ pub(crate) fn date(day: i64) -> String {
     format!("{year:04}-{month:02}-{:02}", rest + 1)
 }
 
-/// The number of a day, 0 for 0001-01-01.
+/// The day number of a date. Day 0 is 0001-01-01.
 pub(crate) fn day(year: i64, month: i64, day: i64) -> i64 {
     let years = year - 1;
     let before = years * 365 + years / 4 - years / 100 + years / 400;
@@ -129,7 +130,7 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Bytes in hexadecimal, as SQL Server writes them.
+/// The bytes in hexadecimal, as SQL Server prints them.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     format!("0x{}", hex_digits(bytes).to_uppercase())
 }
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        // Numbers published by Microsoft: 1900-01-01 is day 693,595, the last day is 3,652,058.
+        // Day numbers published by Microsoft: 1900-01-01 is day 693,595, and the last day is 3,652,058.
         assert_eq!(date(0), "0001-01-01");
         assert_eq!(day(1900, 1, 1), 693_595);
         assert_eq!(date(3_652_058), "9999-12-31");

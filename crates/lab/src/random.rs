@@ -1,6 +1,6 @@
-//! Pseudo-random numbers that depend only on the seed.
+//! Pseudo-random numbers that depend only on a seed.
 
-/// A well-mixed number from another one (the finalizer of SplitMix64).
+/// Mixes the bits of a number well (the finalizer of SplitMix64).
 pub(crate) fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let n = (n ^ n >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -13,7 +13,7 @@ pub(crate) fn mix(n: u64) -> u64 {
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence for a seed.
+    /// Starts the sequence for a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(mix(seed))
     }
@@ -46,7 +46,7 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// A shuffle chosen by the seed.
+    /// Creates the shuffle that the seed determines.
     pub(crate) fn new(count: u64, seed: u64) -> Self {
         let count = count.max(1);
         let mut factor = mix(seed) % count;
@@ -59,19 +59,19 @@ impl Shuffle {
         Self { count, factor, inverse, offset: mix(seed ^ 1) % count }
     }
 
-    /// The image of `n`.
+    /// The number to which the shuffle maps `n`.
     pub(crate) fn to(&self, n: u64) -> u64 {
         self.multiply_add(n, self.factor, self.offset)
     }
 
-    /// The number whose image is `n`.
+    /// The number that the shuffle maps to `n`.
     pub(crate) fn from(&self, n: u64) -> u64 {
         let moved = if n >= self.offset { n - self.offset } else { n + (self.count - self.offset) };
         self.multiply_add(moved, self.inverse, 0)
     }
 
     fn multiply_add(&self, n: u64, factor: u64, offset: u64) -> u64 {
-        // The cheaper division is nearly always enough.
+        // The cheaper 64-bit division is sufficient for nearly all shuffles.
         if self.count <= 1 << 32 {
             return (n * factor + offset) % self.count;
         }
@@ -80,7 +80,7 @@ impl Shuffle {
     }
 }
 
-/// The inverse of `a` modulo `m`, if there is one; 0 modulo 1.
+/// The inverse of `a` modulo `m`; `None` if it does not exist. Modulo 1, the inverse is 0.
 fn inverse(a: u64, m: u64) -> Option<u64> {
     let (mut r0, mut r1) = (i128::from(m), i128::from(a));
     let (mut t0, mut t1) = (0i128, 1i128);

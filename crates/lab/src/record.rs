@@ -1,4 +1,4 @@
-//! FixedVar records: rows of tables and of indexes, on leaf and non-leaf pages.
+//! Builds FixedVar records: rows of tables and of indexes, on leaf and non-leaf pages.
 
 use crate::compress;
 use crate::ids::{PageId, RowId};
@@ -6,43 +6,43 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
 use crate::row::{Cell, Row};
 use crate::types::Storage;
 
-/// The kind of a record, in the type bits of its first byte.
+/// The kind of a record, which the type bits of its first byte contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Kind {
     /// A row.
     #[default]
     Primary,
-    /// A moved row, with the address of its stub for the back pointer.
+    /// A forwarded row, with the address of its forwarding stub for the back pointer.
     Forwarded(RowId),
-    /// A deleted row that was not removed yet.
+    /// A ghost: a row that was deleted but not yet removed.
     Ghost,
 }
 
-/// Status bit: a version tag of 14 bytes ends the record.
+/// Status bit: the record ends with a version tag of 14 bytes.
 const HAS_VERSION: u8 = 0x40;
 
-/// Maximum number of variable columns in a record.
+/// The most variable-length columns in a record.
 pub(crate) const MOST_VARIABLE: usize = 256;
-/// Flag of an end offset: the column is a pointer or a vector.
+/// Flag in the end offset of a column: the value is a pointer or the sparse vector.
 const COMPLEX: u16 = 0x8000;
 
-/// The parts of a record other than the row's own values.
+/// The parts of a record that are not column values of the row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
-    /// Number of the row among those with the same clustering key, 0 for the first.
+    /// The number of the row among the rows with the same clustering key; 0 for the first row.
     uniquifier: u32,
     uniquifier_bytes: [u8; 4],
     row_id: [u8; 8],
-    /// The row has a version tag.
+    /// Whether the row has a version tag.
     pub(crate) versioned: bool,
-    /// The number of the row, which determines when it was written.
+    /// The row number, which determines when the row was written.
     pub(crate) number: u64,
-    /// The sparse vector, empty if no sparse column has a value.
+    /// The sparse vector; empty if all sparse columns are NULL.
     pub sparse: Vec<u8>,
 }
 
 impl Extra {
-    /// Sets the number of the row among those with the same clustering key.
+    /// Sets the number of the row among the rows with the same clustering key.
     pub(crate) fn set_uniquifier(&mut self, number: u32) {
         (self.uniquifier, self.uniquifier_bytes) = (number, number.to_le_bytes());
     }
@@ -57,7 +57,7 @@ impl Extra {
         &self.row_id
     }
 
-    /// The stored uniquifier; empty for the first row with a key.
+    /// The uniquifier as stored; empty for the first row with a key.
     pub(crate) fn uniquifier(&self) -> &[u8] {
         if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
     }
@@ -93,12 +93,12 @@ pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &
     out[0] = type_bits | status;
     if extra.versioned {
         out[0] |= HAS_VERSION;
-        // Place and owner of the version, which are meaningless once the server has stopped.
+        // The place and owner of the row version. Both are meaningless after the server has stopped.
         out.extend([0x58, 0x11, 0, 0, 1, 0, 3, 0, 0x2A, 0x07, 0, 0, 0, 0]);
     }
 }
 
-/// Writes the non-leaf record for the page `child`, whose first row is `row`.
+/// Writes the non-leaf record that points to the page `child`. `row` is the first row of `child`.
 pub(crate) fn inner(layout: &Layout, row: &Row, extra: &Extra, child: PageId, out: &mut Vec<u8>) {
     out.clear();
     out.resize(usize::from(layout.inner_fixed), 0);
@@ -108,13 +108,14 @@ pub(crate) fn inner(layout: &Layout, row: &Row, extra: &Extra, child: PageId, ou
     set_child(layout, out, child);
 }
 
-/// Sets the child pointer of a non-leaf record: the last six bytes of its fixed part.
+/// Sets the child pointer of a non-leaf record, which is the last six bytes of the fixed-length part.
 pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
     let end = usize::from(layout.inner_fixed);
     record[end - 6..end].copy_from_slice(&child.bytes());
 }
 
-/// Fills the fixed part, appends null bitmap and variable part, and returns their status bits.
+/// Fills the fixed-length part, appends the null bitmap and the variable-length part, and returns the status bits for
+/// both.
 fn body<'a>(
     out: &mut Vec<u8>,
     columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,
@@ -133,7 +134,7 @@ fn body<'a>(
         let value = value_of(column, row, extra);
         if place.null_bit > 0 {
             let bit = usize::from(place.null_bit - 1);
-            // A changed column comes after the dropped one whose null bit it shares.
+            // An altered column shares its null bit with the dropped column before it, so the bit is overwritten.
             null_bits[bit / 8] &= !(1 << (bit % 8));
             null_bits[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
         }
@@ -172,7 +173,8 @@ fn body<'a>(
     if back.is_some() {
         out.extend(((end + 10) as u16 | COMPLEX).to_le_bytes());
     }
-    // One pass is enough, except for non-leaf records whose key is not in physical order.
+    // Values are written in the order of their numbers. One pass is enough, unless the key of a non-leaf record is in
+    // another order than its columns.
     let mut written = 0;
     while written < variables {
         for (column, place) in columns.clone() {

@@ -1,13 +1,14 @@
-//! A row as values: one cell per column, bytes in one buffer that is reused for the next row.
+//! A row of values: one cell per column. The bytes of all values are in one buffer, which is reused for the next row.
 
-/// A value of a row.
+/// The value of one column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
     /// NULL.
     Null,
-    /// Bytes `from .. to` of the row's buffer.
+    /// A value: the bytes `from .. to` of the row's buffer.
     Bytes(u32, u32),
-    /// Bytes `from .. to`, which are a pointer to an off-row value: a complex column.
+    /// A pointer to an off-row value: the bytes `from .. to` of the row's buffer. The record stores it as a complex
+    /// column.
     Pointer(u32, u32),
 }
 
@@ -49,7 +50,7 @@ impl Row {
         self.cells[at] = Cell::Pointer(from, self.bytes.len() as u32);
     }
 
-    /// Makes a value NULL if `to_null` is set, otherwise empty.
+    /// Makes a value NULL if `to_null` is true, otherwise empty.
     pub(crate) fn shorten(&mut self, at: usize, to_null: bool) {
         self.cells[at] = if to_null { Cell::Null } else { Cell::Bytes(0, 0) };
     }

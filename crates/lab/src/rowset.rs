@@ -1,11 +1,11 @@
-//! The rowsets of a table: the columns of each, in physical order.
+//! Lists the columns of each rowset of a table, in physical order.
 
 use crate::description::{Description, Index, Table};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// The first id of dropped columns.
+/// The ID of the first dropped column in a rowset.
 const FIRST_DROPPED: u32 = 0x0400_0001;
 const FIRST_DROPPED_2005: u32 = 0x1_0000;
 
@@ -14,7 +14,7 @@ const FIRST_DROPPED_2005: u32 = 0x1_0000;
 pub(crate) enum Locator {
     /// The address of a heap row.
     RowId,
-    /// The columns of the clustering key, and whether there is a uniquifier.
+    /// The columns of the clustering key, each with a flag for descending order, and whether the key has a uniquifier.
     Key(Vec<(usize, bool)>, bool),
 }
 
@@ -26,7 +26,8 @@ pub(crate) fn locator(table: &Table) -> Locator {
     }
 }
 
-/// Layout of a heap or clustered index. Rows written before columns were added lack these columns.
+/// The layout of a heap or clustered index. It includes the earlier layouts of rows that were written before columns
+/// were added.
 pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     let mut layout = base_of(table, table.columns.len(), collation, version);
     if table.is_rebuilt {
@@ -42,7 +43,7 @@ pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     layout
 }
 
-/// The layout with only the first `count` columns.
+/// The layout of a heap or clustered index that has only the first `count` columns of the table.
 fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Layout {
     let keys = table.clustered.as_ref().map(|index| &index.keys[..]).unwrap_or_default();
     let mut columns = Vec::new();
@@ -79,7 +80,7 @@ fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Lay
     finish(Layout::new(Leaf::Data, columns, true, inner_nulls), table.compression)
 }
 
-/// Layout of the rows of a nonclustered index.
+/// The layout of a nonclustered index.
 pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Description) -> Layout {
     let collation = description.collation;
     let mut number = 0;
@@ -102,15 +103,15 @@ pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Descripti
         }
     };
     let columns = index_columns(keys, included, locator, index.unique);
-    // Before 2012, there is a null bitmap only if some column is nullable.
+    // Before SQL Server 2012, records have a null bitmap only if a column is nullable.
     let nulls = description.version >= Version::V706 || columns.iter().any(|column| !column.not_null);
     let inner_nulls =
         description.version >= Version::V706 || columns.iter().any(|column| column.in_inner && !column.not_null);
     finish(Layout::new(Leaf::Index, columns, nulls, inner_nulls), index.compression)
 }
 
-/// The columns of a nonclustered index in physical order. The locator is part of the key unless the key is unique; then
-/// the locator comes after the included columns.
+/// The columns of a nonclustered index in physical order. If the index is not unique, the row locator is part of the
+/// key. If the index is unique, the row locator follows the included columns.
 pub(crate) fn index_columns(
     keys: Vec<PhysicalColumn>,
     included: Vec<PhysicalColumn>,
@@ -131,7 +132,7 @@ pub(crate) fn index_columns(
     key
 }
 
-/// The column that distinguishes rows with the same clustering key.
+/// The uniquifier column, which distinguishes rows with the same clustering key.
 pub(crate) fn uniquifier() -> PhysicalColumn {
     PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true)
 }
@@ -145,7 +146,7 @@ fn finish(layout: Layout, compression: crate::description::Compression) -> Layou
     if compression == crate::description::Compression::None { layout } else { layout.compressed() }
 }
 
-/// The id of a column in its rowset; dropped columns have a separate sequence.
+/// The ID of a column in its rowset. IDs of dropped columns are from a separate sequence.
 fn id_of(table: &Table, at: usize, version: Version) -> u32 {
     if !table.columns[at].is_dropped() {
         return at as u32 + 1;

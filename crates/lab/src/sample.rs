@@ -1,4 +1,5 @@
-//! Single values, each with its stored bytes and its text, both made from the parts for which the value was chosen.
+//! Single values, each with its stored bytes and its text. Both are made from the same parts, for example a date and a
+//! time.
 
 mod clr;
 pub(crate) mod xml;
@@ -6,7 +7,7 @@ pub(crate) mod xml;
 use crate::plain::{self, hex, scaled};
 use crate::types::{SqlType, time_bytes};
 
-/// A value: its stored bytes and its meaning.
+/// A value as stored bytes and as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// The stored bytes; `None` for NULL.
@@ -15,11 +16,12 @@ pub struct Sample {
     pub(crate) text: Option<String>,
 }
 
-/// The characters in which code page 1252, that of the lab's collations, differs from Latin-1.
+/// The characters of the lab's texts for which code page 1252 differs from Latin-1. The lab's collations use code page
+/// 1252.
 const CODE_PAGE_1252: [(u8, char); 5] =
     [(0x80, '\u{20AC}'), (0x8A, '\u{160}'), (0x96, '\u{2013}'), (0x99, '\u{2122}'), (0x9F, '\u{178}')];
 
-/// Days from 0001-01-01 to 1900-01-01, which is day 0 of datetime.
+/// The number of days from 0001-01-01 to 1900-01-01, which is day 0 of datetime.
 const DAY_1900: i64 = 693_595;
 
 impl Sample {
@@ -27,50 +29,50 @@ impl Sample {
         Self { bytes: Some(bytes), text: Some(text) }
     }
 
-    /// NULL.
+    /// A NULL.
     pub(crate) fn null() -> Self {
         Self { bytes: None, text: None }
     }
 
-    /// bit, tinyint, smallint, int, bigint.
+    /// A value of type bit, tinyint, smallint, int or bigint.
     pub(crate) fn integer(ty: SqlType, n: i64) -> Self {
         let bytes = n.to_le_bytes();
         Self::new(bytes.iter().take(usize::from(ty.length)).copied().collect(), n.to_string())
     }
 
-    /// money, smallmoney, from a number of ten-thousandths.
+    /// A value of type money or smallmoney, from a number of ten-thousandths.
     pub(crate) fn money(ty: SqlType, n: i64) -> Self {
         Self { text: Some(scaled(i128::from(n), 4)), ..Self::integer(ty, n) }
     }
 
-    /// decimal, numeric.
+    /// A value of type decimal or numeric.
     pub(crate) fn decimal(ty: SqlType, unscaled: i128) -> Self {
         let mut bytes = vec![u8::from(unscaled >= 0)];
         bytes.extend(unscaled.unsigned_abs().to_le_bytes().iter().take(usize::from(ty.length) - 1));
         Self::new(bytes, scaled(unscaled, ty.scale))
     }
 
-    /// real.
+    /// A value of type real.
     pub(crate) fn real(n: f32) -> Self {
         Self::new(n.to_le_bytes().to_vec(), format!("{n:e}"))
     }
 
-    /// float.
+    /// A value of type float.
     pub(crate) fn float(n: f64) -> Self {
         Self::new(n.to_le_bytes().to_vec(), format!("{n:e}"))
     }
 
-    /// datetime, from a date, seconds of its day, and ticks of 1/300 s.
+    /// A datetime from a date, the seconds since midnight, and the ticks of 1/300 s since then.
     pub(crate) fn datetime((year, month, day): (i64, i64, i64), seconds: i64, ticks: i64) -> Self {
         let number = plain::day(year, month, day);
         let mut bytes = ((seconds * 300 + ticks) as u32).to_le_bytes().to_vec();
         bytes.extend(((number - DAY_1900) as i32).to_le_bytes());
-        // Milliseconds of a tick, rounded: 0, 3, 7, 10 and so on.
+        // The ticks in milliseconds, rounded as SQL Server does: 0, 3, 7, 10 and so on.
         let milliseconds = ticks / 3 * 10 + [0, 3, 7][(ticks % 3) as usize];
         Self::new(bytes, format!("{} {}", plain::date(number), plain::time(seconds, milliseconds, 3)))
     }
 
-    /// smalldatetime, from a date and minutes of its day.
+    /// A smalldatetime from a date and the minutes since midnight.
     pub(crate) fn smalldatetime((year, month, day): (i64, i64, i64), minutes: i64) -> Self {
         let number = plain::day(year, month, day);
         let mut bytes = (minutes as u16).to_le_bytes().to_vec();
@@ -78,25 +80,25 @@ impl Sample {
         Self::new(bytes, format!("{} {}", plain::date(number), plain::time(minutes * 60, 0, 0)))
     }
 
-    /// date.
+    /// A value of type date.
     pub(crate) fn date((year, month, day): (i64, i64, i64)) -> Self {
         let number = plain::day(year, month, day);
         Self::new(number.to_le_bytes()[..3].to_vec(), plain::date(number))
     }
 
-    /// time, from seconds and units of the last digit.
+    /// A time from the seconds since midnight and a number of units of the last fractional digit.
     pub(crate) fn time(ty: SqlType, seconds: i64, fraction: i64) -> Self {
         let units = seconds * 10i64.pow(u32::from(ty.scale)) + fraction;
         let bytes = units.to_le_bytes()[..usize::from(time_bytes(ty.scale))].to_vec();
         Self::new(bytes, plain::time(seconds, fraction, ty.scale))
     }
 
-    /// datetime2.
+    /// A value of type datetime2.
     pub(crate) fn datetime2(ty: SqlType, date: (i64, i64, i64), seconds: i64, fraction: i64) -> Self {
         Self::time(ty, seconds, fraction).after(&Self::date(date))
     }
 
-    /// datetimeoffset, from a point in time in UTC, and minutes east of it.
+    /// A datetimeoffset from a date and time in UTC and an offset in minutes east of UTC.
     pub(crate) fn datetimeoffset(
         ty: SqlType,
         (date, seconds, fraction): ((i64, i64, i64), i64, i64),
@@ -112,14 +114,14 @@ impl Sample {
         Self::new(bytes, format!("{} {time} {sign}{hours:02}:{minutes:02}", plain::date(day)))
     }
 
-    /// A time, with its date after it; in the text, the date comes first.
+    /// Combines a time with a date. The time comes first in the bytes, and the date comes first in the text.
     fn after(self, date: &Self) -> Self {
         let bytes = [self.bytes.unwrap_or_default(), date.bytes.clone().unwrap_or_default()].concat();
         let text = format!("{} {}", date.text.clone().unwrap_or_default(), self.text.unwrap_or_default());
         Self::new(bytes, text)
     }
 
-    /// uniqueidentifier, from the numbers of its five groups.
+    /// A uniqueidentifier from the numbers of its five groups.
     pub(crate) fn guid(a: u32, b: u16, c: u16, d: u16, e: u64) -> Self {
         let mut bytes = a.to_le_bytes().to_vec();
         bytes.extend(b.to_le_bytes());
@@ -129,7 +131,7 @@ impl Sample {
         Self::new(bytes, format!("{a:08X}-{b:04X}-{c:04X}-{d:04X}-{e:012X}"))
     }
 
-    /// Any string type; padded with blanks if its length is fixed.
+    /// A value of a string type. If the type has a fixed length, the text is padded with blanks.
     pub(crate) fn text(ty: SqlType, text: &str) -> Self {
         let mut text = text.to_owned();
         let encode = |text: &str| -> Vec<u8> {
@@ -146,7 +148,8 @@ impl Sample {
         Self::new(bytes, text)
     }
 
-    /// Bytes of any type that shows them unchanged; padded with zeros if its length is fixed.
+    /// A value of a type whose text shows the stored bytes. If the type has a fixed length, the bytes are padded with
+    /// zeros.
     pub(crate) fn bytes(ty: SqlType, bytes: &[u8]) -> Self {
         let mut bytes = bytes.to_vec();
         if matches!(ty.xtype, 173 | 189) {
@@ -156,7 +159,7 @@ impl Sample {
         Self::new(bytes, text)
     }
 
-    /// sql_variant: a value with its base type (docs/format/types-and-keys.md#sql_variant).
+    /// A sql_variant that contains a value with its base type (docs/format/types-and-keys.md#sql_variant).
     pub(crate) fn variant(ty: SqlType, collation: u32, value: Self) -> Self {
         let mut bytes = vec![ty.xtype, 1];
         match ty.xtype {
@@ -173,13 +176,13 @@ impl Sample {
         Self { bytes: Some(bytes), text: value.text }
     }
 
-    /// A value from bytes and text that were made elsewhere.
+    /// A value from bytes and a text that the caller has already made.
     pub(crate) fn made(bytes: Vec<u8>, text: String) -> Self {
         Self::new(bytes, text)
     }
 }
 
-/// A character in code page 1252.
+/// The byte of a character in code page 1252.
 fn narrow(character: char) -> u8 {
     let special = CODE_PAGE_1252.iter().find(|(_, special)| *special == character).map(|(byte, _)| *byte);
     special.or_else(|| u8::try_from(u32::from(character)).ok()).unwrap_or(b'?')

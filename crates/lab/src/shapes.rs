@@ -1,4 +1,4 @@
-//! Random databases: any mixture of the lab's features, determined by a seed.
+//! Generates random databases: the seed determines which features of the lab they combine.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -8,12 +8,12 @@ use crate::random::Random;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
-/// Latin1_General_BIN2.
+/// The ID of the collation Latin1_General_BIN2.
 const BINARY_COLLATION: u32 = 0x0808;
-/// Latin1_General_CI_AS.
+/// The ID of the collation Latin1_General_CI_AS.
 const WINDOWS_COLLATION: u32 = 0xD008;
 
-/// A database of up to four tables with up to a few thousand rows each.
+/// A random database with up to four tables. Each table has at most a few thousand rows.
 pub fn random(seed: u64) -> Description {
     let mut dice = Random::new(seed);
     let version = pick(&mut dice, &Version::ALL);
@@ -100,7 +100,8 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
     }
 }
 
-/// Conditions that are true for the values that `table` generates: numbers from 1 on, and one that is never negative.
+/// CHECK constraints that are true for all values that `table` generates: the first column is at least 1, and column
+/// `b` is never negative.
 fn checks(number: u64, columns: &[Column]) -> Vec<(String, Filter)> {
     let b = columns.iter().position(|column| column.name == "b");
     let conditions = [(0, 1)].into_iter().chain(b.map(|at| (at, 0)));
@@ -162,7 +163,8 @@ fn values(dice: &mut Random, ty: SqlType) -> Values {
     };
     let least = dice.below(u64::from(most) + 1) as u32;
     match ty.xtype {
-        // An xml value has a header of at least 17 bytes; values of the other types may have any length.
+        // The bytes of an xml value are binary XML with a header of at least 17 bytes. Values of the other types can
+        // have any bytes.
         34 | 165 | 241 => Values::Bytes { least, most },
         _ if ty.is_string() && (ty.is_lob() || dice.chance(70)) => Values::Text { least, most },
         _ => match dice.below(4) {
@@ -178,13 +180,14 @@ fn can_be_sparse(ty: SqlType) -> bool {
     !ty.is_lob() && !matches!(ty.xtype, 189 | 240) && ty.length <= 200
 }
 
-/// Whether a column is short enough for a key, and its order is known to this crate.
+/// Whether a column can be a key column: it must be short enough, and the lab must know how its values sort.
 fn can_be_key(column: &Column) -> bool {
     let known = !matches!(column.ty.xtype, 98 | 104 | 189);
     known && column.computed.is_none() && !column.sparse && !column.ty.is_lob() && column.ty.length <= 200
 }
 
-/// An index on some of `keys`; `located` are the columns of the clustering key, which every index has anyway.
+/// An index with some of the columns in `keys`. `located` are the columns of the clustering key, which every index
+/// contains as its row locator.
 fn index(
     dice: &mut Random,
     version: Version,

@@ -1,4 +1,4 @@
-//! Database snapshots: the pages of the files of one point in time that changed until a later one.
+//! Writes the files of database snapshots: the pages at one point in time that changed before a later point in time.
 
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -8,23 +8,25 @@ use crate::disk::LabError;
 use crate::ids::PAGE;
 use crate::staged::Staged;
 
-/// Pages that a snapshot always has: file header and boot page.
+/// The file header page and the boot page, which are always in a snapshot.
 const OWN: [usize; 2] = [0, 9];
 
-/// The pages in the file of a snapshot, each with its place: those of `then` that differ from `now`, and its own pages.
+/// The pages in the file of a snapshot, each with its page number: the pages of `then` that differ from `now`, and the
+/// pages that are always in a snapshot.
 pub fn copied<'a>(then: &'a [u8], now: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> {
     then.chunks(PAGE).enumerate().filter(move |(number, page)| {
         OWN.contains(number) || now.get(number * PAGE..number * PAGE + page.len()) != Some(*page)
     })
 }
 
-/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`: a sparse file as long as `then`. The disk has
-/// zeros for the other pages of each 64 KB around a copied page.
+/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`. It is a sparse file with the length of `then`.
+/// Disk space is allocated in units of 64 KB. In an allocated unit, pages that were not copied contain zeros.
 ///
 /// # Errors
+///
 /// [`LabError`] if a file cannot be read or written.
 pub fn snapshot(then: &Path, now: &Path, to: &Path) -> Result<PathBuf, LabError> {
-    /// Number of pages for which a sparse file gets disk space at once.
+    /// The unit in which disk space is allocated to a sparse file, in pages.
     const UNIT: usize = 8;
     let failed = |path: &Path| {
         let path = path.to_owned();

@@ -1,4 +1,4 @@
-//! Page allocation: GAM, SGAM, PFS, the differential and minimally-logged maps, and the IAM chains of units.
+//! Allocates pages: GAM, SGAM, PFS, the differential and minimally-logged maps, and the IAM chains of allocation units.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,21 +9,21 @@ use crate::page::{Page, PageVerify, page_type};
 
 const EXTENTS_PER_INTERVAL: u32 = GAM_INTERVAL / EXTENT;
 const MAP_BYTES: usize = 7988;
-/// Record header of the bitmap on GAM, SGAM and IAM pages; the record has 7,992 bytes with it.
+/// The header of the bitmap record on GAM, SGAM and IAM pages. The record with its header has 7,992 bytes.
 const MAP_HEADER: [u8; 4] = [0, 0, 0x38, 0x1F];
-/// Most PFS intervals kept in memory.
+/// The most PFS intervals that are kept in memory.
 const CACHED_INTERVALS: usize = 128;
 
-/// PFS byte: allocated.
+/// Bit of a PFS byte: the page is allocated.
 pub(crate) const ALLOCATED: u8 = 0x40;
-/// PFS byte: page of a mixed extent.
+/// Bit of a PFS byte: the page belongs to a mixed extent.
 pub(crate) const MIXED: u8 = 0x20;
-/// PFS byte: IAM page.
+/// Bit of a PFS byte: the page is an IAM page.
 pub(crate) const IAM_PAGE: u8 = 0x10;
-/// PFS byte: has ghosts.
+/// Bit of a PFS byte: the page has ghosts.
 pub(crate) const GHOSTS: u8 = 0x08;
 
-/// Fullness of a heap or LOB page, as PFS class.
+/// The PFS fullness class, 0 to 4, of a heap or LOB page with `filled` bytes.
 pub(crate) fn fullness(filled: usize) -> u8 {
     match filled * 100 {
         0 => 0,
@@ -36,12 +36,12 @@ pub(crate) fn fullness(filled: usize) -> u8 {
 
 /// The allocation state of all files.
 pub(crate) struct Space {
-    /// The files themselves.
+    /// The data files.
     pub disk: Disk,
     files: Vec<FileSpace>,
 }
 
-/// A saved state of allocation.
+/// A saved allocation state, to which `return_to` can return.
 pub(crate) struct Position(Vec<FileSpace>);
 
 #[derive(Clone, Default)]
@@ -49,7 +49,8 @@ struct FileSpace {
     group: u16,
     used: BitSet,
     mixed: BitSet,
-    /// Free pages of mixed extents: those near the start of the file, and those after the reserved extents.
+    /// Free pages of mixed extents: first those in the reserved extents at the start of the file, then those after the
+    /// reserved extents.
     singles: [VecDeque<u32>; 2],
     cursor: [u32; 2],
     highest: u32,
@@ -57,28 +58,29 @@ struct FileSpace {
     spilled: BitSet,
 }
 
-/// A growing allocation unit.
+/// An allocation unit under construction.
 #[derive(Clone)]
 pub(crate) struct Unit {
-    /// Its id.
+    /// Allocation unit ID.
     pub id: UnitId,
-    /// Filegroup in whose files it allocates.
+    /// The filegroup in which the unit allocates its pages.
     pub group: u16,
-    /// The unit belongs to a system table, which gets pages at the start of file 1.
+    /// Whether the unit belongs to a system table. Units of system tables get pages in the reserved extents at the
+    /// start of file 1.
     pub system: bool,
-    /// Its first eight pages come from mixed extents.
+    /// Whether the first eight pages of the unit come from mixed extents.
     pub mixed_first: bool,
-    /// The pages of an extent are allocated out of order.
+    /// Whether the pages of each extent are allocated out of order.
     pub(crate) fragmented: bool,
-    /// First page: the leftmost leaf, or the heap's first.
+    /// The first page: the leftmost leaf page, or the first page of a heap.
     pub first: PageId,
     /// Root page.
     pub root: PageId,
-    /// Pages in use, IAM pages included.
+    /// Number of pages in use, including IAM pages.
     pub used: u64,
-    /// Leaf pages.
+    /// Number of leaf pages.
     pub data: u64,
-    /// Pages reserved.
+    /// Number of reserved pages.
     pub reserved: u64,
     iams: Vec<Iam>,
     open: Option<(u16, u32, u32)>,
@@ -96,7 +98,7 @@ struct Iam {
 }
 
 impl Unit {
-    /// A unit without pages.
+    /// Creates a unit without pages.
     pub(crate) fn new(id: UnitId, group: u16) -> Self {
         Self {
             id,
@@ -116,14 +118,15 @@ impl Unit {
         }
     }
 
-    /// The first IAM page, or (0:0).
+    /// The first IAM page; (0:0) if the unit has no pages.
     pub(crate) fn first_iam(&self) -> PageId {
         self.iams.first().map_or(PageId::NONE, |iam| iam.page)
     }
 }
 
 impl Space {
-    /// Fresh files. `groups` gives the filegroup of each; `reserved` extents of file 1 are kept for system tables.
+    /// Starts the allocation in new files. `groups` has the filegroup of each file. The first `reserved` extents of
+    /// file 1 are kept for system tables.
     pub(crate) fn new(disk: Disk, groups: &[u16], reserved: u32) -> Result<Self, LabError> {
         let mut files: Vec<FileSpace> = Vec::with_capacity(groups.len());
         for &group in groups {
@@ -134,7 +137,7 @@ impl Space {
         let mut space = Self { disk, files };
         for (index, file) in space.files.iter_mut().enumerate() {
             if index == 0 {
-                // The reserved extents belong to the file even if no table follows them.
+                // The reserved extents count toward the length of the file even if no table is stored after them.
                 (file.cursor[1], file.highest) = (1 + reserved, reserved);
             }
             for page in [0, 1, 2, 3, 6, 7] {
@@ -144,7 +147,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Allocates a page of a mixed extent of file 1 at a fixed place: the boot page, the pages of sysfiles1.
+    /// Allocates a page with a fixed address in a mixed extent of file 1: the boot page or a page of sysfiles1.
     pub(crate) fn take_fixed(&mut self, page: u32, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[0];
         let extent = page / EXTENT;
@@ -158,7 +161,7 @@ impl Space {
         file.set_pfs(&mut self.disk, 1, page, pfs)
     }
 
-    /// Sets up a unit whose page and IAM page have fixed places: sysfiles1.
+    /// Sets up the unit of sysfiles1, which has a data page and an IAM page with fixed addresses.
     pub(crate) fn fixed_unit(&mut self, unit: &mut Unit, iam: u32, page: u32) {
         let page = PageId::new(1, page);
         unit.iams.push(Iam {
@@ -171,7 +174,7 @@ impl Space {
         (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
     }
 
-    /// The next page of a unit. `pfs` is its PFS byte without the bits for allocated and mixed.
+    /// Allocates the next page of a unit. `pfs` is the PFS byte without the bits for allocated pages and mixed extents.
     pub(crate) fn page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
         unit.used += 1;
         if unit.mixed_first && unit.singles < 8 {
@@ -181,7 +184,7 @@ impl Space {
             if let Some((file, next, end)) = unit.open {
                 unit.open = (next + 1 < end).then_some((file, next + 1, end));
                 let next = if unit.fragmented { out_of_order(next) } else { next };
-                // Any extent may contain a PFS page; skip it.
+                // Any extent may contain a PFS page, which must be skipped.
                 if next.is_multiple_of(PFS_INTERVAL) {
                     continue;
                 }
@@ -193,7 +196,7 @@ impl Space {
         }
     }
 
-    /// Replaces the PFS byte of an allocated page, but keeps the type of its extent.
+    /// Replaces the PFS byte of an allocated page, but keeps the bits for allocated pages, mixed extents and IAM pages.
     pub(crate) fn mark(&mut self, page: PageId, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[file_index(page.file)];
         let kept = file.pfs_byte(&mut self.disk, page)? & (ALLOCATED | MIXED | IAM_PAGE);
@@ -210,7 +213,7 @@ impl Space {
         Ok(page)
     }
 
-    /// Allocates one more extent to the unit, from the files of its group in turn.
+    /// Allocates one more extent to the unit. The files of its filegroup are used in turn.
     fn extend(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         let index = self.turn(unit)?;
         let extent = self.files[index].take_extent(usize::from(!unit.system));
@@ -232,7 +235,8 @@ impl Space {
         Err(LabError::Description(format!("filegroup {} has no file", unit.group)))
     }
 
-    /// The IAM page of the unit for an interval of a file, created on first use.
+    /// The position of the unit's IAM page for an interval of a file. The IAM page is allocated when it is needed for
+    /// the first time.
     fn iam(&mut self, unit: &mut Unit, index: usize, interval: u32) -> Result<usize, LabError> {
         let file = file_id(index);
         if let Some(found) = unit.iams.iter().position(|iam| iam.file == file && iam.interval == interval) {
@@ -262,23 +266,25 @@ impl Space {
         }
     }
 
-    /// The current state of allocation.
+    /// Saves the current allocation state.
     pub(crate) fn position(&self) -> Position {
         Position(self.files.clone())
     }
 
-    /// Undoes all allocations since `position`.
+    /// Undoes all allocations since the allocation state was saved as `position`.
     pub(crate) fn return_to(&mut self, position: &Position) {
         self.files.clone_from(&position.0);
     }
 
-    /// Writes the IAM chain of a complete unit and frees its memory, because a database may have very many units.
+    /// Writes the IAM chain of a completed unit and frees the memory for its bitmaps, because a database may have very
+    /// many units.
     pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
             let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
-            // The pages of sysfiles1 keep an old form: no protection, records at multiples of four.
+            // The pages of sysfiles1 have an old form: they have no page protection, and their records start at
+            // multiples of four.
             let old = unit.id.0 == 8 << 16;
             let mut page = map_page(page_type::IAM, unit.id, &iam.bits.bytes(0, MAP_BYTES), if old { 4 } else { 1 });
             page.patch(0, 4, &(number as u32).to_le_bytes());
@@ -298,12 +304,12 @@ impl Space {
         Ok(())
     }
 
-    /// Number of pages of each file, at least `least`.
+    /// The number of pages in each file, which is at least `least`.
     pub(crate) fn sizes(&self, least: u32) -> Vec<u32> {
         self.files.iter().map(|file| ((file.highest + 1) * EXTENT).max(least.next_multiple_of(EXTENT))).collect()
     }
 
-    /// Writes the maps of all files, which are `sizes` pages long.
+    /// Writes the allocation maps of all files. `sizes` has the number of pages in each file.
     pub(crate) fn write_maps(&mut self, sizes: &[u32]) -> Result<(), LabError> {
         for (index, &pages) in sizes.iter().enumerate() {
             let id = file_id(index);
@@ -356,12 +362,12 @@ impl Space {
     }
 }
 
-/// Permutes the pages of an extent.
+/// Permutes the pages of an extent, so that they are allocated out of order.
 fn out_of_order(page: u32) -> u32 {
     page / EXTENT * EXTENT + page * 3 % EXTENT
 }
 
-/// A map page: the header record, then the bitmap.
+/// A map page with a header record and a bitmap record.
 fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
     let mut page = Page::new(kind, 0, unit, 90);
     let mut head = vec![0; 94];
@@ -374,7 +380,7 @@ fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
 impl FileSpace {
     fn take_extent(&mut self, region: usize) -> u32 {
         let mut extent = self.cursor[region];
-        // The first extent of each interval is for its map pages.
+        // The first extent of each GAM interval is reserved for map pages.
         while self.used.has(extent) || extent.is_multiple_of(EXTENTS_PER_INTERVAL) {
             self.used.insert(extent);
             extent += 1;
@@ -401,7 +407,7 @@ impl FileSpace {
         Ok(self.pfs.entry(interval).or_insert_with(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// The PFS bytes of an interval, from memory or disk.
+    /// Takes the PFS bytes of an interval from memory, or reads them from disk.
     fn take_interval(
         &mut self,
         disk: &mut Disk,
@@ -418,7 +424,8 @@ impl FileSpace {
         Ok(states.unwrap_or_else(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// Writes the lowest interval in memory to its place on disk, where `take_interval` finds it.
+    /// Frees memory: writes the PFS bytes of the lowest interval to the disk, from which `take_interval` can read them
+    /// again.
     fn spill(&mut self, disk: &mut Disk, file: u16) -> Result<(), LabError> {
         if let Some((interval, states)) = self.pfs.pop_first() {
             let mut bytes = Box::new([0; PAGE]);

@@ -1,5 +1,5 @@
-//! Small databases with all features of the lab, for damage trials: they contain features that most real databases
-//! lack.
+//! Small databases with all features of the lab. Damage trials use them, because most real databases lack some of these
+//! features.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -8,7 +8,7 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One database per kind of page protection, all of the same shape as far as the version allows.
+/// One database for each kind of page protection. They have the same tables, except for features that a version lacks.
 pub fn specimens() -> Vec<Description> {
     vec![
         specimen(Version::V611, PageVerify::Torn, 1),
@@ -17,7 +17,7 @@ pub fn specimens() -> Vec<Description> {
     ]
 }
 
-/// The database with this version and protection; `seed` determines its values.
+/// A database with this version and page protection. `seed` determines its values.
 pub fn specimen(version: Version, verify: PageVerify, seed: u64) -> Description {
     Description {
         name: format!("lab {version:?}"),
@@ -50,7 +50,7 @@ fn text(least: u32, most: u32) -> Values {
     Values::Text { least, most }
 }
 
-/// A heap in two files: moved rows, empty slots, ghosts, versions, text, and an index.
+/// A heap in two files, with forwarded rows, empty slots, ghosts, row versions, text values, and an index.
 fn moving() -> Table {
     Table {
         name: "moving".to_owned(),
@@ -70,7 +70,7 @@ fn moving() -> Table {
     }
 }
 
-/// A table with row-overflow values, and with values that have their own trees.
+/// A table with row-overflow values, and with long values that have a tree of LOB pages.
 fn wide() -> Table {
     Table {
         name: "wide".to_owned(),
@@ -87,7 +87,7 @@ fn wide() -> Table {
     }
 }
 
-/// A table in three partitions, on pages out of order, with an index in descending order.
+/// A table in three partitions, with pages that are out of order, and with a nonclustered index.
 fn partitioned() -> Table {
     Table {
         name: "partitioned".to_owned(),
@@ -107,7 +107,7 @@ fn partitioned() -> Table {
     }
 }
 
-/// A table with rows of the same clustering key, and an index on a computed column.
+/// A table with several rows per clustering key, and with an index on a computed column.
 fn computed() -> Table {
     Table {
         name: "computed".to_owned(),
@@ -125,7 +125,7 @@ fn computed() -> Table {
     }
 }
 
-/// Sparse columns and a filtered index.
+/// A table with sparse columns and a filtered index.
 fn sparse() -> Table {
     Table {
         name: "sparse".to_owned(),

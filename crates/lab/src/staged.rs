@@ -1,5 +1,5 @@
-//! Files that are either complete or absent: each is written under a temporary name and renamed at the end, so that a
-//! run that is killed leaves no file that looks like a result.
+//! Writes files that are either complete or absent. Each file has a temporary name until it is complete, so a killed
+//! run leaves no file that looks like a result.
 
 use std::fs::File;
 use std::io;
@@ -10,13 +10,13 @@ use tempfile::NamedTempFile;
 /// A file being written.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// Its final name.
+    /// The final path of the file.
     pub(crate) path: PathBuf,
     file: NamedTempFile,
 }
 
 impl Staged {
-    /// A new file beside `path`, which must not exist.
+    /// Creates a temporary file in the folder of `path`. `path` itself must not exist.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         if path.try_exists()? {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -30,12 +30,12 @@ impl Staged {
         Ok(Self { path: path.to_owned(), file: builder.tempfile_in(folder)? })
     }
 
-    /// The file in its current state.
+    /// The temporary file.
     pub(crate) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Renames the file after all of it is on disk.
+    /// Flushes the file to disk, then renames it to its final path.
     pub(crate) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path).map_err(|failed| failed.error)?;

@@ -1,4 +1,4 @@
-//! Statistics of a column: the blob that SQL Server stores (docs/format/statistics.md).
+//! Writes the statistics of a column as the blob that SQL Server stores (docs/format/statistics.md).
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::order::push_sort_key;
 use crate::row::Row;
 use crate::values::Rows;
 
-/// The most steps that are written: fewer than SQL Server's 200, so that the row fits on its page.
+/// The most histogram steps. The limit is lower than SQL Server's 200, so that the row fits on its page.
 const MOST_STEPS: usize = 40;
 
-/// By sort key: a value of the column, and the number of rows that have it.
+/// For each sort key, the value of the column and the number of rows with this value.
 type Groups = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
 
-/// The blob of statistics for a column of a table.
+/// The statistics blob of a column.
 pub(crate) fn blob(description: &Description, table: usize, column: usize) -> Vec<u8> {
     let described = &description.tables[table];
     let ty = described.columns[column].ty;
@@ -42,11 +42,11 @@ struct Step<'a> {
     value: &'a [u8],
     equal: u64,
     range: u64,
-    /// The number of different values in the range.
+    /// The number of distinct values within the range of the step.
     range_values: u64,
 }
 
-/// The first and the last value, and some values between them.
+/// The steps of the histogram: the first value, the last value, and some values between them.
 fn steps(groups: &Groups) -> Vec<Step<'_>> {
     let every = groups.len().div_ceil(MOST_STEPS - 1).max(1);
     let (mut steps, mut range, mut range_values) = (Vec::new(), 0, 0);
@@ -81,21 +81,21 @@ impl Step<'_> {
     }
 }
 
-/// The fields of the header before the steps.
+/// The values of the header, which precedes the steps.
 struct Header {
     rows: u64,
     nulls: u64,
-    /// The number of different values, counting NULL.
+    /// The number of distinct values, including NULL.
     values: u64,
     steps: usize,
-    /// Bytes of the value in a step; 0 if its length varies.
+    /// Length in bytes of the value in a step; 0 for a type of variable length.
     fixed_bytes: u16,
 }
 
 impl Header {
     fn blob(&self, steps: &[Vec<u8>]) -> Vec<u8> {
         const HEADER_BYTES: usize = 340;
-        /// Noon of 2018-01-15.
+        /// The time of the last update: 2018-01-15 12:00 as a datetime.
         const UPDATED: [u8; 8] = [0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
         const HISTOGRAM: u32 = 1;
         let mut bytes = vec![0; HEADER_BYTES];

@@ -1,4 +1,4 @@
-//! B-trees built from the bottom up: rows come in key order, and each level keeps one page in memory.
+//! Builds B-trees from the bottom up. Rows must come in key order, and only one page of each level is in memory.
 
 use crate::disk::LabError;
 use crate::ids::PageId;
@@ -8,28 +8,28 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::space::{GHOSTS, Space, Unit};
 
-/// A tree that grows at the right end.
+/// A B-tree under construction. Rows are added only at its right end.
 pub(crate) struct Tree<'a> {
     layout: &'a Layout,
     unit: Unit,
     levels: Vec<Level>,
-    /// Bytes of a leaf page that are available to rows.
+    /// The number of bytes on a leaf page that rows may use.
     capacity: usize,
     record: Vec<u8>,
     entry: Vec<u8>,
 }
 
-/// The rightmost page of a level.
+/// The current page of a level, which is its rightmost page so far.
 struct Level {
     page: Page,
     id: PageId,
     prev: PageId,
-    /// Its entry in the parent: key and child pointer.
+    /// The entry for this page on the level above: its key and child pointer.
     entry: Vec<u8>,
 }
 
 impl<'a> Tree<'a> {
-    /// An empty tree in `unit`, whose leaf pages are filled to `fill_factor` percent.
+    /// Creates an empty tree in `unit`. Its leaf pages are filled to `fill_factor` percent.
     pub(crate) fn new(layout: &'a Layout, unit: Unit, fill_factor: u8) -> Self {
         let percent = if fill_factor == 0 { 100 } else { usize::from(fill_factor) };
         Self {
@@ -72,7 +72,8 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Begins the next page of a level and completes the previous one. `entry` has the key of the first row.
+    /// Completes the current page of a level and starts the next page. `entry` has the key of the first row on the new
+    /// page.
     fn start_page(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         let id = space.page(&mut self.unit, 0)?;
         let mut entry = entry.to_vec();
@@ -91,7 +92,8 @@ impl<'a> Tree<'a> {
                 let text = "a compressed index must fit one page: the form of its non-leaf rows is undocumented";
                 return Err(LabError::Description(text.to_owned()));
             }
-            // The parent level exists from the second page of a level on.
+            // A level gets a parent level when its second page is started. The parent then needs an entry for the first
+            // page too.
             if let Some(first) = first_entry {
                 self.add_entry(space, level + 1, &first)?;
             }
@@ -106,7 +108,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Adds an entry to a non-leaf level. The depth of this recursion is the height of the tree.
+    /// Adds an entry to a non-leaf level. The recursion is as deep as the tree is high.
     fn add_entry(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         if self.levels.get(level).is_none_or(|inner| inner.page.room() < entry.len()) {
             self.start_page(space, level, entry)?;

@@ -1,23 +1,23 @@
-//! The rows of a lab database as plain text, which a reader must find.
+//! The rows of a lab database as plain text. A reader must find these rows.
 //!
-//! The text comes from the numbers, dates and letters from which a value was made, not from its bytes:
+//! The text of a value comes from the numbers, dates and letters from which the value was made, not from its bytes:
 //!
 //! | type | text |
 //! |---|---|
 //! | bit, integers | decimal digits |
-//! | decimal, money | digits with as many after the point as the scale says |
-//! | real, float | the shortest digits that mean the same number, in scientific notation: `-1.5e-7` |
+//! | decimal, money | decimal digits; the number of digits after the point is the scale |
+//! | real, float | the shortest digits that identify the number, in scientific notation: `-1.5e-7` |
 //! | date | `2005-01-31` |
-//! | time | `23:59:59` with as many digits after the second as the type has |
-//! | datetime, smalldatetime, datetime2 | date, blank, time; a datetime has three digits: .000, .003, .007 |
+//! | time | `23:59:59`, with the fractional digits of the type |
+//! | datetime, smalldatetime, datetime2 | date, blank, time; a datetime has three fractional digits: .000, .003, .007 |
 //! | datetimeoffset | local date, blank, local time, blank, `+01:00` |
 //! | uniqueidentifier | as SQL Server prints it, in capitals |
-//! | strings | the text itself, with the blanks of char and nchar |
-//! | binary, image, rowversion | `0x` and hexadecimal capitals |
+//! | strings | the text itself, including the padding blanks of char and nchar |
+//! | binary, image, rowversion | `0x` and hexadecimal digits in capitals |
 //! | xml | the document without white space between its elements |
-//! | sql_variant | as its base type |
+//! | sql_variant | the text of its base type |
 //! | hierarchyid | its path: `/1/2.5/` |
-//! | geometry, geography | WKB of the shape, as bytes; a position on the globe is longitude, latitude |
+//! | geometry, geography | the WKB of the shape, as bytes; in a geography, longitude comes before latitude |
 
 use crate::build::table_seed;
 use crate::description::{Description, Table};
@@ -26,15 +26,16 @@ use crate::values::Rows;
 /// The rows of a table.
 #[derive(Clone, Debug)]
 pub struct TableTruth {
-    /// Its name, in schema dbo.
+    /// Name of the table. The schema is dbo.
     pub table: String,
-    /// Its stored columns, in the order of their ids.
+    /// Names of the stored columns, in the order of the column IDs.
     pub columns: Vec<String>,
-    /// Its rows in the order in which they were made, which is not the order of the table; `None` for NULL.
+    /// The rows in the order in which they were generated, which may differ from the order in the table. A value is
+    /// `None` for NULL.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// The rows of each table, without the deleted ones.
+/// The rows of each table, without ghosts.
 pub fn truth(description: &Description) -> Vec<TableTruth> {
     description.tables.iter().enumerate().map(|(number, table)| of_table(description, number, table)).collect()
 }

@@ -1,37 +1,37 @@
-//! SQL types: how a value is stored, and which value of a type stands for a number.
+//! SQL types: how their values are stored, and which value of a type is generated for a number.
 
-/// A type with its length, precision and scale, as in the catalog.
+/// A type with its length, precision and scale, as the catalog describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SqlType {
-    /// xtype of syscolpars: 56 int, 231 nvarchar ...
+    /// syscolpars.xtype, for example 56 for int and 231 for nvarchar.
     pub xtype: u8,
-    /// Bytes declared; 0 for (max).
+    /// The declared length in bytes; 0 for (max).
     pub length: u16,
-    /// Decimal precision, or digits of the other numbers.
+    /// The precision of a decimal, or the number of digits of another numeric type.
     pub precision: u8,
-    /// Decimal or fractional-second scale.
+    /// The scale of a decimal, or the number of fractional-second digits.
     pub scale: u8,
-    /// utype of syscolpars if it is more specific than the xtype: 128 hierarchyid, 129 geometry, 130 geography;
-    /// otherwise the xtype. 0 if the client encrypts the values; the catalog keeps the declared type.
+    /// syscolpars.utype, if it is more specific than the xtype: 128 hierarchyid, 129 geometry, 130 geography. Otherwise
+    /// it equals the xtype. It is 0 if the client encrypts the values; the catalog still has the declared type.
     pub user_type: u8,
 }
 
-/// Place of a type's values in a row.
+/// The place where the values of a type are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
-    /// In the fixed part, this many bytes.
+    /// In the fixed-length part of the row, with this many bytes.
     Fixed(u16),
-    /// One bit of a byte shared with other bits.
+    /// One bit of a byte that several bit columns share.
     Bit,
-    /// In the variable part, at most 8,000 bytes.
+    /// In the variable-length part of the row, with at most 8,000 bytes.
     Variable,
-    /// In the variable part while it is short, else in the LOB unit.
+    /// In the variable-length part of the row if the value is short, otherwise in the LOB unit.
     Max,
-    /// Always a 16-byte pointer into the LOB unit (text, ntext, image).
+    /// In the LOB unit, always with a 16-byte pointer in the row (text, ntext, image).
     Text,
 }
 
-/// Bytes of an encrypted value with one cipher block.
+/// Length in bytes of an encrypted value that has one cipher block.
 const ENCRYPTED_BYTES: u16 = 65;
 
 const fn of(xtype: u8, length: u16, precision: u8, scale: u8) -> SqlType {
@@ -132,7 +132,8 @@ impl SqlType {
         of(43, time_bytes(scale) + 5, if scale == 0 { 26 } else { 27 + scale }, scale)
     }
 
-    /// The type in a column that the client encrypts (Always Encrypted), for values of up to 15 bytes.
+    /// The type of a column that the client encrypts (Always Encrypted). A value must have at most 15 bytes before
+    /// encryption.
     pub const fn encrypted(self) -> Self {
         Self { length: ENCRYPTED_BYTES, user_type: 0, ..self }
     }
@@ -142,7 +143,7 @@ impl SqlType {
         self.user_type == 0
     }
 
-    /// Place of the type's values in a row.
+    /// The place where the values of the type are stored.
     pub fn storage(self) -> Storage {
         match self.xtype {
             _ if self.is_encrypted() => Storage::Variable,
@@ -155,7 +156,7 @@ impl SqlType {
         }
     }
 
-    /// Bytes in the fixed part of rows; 0 for types of variable length.
+    /// Length in bytes in the fixed-length part of a row; 0 for types of variable length.
     pub(crate) fn fixed_bytes(self) -> i16 {
         match self.storage() {
             Storage::Fixed(length) => length as i16,
@@ -164,7 +165,7 @@ impl SqlType {
         }
     }
 
-    /// Whether long values go to a LOB unit.
+    /// Whether long values are stored in a LOB unit.
     pub fn is_lob(self) -> bool {
         matches!(self.storage(), Storage::Max | Storage::Text)
     }
@@ -174,12 +175,12 @@ impl SqlType {
         matches!(self.xtype, 35 | 99 | 167 | 175 | 231 | 239)
     }
 
-    /// Whether the values are UTF-16.
+    /// Whether the values are UTF-16 text.
     pub fn is_unicode(self) -> bool {
         matches!(self.xtype, 99 | 231 | 239)
     }
 
-    /// sysrscols.ti: the type in one number.
+    /// sysrscols.ti: the type, length, precision and scale, encoded in one number.
     pub fn type_info(self) -> u32 {
         let detail = match self.xtype {
             106 | 108 => u32::from(self.precision) | u32::from(self.scale) << 8,
@@ -187,11 +188,11 @@ impl SqlType {
             165 | 167 | 173 | 175 | 231 | 239 | 34 | 35 | 99 | 240 => u32::from(self.length),
             _ => 0,
         };
-        // CLR types are stored as varbinary.
+        // Rowsets store CLR types as varbinary.
         u32::from(if self.xtype == 240 { 165 } else { self.xtype }) | detail << 8
     }
 
-    /// Maximum bytes of a value in a row.
+    /// The most bytes that a value can have in the row.
     pub fn most_in_row(self) -> u32 {
         match self.storage() {
             Storage::Fixed(size) => u32::from(size),
@@ -203,11 +204,12 @@ impl SqlType {
     }
 
     /// Appends the value for `number`. A greater number gives a value that sorts later, until the range of the type is
-    /// used up.
+    /// exhausted.
     pub fn encode_number(self, number: i64, out: &mut Vec<u8>) {
         let n = number;
         if self.is_encrypted() {
-            // Version, tag, initialization vector and one cipher block, none of them decipherable.
+            // Version, authentication tag, initialization vector and one cipher block. The bytes are arbitrary and
+            // cannot be decrypted.
             let word = |at: i64| (n + at).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64).to_le_bytes();
             out.push(1);
             out.extend((0..i64::from(ENCRYPTED_BYTES) / 8).flat_map(word));
@@ -221,7 +223,7 @@ impl SqlType {
             104 => out.push((n & 1) as u8),
             59 => out.extend((n as f32).to_le_bytes()),
             62 => out.extend((n as f64).to_le_bytes()),
-            // One minute per step since 2005-01-01, day 38351.
+            // The value rises by one minute per number. Number 0 is 2005-01-01, which is day 38351 since 1900-01-01.
             61 => {
                 out.extend(((n.rem_euclid(1440) * 18_000) as u32).to_le_bytes());
                 out.extend((38_351 + n.div_euclid(1440).clamp(-30_000, 2_000_000) as i32).to_le_bytes());
@@ -245,12 +247,12 @@ impl SqlType {
                 let digits = u32::from(self.precision);
                 let limit = 10u128.pow(digits.min(18));
                 let magnitude = u128::from(n.unsigned_abs()) % limit;
-                // Negative zero does not exist.
+                // A decimal cannot be negative zero, so zero always has the positive sign.
                 out.push(u8::from(n >= 0 || magnitude == 0));
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
-                // SQL Server compares from the last six bytes on, so these hold the number.
+                // SQL Server compares the last six bytes first, so the number is stored there.
                 out.extend((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
                 out.extend([0x40, 0]);
                 out.extend(n.to_be_bytes().iter().skip(2));
@@ -278,7 +280,7 @@ impl SqlType {
         out.extend(ticks.to_le_bytes().iter().take(usize::from(time_bytes(self.scale))));
     }
 
-    /// Appends zero-padded base 36, because digits sort before letters in every collation.
+    /// Appends the number in base 36, padded with zeros. Digits sort before letters in every collation.
     fn push_digits(self, n: i64, out: &mut Vec<u8>) {
         let unit = if self.is_unicode() { 2 } else { 1 };
         let room = if self.length == 0 || self.storage() == Storage::Text { 8000 } else { usize::from(self.length) };
@@ -292,7 +294,8 @@ impl SqlType {
         self.push_ascii(&digits[..width], out);
     }
 
-    /// Appends ASCII text in the encoding of this string type, padded if the type is fixed.
+    /// Appends an ASCII text in the encoding of this string type. If the type has a fixed length, the text is padded
+    /// with blanks.
     pub fn push_ascii(self, text: &[u8], out: &mut Vec<u8>) {
         let from = out.len();
         if self.is_unicode() {
@@ -329,7 +332,7 @@ pub(crate) const fn time_bytes(scale: u8) -> u16 {
     }
 }
 
-/// Appends the day of `seconds` since 2005-01-01, counted from 0001-01-01.
+/// Appends the day number of the date that is `seconds` seconds after 2005-01-01. Day 0 is 0001-01-01.
 fn push_day(seconds: i64, out: &mut Vec<u8>) {
     let days = 731_946 + seconds.div_euclid(86_400).clamp(-700_000, 2_900_000);
     out.extend(days.to_le_bytes().iter().take(3));

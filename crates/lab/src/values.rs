@@ -1,4 +1,4 @@
-//! The rows of a table, each determined by its number.
+//! Generates the rows of a table. The row number determines all values of a row.
 
 use std::cell::OnceCell;
 
@@ -19,13 +19,14 @@ pub(crate) struct Rows<'a> {
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
     seed: u64,
-    /// Text from which values are cut. It is made on first use, because most tables of a large database are empty.
+    /// A long text from which text values are cut. It is generated when it is needed for the first time, because most
+    /// tables of a large database are empty.
     words: OnceCell<Vec<u8>>,
     wide_words: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of `table`, determined by `seed`.
+    /// Creates the generator for the rows of `table`. `seed` determines the values.
     pub(crate) fn new(table: &'a Table, seed: u64) -> Self {
         let seeds: Vec<u64> = (0..table.columns.len() as u64).map(|column| mix(seed ^ mix(column + 1))).collect();
         let shuffles = table.columns.iter().zip(&seeds).map(|(column, &seed)| match column.values {
@@ -52,7 +53,7 @@ impl<'a> Rows<'a> {
         self.fill_only(n, |_| true, row);
     }
 
-    /// Generates the wanted values of row `n`; the others are NULL.
+    /// Generates those values of row `n` for which `wanted` is true. All other values are NULL.
     pub(crate) fn fill_only(&self, n: u64, wanted: impl Fn(usize) -> bool, row: &mut Row) {
         row.clear();
         for (at, column) in self.columns.iter().enumerate() {
@@ -110,7 +111,7 @@ impl<'a> Rows<'a> {
         match (&column.values, self.number(at, n)) {
             (_, Some(number)) => Some(plain::number(column.ty, number)),
             (Values::Text { least, most }, None) => {
-                // The words are ASCII, so they are the same text in every type.
+                // The words are ASCII, so the text is the same for every string type.
                 let mut text = Vec::new();
                 self.push_text(SqlType::VARCHAR_MAX, between(*least, *most, dice >> 8), dice >> 20, &mut text);
                 if let Storage::Fixed(size) = column.ty.storage() {
@@ -232,9 +233,9 @@ fn push_bytes(ty: SqlType, length: usize, seed: u64, out: &mut Vec<u8>) {
     out.resize(from + size, 0);
 }
 
-/// An XML value in binary tokens: `<a>` with this many characters of text.
+/// Appends binary XML: an element `<a>` with this number of text characters.
 fn push_xml(characters: usize, out: &mut Vec<u8>) {
-    // Signature, code page, name "a", qualified name 1, element of that name, text.
+    // The signature, the code page, the name "a", qualified name 1, an element with this name, and a text token.
     out.extend([0xDF, 0xFF, 0x01, 0xB0, 0x04, 0xF0, 0x01, 0x61, 0x00, 0xEF, 0x00, 0x00, 0x01, 0xF8, 0x01, 0x11]);
     let mut rest = characters;
     while rest >= 0x80 {
@@ -246,7 +247,7 @@ fn push_xml(characters: usize, out: &mut Vec<u8>) {
     out.push(0xF7);
 }
 
-/// Lower-case words with single blanks between them.
+/// Lower-case words that are separated by single blanks.
 fn words(seed: u64) -> Vec<u8> {
     const SYLLABLES: [&[u8]; 16] = [
         b"ka", b"lo", b"mi", b"ne", b"ru", b"sa", b"to", b"va", b"be", b"di", b"fo", b"gu", b"ha", b"pe", b"ri", b"su",

@@ -1,32 +1,33 @@
-//! The versions of SQL Server whose layouts the lab can write.
+//! The versions of SQL Server in whose format the lab can write.
 
-/// A version of SQL Server, by the format of its data files.
+/// A version of SQL Server, named after the internal version of its data files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// SQL Server 2005.
     V611,
-    /// 2008 R2.
+    /// SQL Server 2008 R2.
     V661,
-    /// 2012.
+    /// SQL Server 2012.
     V706,
-    /// 2016.
+    /// SQL Server 2016.
     V852,
-    /// 2019.
+    /// SQL Server 2019.
     V904,
-    /// 2022.
+    /// SQL Server 2022.
     V957,
 }
 
-/// The differences between versions, except those of the catalog.
+/// The differences between the versions, without differences in the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
-    /// Version in which the model database was created; every new database inherits it.
+    /// The internal version in which the model database was created. Every new database inherits it from the model
+    /// database.
     pub model_version: u16,
-    /// Length of the boot record.
+    /// Length of the boot page's record in bytes.
     pub boot_length: u16,
-    /// Columns of the file header record, and the number of variable ones that are present.
+    /// Number of columns in the file header record, and the number of variable-length columns that are present.
     pub header_columns: (u16, usize),
     /// Compatibility level.
     pub compatibility: u16,
@@ -35,7 +36,7 @@ pub struct VersionFacts {
 }
 
 impl Version {
-    /// All versions, oldest first.
+    /// All versions, from the oldest to the newest.
     pub const ALL: [Self; 6] = [Self::V611, Self::V661, Self::V706, Self::V852, Self::V904, Self::V957];
 
     /// The version with this internal number.
@@ -57,7 +58,7 @@ impl Version {
         VersionFacts { number, model_version, boot_length, header_columns, compatibility, build }
     }
 
-    /// Position in `ALL`.
+    /// The position of the version in `ALL`.
     pub fn index(self) -> usize {
         self as usize
     }

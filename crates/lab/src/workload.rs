@@ -1,8 +1,8 @@
-//! Databases in use: a seeded workload of transactions on a database of the lab, with the log that it writes. It can
-//! stop after any record, with any of its changed pages on disk.
+//! Databases in use: a workload of transactions runs on a database of the lab and writes a log. The seed determines the
+//! workload. The run can stop after any log record, and any of the changed pages can be on disk.
 //!
-//! Each change of a page appends a log record and sets the page's LSN, as the engine does, so that the files after
-//! recovery are known exactly. Written from the facts of the log format; it shares no code with the reader.
+//! Each page change appends a log record and sets the LSN of the page, as SQL Server does, so the exact files after
+//! recovery are known. This code is written from the facts of the log format, and shares no code with the reader.
 
 mod accident;
 mod chain;
@@ -41,26 +41,27 @@ use setup::Base;
 /// The parameters of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// Layout version, 2012 or later.
+    /// The version of SQL Server; it must be 2012 or later.
     pub version: Version,
-    /// Page protection; log blocks have checksums if pages have.
+    /// The kind of page protection. Log blocks have checksums if pages have checksums.
     pub verify: PageVerify,
-    /// The seed from which everything follows.
+    /// The seed that determines the whole run.
     pub seed: u64,
-    /// Number of rows of each table at the start.
+    /// The number of rows in each table at the start.
     pub rows: u64,
-    /// Number of transactions that end.
+    /// The number of transactions that end before the run stops.
     pub transactions: u64,
-    /// Number of virtual log files at the start; the log grows if they are not enough.
+    /// The number of virtual log files at the start. If they are not enough, the log grows.
     pub vlfs: u32,
-    /// Size of each virtual log file: a multiple of 512 that holds the largest block, at least 0x11000.
+    /// Size of each virtual log file in bytes. It must be a multiple of 512 and at least 0x11000, so that the header
+    /// and the largest block fit.
     pub vlf_bytes: u64,
-    /// Number of log files; virtual log files are distributed to them in turn.
+    /// The number of log files. The virtual log files are distributed to them in turn.
     pub log_files: u16,
-    /// Whether there are checkpoints; without them, the whole log must be redone.
+    /// Whether the run makes checkpoints. Without checkpoints, recovery must redo the whole log.
     pub has_checkpoints: bool,
-    /// Every user transaction whose number is divisible by this has a mark, as BEGIN TRANSACTION WITH MARK gives it:
-    /// `mark 1`, `mark 2`, `mark 3`, then these again. 0 for no marks.
+    /// Every user transaction whose number is divisible by this number is marked, as by BEGIN TRANSACTION WITH MARK.
+    /// The marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
     pub marked_each: u64,
 }
 
@@ -84,37 +85,38 @@ impl Default for Spec {
 /// The point at which a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A crash after this number of the log records that a run to [`Stop::WithoutOpen`] writes.
+    /// A crash after this number of log records. The run is otherwise the same as with [`Stop::WithoutOpen`].
     After(u64),
-    /// A crash after all transactions, with others still open.
+    /// A crash after the last transaction of the workload, while other transactions are still open.
     WithOpen,
-    /// A crash after all transactions, with no transaction open.
+    /// A crash after the last transaction of the workload, when no transaction is open.
     WithoutOpen,
     /// A clean shutdown.
     ShutDown,
 }
 
-/// The changed pages that are on disk after a crash, besides those that were written before it.
+/// Which changed pages are written to disk at the moment of the crash. Pages that were written before are on disk in
+/// any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
-    /// None.
+    /// No pages.
     None,
-    /// All.
+    /// All changed pages.
     All,
-    /// Some, by seed.
+    /// Some changed pages, selected by this seed.
     Some(u64),
 }
 
-/// A workload that is prepared to run.
+/// A workload that is ready to run.
 pub struct Workload {
     spec: Spec,
     base: Base,
 }
 
-/// The files that a run leaves.
+/// The files after a run.
 #[derive(Clone, Debug)]
 pub struct Crashed {
-    /// The data files as they are on disk, with their names.
+    /// The data files as they are on disk, each with its name.
     pub files: Vec<(String, Vec<u8>)>,
     /// The first log file.
     pub log: (String, Vec<u8>),
@@ -127,50 +129,52 @@ pub struct Crashed {
 /// The files and rows that recovery must restore.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// The data files. With open transactions, several results are right, and these are one of them: only the rows are
-    /// certain. Counters of the catalog are those of the last checkpoint.
+    /// The data files. If transactions were open, several different files are correct and these are one possibility;
+    /// only the rows are certain. The counters in the catalog are those of the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Each page as of its last record: the files after redo, before open transactions are rolled back.
+    /// The data files after redo, before open transactions are rolled back. Each page has the change of its last log
+    /// record.
     pub redone: Vec<(String, Vec<u8>)>,
-    /// Rows that committed transactions left.
+    /// The rows that committed transactions left.
     pub tables: Vec<TableTruth>,
-    /// Transactions that must be rolled back.
+    /// The transactions that recovery must roll back.
     pub open: Vec<OpenTransaction>,
-    /// Number of records in the log since the database was started.
+    /// The number of log records since the database was started.
     pub records: u64,
-    /// The LSN after the last record, as text.
+    /// The LSN that follows the last log record, as text.
     pub end: String,
-    /// Changed pages that are not on disk.
+    /// The pages whose last changes are not on disk.
     pub missing: Vec<PageId>,
 }
 
-/// The values of a row as rows store them; `None` for NULL.
+/// The values of a row as stored bytes; `None` for NULL.
 pub type Values = Vec<Option<Vec<u8>>>;
 
 /// The rows of a table.
 #[derive(Clone, Debug)]
 pub struct TableTruth {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Names of its columns.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// Its rows, in arbitrary order.
+    /// The rows in arbitrary order.
     pub rows: Vec<Values>,
 }
 
-/// A transaction that did not end.
+/// A transaction that had not ended when the run stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenTransaction {
     /// Transaction number.
     pub number: u32,
-    /// The LSN of its first record, as text.
+    /// The LSN of the transaction's first record, as text.
     pub begin: String,
-    /// The transaction changes a structure, and is rolled back as a whole.
+    /// Whether the transaction is a structure change, which is rolled back as a whole.
     pub is_system: bool,
-    /// The transaction gave a table its first page. Another transaction allocated the extent, which is still freed by
-    /// the rollback.
+    /// Whether the transaction gave a table its first page. Although another transaction allocated the extent of this
+    /// page, the rollback must also free the extent.
     pub creates_chain: bool,
-    /// The transaction is in doubt: ready to commit, but another system decides. The truth rolls it back.
+    /// Whether the transaction is in doubt: it is ready to commit, but another system decides about it. The truth
+    /// assumes that it is rolled back.
     pub is_prepared: bool,
 }
 
@@ -178,18 +182,19 @@ impl Workload {
     /// Prepares a workload.
     ///
     /// # Errors
-    /// [`LabError`]: workloads do not support the version or the size of virtual log files, or a folder cannot be
-    /// written.
+    ///
+    /// [`LabError`] if workloads do not support the version or the size of the virtual log files, or if a temporary
+    /// folder cannot be written.
     pub fn new(spec: Spec) -> Result<Self, LabError> {
         Ok(Self { spec, base: Base::new(&spec)? })
     }
 
-    /// Number of records that all transactions write.
+    /// The number of log records that the whole workload writes.
     pub fn records(&self) -> u64 {
         self.run(Stop::WithOpen).journal.count
     }
 
-    /// Runs the workload.
+    /// Runs the workload up to `stop`, and returns the files and the truth.
     pub fn crash(&self, stop: Stop, flush: Flush) -> Crashed {
         let mut engine = self.run(stop);
         engine.journal.close();
@@ -219,7 +224,7 @@ impl Workload {
         if let Stop::After(records) = stop {
             engine.journal.limit = records;
         }
-        // A run that reaches its limit of records is a crash like any other.
+        // The run also stops when it reaches its limit of records, which counts as a crash.
         let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
             Stop::WithOpen => Ok(()),
             Stop::After(_) | Stop::WithoutOpen => engine.end_all(),
@@ -228,7 +233,7 @@ impl Workload {
         engine
     }
 
-    /// Rolls open transactions back, as recovery would, and returns the resulting files and rows.
+    /// Rolls back the open transactions as recovery would, and returns the resulting files and rows.
     fn truth(&self, mut engine: Engine<'_>, stop: Stop) -> Truth {
         let open = engine.open.iter().map(|(&number, transaction)| OpenTransaction {
             number,
@@ -268,7 +273,7 @@ impl Engine<'_> {
 }
 
 impl Crashed {
-    /// Writes data files and log into a folder, and the files after recovery into its subfolder `truth`.
+    /// Writes the data files and the log files into a folder, and the files after recovery into its subfolder `truth`.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
         let truth = folder.join("truth");
         let failed = |path: &Path| {

@@ -1,4 +1,5 @@
-//! A real backup rewritten from its data files: the differences show which output of SQL Server the lab cannot explain.
+//! Writes a real backup again from its data files. The differences show which parts of SQL Server's output the lab
+//! cannot explain.
 
 #![expect(clippy::unwrap_used, reason = "an instrument of tests: a backup that cannot be read has no result")]
 
@@ -9,9 +10,11 @@ use super::facts::FileFacts;
 use super::{BackupOptions, Content, Facts, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
 use crate::log::Part;
 
-/// Accepted differences: unexplained fields of blocks and objects, or ones that depend on the database's history.
+/// Differences that are accepted, by block or object and field. The meaning of these fields is unknown, or they depend
+/// on the database's history.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
-    // A checksum of unknown form, the size estimated at the start, the restores that the database has seen, and flags.
+    // A checksum with an unknown algorithm, the size estimated at the start, fields about earlier restores of the
+    // database, and flags.
     ("SCIN", &[0x14, 0x5C, 0x60, 0xF4, 0x14C, 0x150, 0x154, 0x158]),
     ("SCIN", &[0x130, 0x134, 0x138, 0x13C, 0x140, 0x144, 0x148]),
     (
@@ -21,9 +24,9 @@ const UNEXPLAINED: [(&str, &[usize]); 6] = [
             0xC8, 0xCC, 0xD0,
         ],
     ),
-    // Letters that look like leftovers.
+    // Characters that appear to be leftovers of earlier contents.
     ("SFIN", &[0x400]),
-    // Perhaps the seconds by which a date differs from the others.
+    // Possibly the difference in seconds between this date and the other dates.
     ("VOLB", &[0x48]),
     ("TSMP", &[0x50, 0xF8, 0x134]),
 ];
@@ -40,17 +43,17 @@ fn lsn(bytes: &[u8], at: usize) -> Lsn {
     Lsn(number(bytes, at, 4) as u32, number(bytes, at + 4, 4) as u32, number(bytes, at + 8, 2) as u16)
 }
 
-/// A text whose length and place are at `at`; all offsets count from the start of a block or object.
+/// Reads a text. The field at `at` has its length and its offset, which counts from the start of the block or object.
 fn text(bytes: &[u8], at: usize) -> String {
     let (length, from) = (number(bytes, at, 2) as usize, number(bytes, at + 2, 2) as usize);
     let units: Vec<u16> = bytes[from..from + length].chunks(2).map(|unit| number(unit, 0, 2) as u16).collect();
     String::from_utf16(&units).unwrap()
 }
 
-/// A real backup, and the places of its blocks and configuration objects.
+/// A real backup, and the offsets of its blocks and configuration objects.
 struct Real {
     bytes: Vec<u8>,
-    /// Places of blocks and objects, by name, in order.
+    /// The name and offset of each block and object, in file order.
     places: Vec<(String, usize)>,
 }
 
@@ -157,14 +160,15 @@ impl Real {
     }
 }
 
-/// Rewrites the full backup `real`, one set in one file, into `folder` from the data files in it.
+/// Rewrites the real full backup `real` from its data files, and writes the result into `folder`. `real` must contain
+/// one set in one file.
 ///
-/// Returns the number of bytes that differ, by block or configuration object and by field (a multiple of four) in it.
-/// Fields of unknown meaning are left out.
+/// Returns the number of bytes that differ, by block or configuration object and by the offset of the four-byte field
+/// in it. Fields of unknown meaning are left out.
 ///
 /// # Panics
 ///
-/// If a file cannot be read or written, or the backup does not have that form.
+/// If a file cannot be read or written, or if the backup does not have the required form.
 pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(String, usize), usize> {
     let real = Real::new(real);
     let options = BackupOptions { checksum: !real.all("CSUM").is_empty(), ..BackupOptions::default() };

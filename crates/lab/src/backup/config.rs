@@ -1,10 +1,11 @@
-//! Configuration objects: a set's description of its database, filegroups and files.
+//! Configuration objects, in which a backup set describes its database, filegroups and files.
 
 use super::facts::{Facts, FileFacts};
 use super::tape::put;
 use crate::page::Lsn;
 
-/// A date: year 14 bits, month 4, day 5, hour 5, minute 6, second 6, highest first.
+/// A date and time in five bytes: 14 bits for the year, 4 for the month, 5 for the day, 5 for the hour, 6 for the
+/// minute and 6 for the second, from high to low.
 pub(super) fn date((year, month, day): (u16, u8, u8), (hour, minute, second): (u8, u8, u8)) -> [u8; 5] {
     let fields =
         [(year, 14), (month.into(), 4), (day.into(), 5), (hour.into(), 5), (minute.into(), 6), (second.into(), 6)];
@@ -18,7 +19,7 @@ pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// An object under construction: tag and length, fields, then texts.
+/// A configuration object under construction: first its tag and length, then its fields, then its texts.
 struct Object(Vec<u8>);
 
 impl Object {
@@ -36,7 +37,7 @@ impl Object {
         self.put(at, &lsn.bytes());
     }
 
-    /// Appends a text, and writes its length and offset to `at`.
+    /// Appends a text, and writes its length and offset to the field at `at`.
     fn text(&mut self, at: usize, text: &str) {
         let (offset, bytes) = (self.0.len() as u16, utf16(text));
         self.put(at, &(bytes.len() as u16).to_le_bytes());
@@ -51,11 +52,11 @@ impl Object {
     }
 }
 
-/// The configuration at the start or the end of a set.
+/// The values that differ between the configuration at the start and the configuration at the end of a set.
 pub(super) struct Moment {
-    /// At the end, when all numbers are known.
+    /// Whether this is the configuration at the end, when all numbers are known.
     pub(super) is_end: bool,
-    /// Bytes of the set: at the start, those of pages and log; at the end, those on the tape.
+    /// The size of the set in bytes: at the start, the size of its pages and log; at the end, its size on the tape.
     pub(super) bytes: u64,
     /// Number of copied pages, by data file.
     pub(super) pages: Vec<u32>,
@@ -78,7 +79,7 @@ pub(super) fn configuration(facts: &Facts, moment: &Moment) -> Vec<u8> {
     bytes
 }
 
-/// Lengths of the fields by version: those of a set, of a filegroup, of a file.
+/// The lengths of the fields in the objects of a set, of a filegroup and of a file, by version.
 fn lengths(version: u16) -> (usize, usize, usize) {
     match version {
         ..655 => (0x158, 0x30, 0x190),
@@ -156,9 +157,9 @@ fn filegroup(facts: &Facts, id: u16, name: &str) -> Vec<u8> {
     object.finish()
 }
 
-/// The object of a file: the data file with this number, or the log.
+/// The object of the data file with this number, or of a log file if `number` is `None`.
 fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment) -> Vec<u8> {
-    /// Growth in per cent.
+    /// Status bit: the file grows by a percentage.
     const PERCENT: u32 = 8;
     let mut object = Object::new(b"SFIN", lengths(facts.version).2);
     let is_data = number.is_some();
@@ -188,7 +189,7 @@ fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment)
     object.lsn(0xDA, facts.last_lsn);
     object.lsn(0xEA, facts.checkpoint_lsn);
     if is_data {
-        // A full backup is the base of later ones as soon as it is complete.
+        // A full backup becomes the differential base when it is complete, unless it is a copy-only backup.
         if is_full && moment.is_end && !facts.is_copy_only {
             object.lsn(0x9E, facts.checkpoint_lsn);
             object.put(0xAA, &facts.set);

@@ -1,4 +1,4 @@
-//! All metadata of a backup, apart from pages and log.
+//! All metadata of a backup, without the pages and the log.
 
 use super::origin::Origin;
 use super::{BackupOptions, config};
@@ -13,35 +13,35 @@ pub(crate) struct FileFacts {
     pub(crate) id: u16,
     pub(crate) filegroup: u16,
     pub(crate) bytes: u64,
-    /// Size of the file when it was created.
+    /// Size of the file in bytes when it was created.
     pub(crate) first_bytes: u64,
     pub(crate) most_bytes: u64,
     pub(crate) growth: u64,
     pub(crate) grows_by_percent: bool,
-    /// Sector size of the disk with the file.
+    /// Sector size, in bytes, of the disk that has the file.
     pub(crate) sector_bytes: u32,
     pub(crate) guid: [u8; 16],
     pub(crate) logical_name: String,
     pub(crate) path: String,
 }
 
-/// The contents of labels and configuration of a set.
+/// The values in the labels and the configuration of a set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     // The media.
     pub(crate) media_set: [u8; 16],
     pub(crate) stripes: u16,
-    /// Identities of the media families, by stripe.
+    /// The IDs of the media families, by stripe.
     pub(crate) families: Vec<u32>,
     pub(crate) media_date: [u8; 5],
     // The set.
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) machine: String,
-    /// Name of the volume with the files that are backed up.
+    /// Name of the volume that has the data files.
     pub(crate) volume: String,
     pub(crate) server: String,
-    /// Identifies the set.
+    /// The GUID of the set.
     pub(crate) set: [u8; 16],
     pub(crate) letter: u8,
     pub(crate) flags: u32,
@@ -55,10 +55,10 @@ pub(crate) struct Facts {
     pub(crate) first_lsn: Lsn,
     pub(crate) last_lsn: Lsn,
     pub(crate) checkpoint_lsn: Lsn,
-    /// LSN of the checkpoint of the previous full backup.
+    /// The checkpoint LSN of the previous full backup.
     pub(crate) full_backup_lsn: Lsn,
     pub(crate) redo_lsn: Lsn,
-    // The full backup on which a differential is based; of a full backup, the previous one.
+    // The full backup on which a differential backup is based. In a full backup, the previous full backup.
     pub(crate) base_lsn: Lsn,
     pub(crate) base_set: [u8; 16],
     pub(crate) base_at: u64,
@@ -73,20 +73,21 @@ pub(crate) struct Facts {
     pub(crate) binding: [u8; 16],
     pub(crate) family: [u8; 16],
     pub(crate) fork: [u8; 16],
-    /// The previous recovery fork, and the LSN where the current one began.
+    /// The previous recovery fork, and the LSN at which the current fork began.
     pub(crate) earlier_fork: ([u8; 16], Lsn),
     pub(crate) filegroups: Vec<(u16, String)>,
     pub(crate) files: Vec<FileFacts>,
     pub(crate) log_file: FileFacts,
-    /// The other log files.
+    /// The log files after the first one.
     pub(crate) more_logs: Vec<FileFacts>,
 }
 
-/// Start of the first backup, 2024-02-01, in units of 100 ns since 1601.
+/// Time of step 0: 2024-02-01, in units of 100 ns since 1601-01-01.
 const EPOCH: u64 = 133_512_192_000_000_000;
 
 impl Facts {
-    /// The metadata of a backup of `origin` at `step`. Steps are minutes; each has its own log.
+    /// The metadata of a backup of `origin` at `step`, which is a number of minutes. Each step has its own range of
+    /// LSNs.
     pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.family[..8].try_into().unwrap_or_default()));

@@ -1,4 +1,5 @@
-//! Backups of a database in use: pages as they were on disk when they were copied, and the log for them.
+//! Backups of a database in use: the pages as they were on disk when they were copied, and the log that a restore
+//! needs.
 
 use std::path::{Path, PathBuf};
 
@@ -18,26 +19,26 @@ use crate::page::{Lsn, PageVerify};
 pub(crate) enum LiveKind {
     /// All pages in use.
     Full,
-    /// Extents that changed since the full backup.
+    /// The extents that changed since the full backup, each as file ID and extent number.
     Differential(Vec<(u16, u32)>),
-    /// Only log.
+    /// Only the log.
     Log,
 }
 
 /// A backup set of a database in use.
 pub(crate) struct LiveSet<'a> {
     pub(crate) kind: LiveKind,
-    /// The data files as they were copied.
+    /// The data files, with the content that was copied.
     pub(crate) files: &'a [PathBuf],
-    /// Number of the set: minutes since the first one.
+    /// The number of the set, which is also its time in minutes after the first set.
     pub(crate) step: u8,
-    /// The last full backup: its number, and its checkpoint.
+    /// The number and the checkpoint LSN of the last full backup.
     pub(crate) base: Option<(u8, Lsn)>,
-    /// First LSN in the set, LSN of its checkpoint, and the LSN after its last.
+    /// The first LSN of the set, the LSN of its checkpoint, and the LSN that follows its last record.
     pub(crate) lsns: (Lsn, Lsn, Lsn),
-    /// Day of March 2024 and time of day at its begin and end.
+    /// The start and the end of the backup: the day of March 2024, and hour, minute and second.
     pub(crate) times: [(u8, (u8, u8, u8)); 2],
-    /// Log blocks, and their places in the log files.
+    /// The log blocks, and their places in the log files.
     pub(crate) log: (Vec<u8>, Vec<Part>),
     /// Number of log files.
     pub(crate) log_files: u16,
@@ -46,7 +47,7 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) stripes: u16,
 }
 
-/// Writes the set to its own files, one per stripe.
+/// Writes the set to files of its own, one per stripe.
 pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<PathBuf>, LabError> {
     let options = BackupOptions {
         base: set

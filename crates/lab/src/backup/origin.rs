@@ -1,4 +1,4 @@
-//! The database to back up, according to its data files.
+//! Reads the database that is backed up from its data files.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,14 +12,15 @@ use crate::page::{self, Lsn, PageVerify, page_type};
 
 /// Bytes of an extent.
 pub(super) const EXTENT_BYTES: usize = EXTENT as usize * PAGE;
-/// Start of a map's bits: after the header, the first record (like that of an IAM page) and four bytes of the second.
+/// Offset of the bits on a map page. The page header, the first record (which has the form of an IAM page's first
+/// record) and four bytes of the second record precede them.
 const MAP: usize = 194;
-/// All bits of a map.
+/// The byte range of all bits on a map page.
 pub(super) const MAP_BITS: Range<usize> = MAP..MAP + MAP_EXTENTS as usize / 8;
-/// Extents that a map page describes.
+/// The number of extents that a map page describes.
 const MAP_EXTENTS: u32 = GAM_INTERVAL / EXTENT;
 
-/// Data files, by file id.
+/// The data files, each with its file ID.
 pub(crate) struct Origin {
     files: Vec<OriginFile>,
 }
@@ -43,7 +44,7 @@ pub(super) struct BootFacts {
     pub(super) checkpoint: Lsn,
     pub(super) family: [u8; 16],
     pub(super) fork: [u8; 16],
-    /// The previous recovery fork, and the LSN where the current one began.
+    /// The previous recovery fork, and the LSN at which the current fork began.
     pub(super) earlier_fork: ([u8; 16], Lsn),
     pub(super) verify: PageVerify,
 }
@@ -86,7 +87,7 @@ impl Origin {
         Ok(Self { files })
     }
 
-    /// Ids of the files, each with its number of whole extents.
+    /// The file IDs, each with the number of whole extents in the file.
     pub(super) fn extents(&self) -> Vec<(u16, u32)> {
         self.files.iter().map(|file| (file.id, file.extents)).collect()
     }
@@ -118,7 +119,7 @@ impl Origin {
             return Err(LabError::Description("the boot page is damaged: nothing can be backed up".to_owned()));
         }
         let record = &bytes[96..];
-        // The rest of a longer earlier name may follow the name.
+        // Only the first bytes of the field are the name; the end of a longer earlier name may follow.
         let length = match number(record, 0x134, 4) as usize {
             length @ 2..=0x100 if length.is_multiple_of(2) => length,
             _ => 0x100,
@@ -131,7 +132,7 @@ impl Origin {
             version: number(record, 4, 2) as u16,
             compatibility: record[0x13A],
             build: [record[0x2AC], record[0x2AD], record[0x2AE], record[0x2AF]],
-            // Locale and comparison flags; the boot page has them beside the sort order.
+            // The collation: a fixed locale and the comparison flags, which the boot page has next to the sort order.
             collation: 0x409 | u32::from(record[0x189]) << 16,
             sort_order: record[0x18B],
             checkpoint: lsn(record, 0x15C),
@@ -146,7 +147,7 @@ impl Origin {
         })
     }
 
-    /// A variable column of a file's header record.
+    /// The value of a variable-length column in the header record of a file.
     fn header(&self, file: u16, column: usize) -> Result<Vec<u8>, LabError> {
         let bytes = self.page(PageId::new(file, 0))?;
         let record = &bytes[96..];
@@ -165,7 +166,7 @@ impl Origin {
         Ok(sixteen(&self.header(1, 0)?, 0))
     }
 
-    /// The header fields of the files; the path is only the file name.
+    /// The facts that the file headers state about the files. The path is only the file name.
     pub(super) fn file_facts(&self) -> Result<Vec<FileFacts>, LabError> {
         let mut facts = Vec::new();
         for file in &self.files {
@@ -193,14 +194,14 @@ impl Origin {
         Ok(self.page(id)?.split_off(MAP))
     }
 
-    /// The extents that a full backup copies: those in use, shared ones with free pages, the first extent of each map
-    /// interval, and those with a PFS page.
+    /// The extents that a full backup copies: extents in use, mixed extents with free pages, the first extent of each
+    /// GAM interval, and extents that contain a PFS page.
     pub(super) fn in_use(&self) -> Result<Vec<(u16, u32)>, LabError> {
         let mut all = Vec::new();
         for file in &self.files {
             for interval in 0..file.extents.div_ceil(MAP_EXTENTS) {
                 let first = interval * GAM_INTERVAL;
-                // The maps of the first interval come after file header and PFS page.
+                // In the first interval, the file header page and the PFS page precede the GAM page.
                 let gam = if interval == 0 { 2 } else { first };
                 let gam_bits = self.map(PageId::new(file.id, gam))?;
                 let sgam_bits = self.map(PageId::new(file.id, gam + 1))?;
@@ -218,7 +219,7 @@ impl Origin {
         Ok(all)
     }
 
-    /// The extents that a differential copies: the first of each interval, and those marked as changed.
+    /// The extents that a differential backup copies: the first extent of each GAM interval, and the changed extents.
     pub(super) fn with_first(&self, changed: &[(u16, u32)]) -> Vec<(u16, u32)> {
         let firsts = self
             .files
@@ -246,7 +247,7 @@ fn bit(bits: &[u8], index: u32) -> bool {
     bits.get(index as usize / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// The page that records which extents of an interval changed since a full backup, and the bit of `extent` on it.
+/// The differential map page that covers an extent, and the byte and bit of the extent on this page.
 pub(super) fn change_bit(extent: u32) -> (u32, usize, u8) {
     let index = extent % MAP_EXTENTS;
     (extent / MAP_EXTENTS * GAM_INTERVAL + 6, MAP + index as usize / 8, 1 << (index % 8))

@@ -1,4 +1,4 @@
-//! One set on the tapes of all stripes.
+//! Writes a backup set to the tapes of all stripes.
 
 use super::config::{Moment, configuration, utf16};
 use super::facts::Facts;
@@ -9,42 +9,42 @@ use crate::ids::{EXTENT, PAGE};
 use crate::log::{LogForm, Part};
 use crate::page::{self, PageVerify};
 
-/// Extents, by file id and number.
+/// Extents, each as file ID and extent number.
 pub(super) type Extents = Vec<(u16, u32)>;
 
 /// The contents of a set.
 pub(super) struct Content {
-    /// Regions of pages, each distributed to the stripes.
+    /// The regions of pages. Each region has the extents of each stripe.
     pub(super) regions: Vec<Vec<Extents>>,
-    /// Extents of the first region that are counted but missing.
+    /// Extents that the page counts of the first region include although the backup does not contain them.
     pub(super) left_out: Extents,
-    /// Log blocks, and their places in the log file.
+    /// The log blocks, and their places in the log file.
     pub(super) log: Vec<u8>,
     pub(super) log_parts: Vec<Part>,
     pub(super) log_form: LogForm,
     pub(super) with_checksum: bool,
 }
 
-/// Unit to which log in a backup is padded.
+/// Log in a backup is padded to a multiple of this number of bytes.
 const LOG_UNIT: usize = 1 << 16;
-/// Unit to which regions are padded in backups of several files or stripes.
+/// If several files are backed up, the first region is padded to a multiple of this number of extents.
 const REGION_UNIT: usize = (1 << 20) / EXTENT_BYTES;
-/// Type of the pages after the last extent.
+/// Page type of the padding pages after the last extent.
 const FILLER: u8 = 0x65;
 
-/// Fields of a block with its texts. The length and place of each text go to the field for it.
+/// The fields of a block, followed by its texts. A field for each text has its length and offset.
 struct Texts {
     fields: Vec<u8>,
     header: usize,
 }
 
 impl Texts {
-    /// Zeroed fields of `length` bytes after a header of `header` bytes.
+    /// Creates fields of `length` zero bytes after a header of `header` bytes.
     fn new(header: usize, length: usize) -> Self {
         Self { fields: vec![0; length], header }
     }
 
-    /// Writes a field; `at` counts from the start of the header.
+    /// Writes a field. The offset `at` counts from the start of the block's header.
     fn put(&mut self, at: usize, value: &[u8]) {
         put(&mut self.fields, at - self.header, value);
     }
@@ -87,7 +87,7 @@ pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Res
     tape.filemark()
 }
 
-/// The entry of a set in the catalog at the end of a file.
+/// The entry for a set in the catalog of sets at the end of a backup file.
 pub(super) struct CatalogEntry {
     set_at: u64,
     bytes: u64,
@@ -95,7 +95,7 @@ pub(super) struct CatalogEntry {
     facts: Facts,
 }
 
-/// Attributes of a set by its kind.
+/// The attributes of a set: differential or full, and copy-only.
 fn attributes(facts: &Facts) -> u32 {
     let kind = if facts.letter == b'I' { 8 } else { 4 };
     kind | if facts.is_copy_only { 2 } else { 0 }
@@ -104,7 +104,7 @@ fn attributes(facts: &Facts) -> u32 {
 /// A function that returns the bytes of an extent of a region.
 pub(super) type Fetch<'a> = dyn FnMut(usize, (u16, u32)) -> Result<Vec<u8>, LabError> + 'a;
 
-/// Writes a set to one stripe. `catalog` has the previous sets; this one is added.
+/// Writes a set to one stripe. `catalog` has the previous sets of the file; the new set is added to it.
 pub(super) fn write(
     tape: &mut Tape,
     (facts, content): (&Facts, &Content),
@@ -135,7 +135,7 @@ pub(super) fn write(
         pages(tape, content.with_checksum, (number, frames), extents, fetch)?;
     }
     log(tape, facts, content, stripe == 0)?;
-    // Counts all bytes up to the block that begins the last part.
+    // The size includes all bytes up to and including the block that begins the last part.
     let bytes = tape.since_filemark() + BLOCK;
     let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
     tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;
@@ -166,7 +166,7 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     texts.put(0x34, &2u32.to_le_bytes());
     texts.put(0x44, &facts.started);
     texts.text(0x38, &utf16("C:"));
-    // The volume has a field for its name even if it has none.
+    // The block has a field for the volume name even if the name is empty.
     texts.put(0x3E, &0x4Du16.to_le_bytes());
     texts.text(0x3C, &utf16(&facts.volume));
     texts.text(0x40, &utf16(&facts.machine));
@@ -174,7 +174,8 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     tape.spad()
 }
 
-/// Writes a region of one stripe: `frames` extents, of which the last ones may be fillers.
+/// Writes the part of a region that one stripe has. If the stripe has fewer than `frames` extents, padding extents
+/// follow.
 fn pages(
     tape: &mut Tape,
     with_checksum: bool,
@@ -204,13 +205,13 @@ fn filler() -> [u8; PAGE] {
     (page[0], page[1]) = (1, FILLER);
     put(&mut page, 28, &8096u16.to_le_bytes());
     put(&mut page, 30, &96u16.to_le_bytes());
-    // This file number belongs to no file.
+    // No file has this file ID.
     put(&mut page, 50, &[1]);
     page::protect(&mut page, PageVerify::Checksum);
     page
 }
 
-/// Writes a block for each part of the log file. Those of used parts contain the log, in the first stripe only.
+/// Writes a block for each VLF. If the VLF is in use, its log follows the block, but only in the first stripe.
 fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
     let length = match facts.version {
         ..655 => 0x24,
@@ -250,9 +251,9 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
     Ok(())
 }
 
-/// Writes the end of the set, and the catalog of all sets so far.
+/// Writes the end of the set, and the catalog of all sets written so far.
 fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[CatalogEntry]) -> std::io::Result<()> {
-    // In SQL Server 2005, this is the place of the next block.
+    // SQL Server 2005 stores the offset of the next block here.
     let ended_at = tape.at() + if tape.is_of_2005 { BLOCK } else { 0 };
     let block = |at: u64| {
         let mut fields = vec![0; 0x58 - 0x34];

@@ -1,4 +1,4 @@
-//! The destination of the tape: a plain file, or the records of a compressed container.
+//! Writes the bytes of a tape to a plain file or to the records of a compressed container.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,15 +10,16 @@ use super::xpress;
 pub(super) trait Sink {
     /// Writes bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Called where a descriptor block begins.
+    /// Notes that a descriptor block begins here.
     fn boundary(&mut self) -> io::Result<()>;
     /// Writes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Ends the output. `places` are the ranges of the tape that a checksum covers; returns those of the file.
+    /// Ends the output. `places` are the ranges of the tape that a checksum covers; returns the ranges of the file that
+    /// a checksum covers.
     fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }
 
-/// A file that holds the tape itself.
+/// A file that contains the tape unchanged.
 pub(super) struct Plain(pub(super) BufWriter<File>);
 
 impl Sink for Plain {
@@ -41,7 +42,7 @@ impl Sink for Plain {
 }
 
 const SECTOR: usize = 512;
-/// Maximum content of one record.
+/// The most tape bytes in one record.
 const RECORD: usize = 128 * SECTOR;
 
 /// The version of the container.
@@ -59,7 +60,7 @@ pub(super) struct Compressed {
     container: Container,
     /// Number of bytes written to the file.
     at: u64,
-    /// Bytes of the tape that are not in a record yet.
+    /// Bytes of the tape that are not yet in a record.
     waiting: Vec<u8>,
     /// Ranges of the file that a checksum covers.
     places: Vec<Range<u64>>,
@@ -87,7 +88,7 @@ impl Compressed {
         self.out.write_all(bytes)
     }
 
-    /// Writes whole sectors as a record; splits them into two records if compression does not make them smaller.
+    /// Writes whole sectors as a record. If compression does not make the data smaller, splits it into two records.
     fn record(&mut self, data: &[u8]) -> io::Result<()> {
         let packed = xpress::compress(data);
         if packed.len() >= data.len() && data.len() > SECTOR {
@@ -106,7 +107,8 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
-        // A change of tag or sizes would make the record unreadable, so they count as covered.
+        // No checksum covers the tag and sizes, but a change there would make the record unreadable, so they count as
+        // covered.
         self.places.push(self.at..self.at + 4);
         let from = self.at + header.len() as u64;
         self.places.push(from..from + 4 + packed.len() as u64);
@@ -115,8 +117,9 @@ impl Compressed {
         self.put(&packed)
     }
 
-    /// Pads to a multiple of `unit` with an empty record, whose header has no checksum, as in all known compressed
-    /// backups. If its header does not fit, the padding is one unit longer.
+    /// Pads the file to a multiple of `unit` with an empty record. The header of this record has no checksum, as in all
+    /// known compressed backups. If the header does not fit before the next multiple, the padding extends to the
+    /// multiple after it.
     fn filler(&mut self, unit: u64) -> io::Result<()> {
         let (tag, length) = if self.container == Container::Version1 { (0x84, 4) } else { (0x24, 24) };
         if self.at.is_multiple_of(unit) {
@@ -153,7 +156,7 @@ impl Sink for Compressed {
     }
 
     fn boundary(&mut self) -> io::Result<()> {
-        // Partial records contain whole blocks.
+        // A new record starts only at a block boundary, so that a record that is not full contains whole blocks.
         if self.waiting.len() < RECORD / 4 { Ok(()) } else { self.flush_records() }
     }
 
@@ -172,7 +175,7 @@ impl Sink for Compressed {
     }
 }
 
-/// XORs the words, rotating the sum by one bit before each; the last word is padded with zeros.
+/// XORs the four-byte words, and rotates the sum by one bit before each word. The last word is padded with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.chunks(4).fold(0, |sum: u32, chunk| {
         let mut word = [0; 4];

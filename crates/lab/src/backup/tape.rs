@@ -1,46 +1,46 @@
-//! The tape: descriptor blocks and streams, in sequence, in Microsoft Tape Format.
+//! Writes a tape: a sequence of descriptor blocks and streams in Microsoft Tape Format.
 
 use std::io;
 use std::ops::Range;
 
 use super::sink::Sink;
 
-/// Length of the header of every block.
+/// Length of a block header in bytes.
 const HEADER: usize = 52;
-/// Length of the header of a stream.
+/// Length of a stream header in bytes.
 const STREAM: usize = 22;
-/// Windows NT, as SQL Server writes on every system.
+/// Operating system: Windows NT, which SQL Server writes on every system.
 const SYSTEM: [u8; 2] = [0x0E, 1];
 
 /// Media attributes of a stream.
 pub(super) mod attribute {
-    /// Padding before data, so that the data starts at a block.
+    /// Padding before data, so that the data starts at a block boundary.
     pub(crate) const PADDING: u16 = 0x80;
     /// Pages.
     pub(crate) const DATA: u16 = 2;
-    /// The empty stream that ends the pages.
+    /// The empty stream after the pages.
     pub(crate) const DATA_END: u16 = 6;
-    /// A checksum follows.
+    /// A checksum follows the stream.
     pub(crate) const SUMMED: u16 = 0x100;
 }
 
-/// Unit in which blocks are counted, and at whose multiples they start.
+/// The unit for counting blocks, in bytes. Blocks start at multiples of this unit.
 pub(super) const BLOCK: u64 = 1024;
 
-/// A device with its sector size, which is also the size of a filemark. Data and anything after a filemark start at its
-/// multiples.
+/// A device, described by its sector size in bytes. A filemark is one sector long. Data, and blocks after a filemark,
+/// start at a multiple of the sector size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) sector: usize,
 }
 
-/// An older disk.
+/// A disk with sectors of 512 bytes.
 pub(super) const SMALL: Device = Device { sector: 512 };
-/// A current disk; compressed backups are also written for it.
+/// A disk with sectors of 4096 bytes. Compressed backups always use this size.
 pub(super) const LARGE: Device = Device { sector: 4096 };
 
 impl Device {
-    /// Unit to which data is aligned.
+    /// The alignment of data in bytes.
     fn unit(self) -> u64 {
         BLOCK.max(self.sector as u64)
     }
@@ -54,25 +54,25 @@ pub(super) struct Tape {
     pub(super) is_of_2005: bool,
     /// Number of bytes written.
     at: u64,
-    /// End of the last filemark, from which blocks are counted.
+    /// Offset of the end of the last filemark, from which blocks are counted.
     origin: u64,
-    /// Places of the filemarks.
+    /// Offsets of the filemarks.
     filemarks: Vec<u64>,
-    /// Number of the next block in its set.
+    /// Number of the next block within its set.
     control: u32,
-    /// Checksum over the data of the current stream.
+    /// Checksum of the data in the current stream.
     sum: u32,
-    /// Start of the data of the current stream.
+    /// Offset of the data in the current stream.
     data_at: u64,
-    /// Ranges that a checksum covers.
+    /// Byte ranges that a checksum covers.
     places: Vec<Range<u64>>,
 }
 
-/// A block before its streams.
+/// A descriptor block without its streams.
 pub(super) struct Block<'a> {
     pub(super) tag: &'a [u8; 4],
     pub(super) attributes: u32,
-    /// 2 if texts are Unicode.
+    /// Text encoding: 2 for Unicode.
     pub(super) strings: u8,
     /// The bytes after the header.
     pub(super) fields: Vec<u8>,
@@ -99,12 +99,12 @@ impl Tape {
         self.at
     }
 
-    /// Number of bytes, in whole blocks, since the last filemark.
+    /// Number of bytes since the last filemark, in whole blocks.
     pub(super) fn since_filemark(&self) -> u64 {
         self.at - self.origin
     }
 
-    /// Restarts the numbering of a set's blocks.
+    /// Restarts the numbering of blocks at the start of a set.
     pub(super) fn start_set(&mut self) {
         self.control = 0;
     }
@@ -114,12 +114,12 @@ impl Tape {
         self.sink.write(bytes)
     }
 
-    /// Notes that a checksum covers this many bytes from here on.
+    /// Notes that a checksum covers the next `bytes` bytes.
     fn covered(&mut self, bytes: u64) {
         self.places.push(self.at..self.at + bytes);
     }
 
-    /// Writes a descriptor block; its streams follow.
+    /// Writes a descriptor block. The caller writes the streams of the block next.
     pub(super) fn block(&mut self, block: &Block<'_>) -> io::Result<()> {
         self.sink.boundary()?;
         let length = (HEADER + block.fields.len()).next_multiple_of(4);
@@ -128,14 +128,14 @@ impl Tape {
         put(&mut bytes, 4, &block.attributes.to_le_bytes());
         put(&mut bytes, 8, &(length as u16).to_le_bytes());
         put(&mut bytes, 10, &SYSTEM);
-        // The media block and the last block of a set are not counted.
+        // The TAPE block and the ESET block have no block number.
         if !matches!(block.tag, b"TAPE" | b"ESET") {
             put(&mut bytes, 0x14, &((self.at - self.origin) / BLOCK).to_le_bytes());
             put(&mut bytes, 0x24, &self.control.to_le_bytes());
             self.control += 1;
         }
         if block.tag == b"SSET" {
-            // Length and offset of data of the operating system: 21 bytes at 0x64.
+            // Length and offset of the data about the operating system: 21 bytes at 0x64.
             put(&mut bytes, 0x2C, &[0x15, 0, 0x64, 0]);
         }
         bytes[0x30] = block.strings;
@@ -165,8 +165,8 @@ impl Tape {
         self.align(4)
     }
 
-    /// Starts a stream of `length` bytes of pages or log. The data begins at a block; `data` and `end_data` must
-    /// follow.
+    /// Starts a stream of pages or log with `length` bytes, and aligns its data. The caller must call `data` and
+    /// `end_data` next.
     pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
         // Two zero bytes precede the data.
         self.pad(b"APAD", attribute::PADDING, (STREAM as u64 + 2, self.device.unit()))?;
@@ -183,7 +183,7 @@ impl Tape {
         self.write(bytes)
     }
 
-    /// Ends the data, and writes its checksum if wanted.
+    /// Ends the data, and writes its checksum if `with_checksum` is true.
     pub(super) fn end_data(&mut self, with_checksum: bool) -> io::Result<()> {
         self.align(4)?;
         if !with_checksum {
@@ -191,7 +191,7 @@ impl Tape {
         }
         self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
-        // The padding of the stream to a multiple of four is not part of the sum.
+        // The sum does not include the bytes that pad the stream to a multiple of four.
         let stored_at = self.at + STREAM as u64;
         self.stream(b"CSUM", 0, &sum)?;
         self.places.push(stored_at..stored_at + sum.len() as u64);
@@ -203,17 +203,17 @@ impl Tape {
         self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Pads to a place where a filemark is possible on the device.
+    /// Ends a block with a padding stream up to an offset at which the device allows a filemark.
     pub(super) fn spad_device(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, self.device.unit()))
     }
 
-    /// Writes a stream of zeros, so that the next stream starts at a multiple of the device's unit.
+    /// Writes a stream of zeros up to the next multiple of the device's unit.
     pub(super) fn opad(&mut self) -> io::Result<()> {
         self.pad(b"OTCP", 0, (0, self.device.unit()))
     }
 
-    /// Writes a stream of zeros of such length that a unit begins `ahead` bytes after it.
+    /// Writes a stream of zeros. Its length is chosen so that a multiple of `unit` is `ahead` bytes after its end.
     fn pad(&mut self, tag: &[u8; 4], attributes: u16, (ahead, unit): (u64, u64)) -> io::Result<()> {
         let least = self.at + STREAM as u64 + ahead - self.origin;
         let length = least.next_multiple_of(unit) - least;
@@ -226,10 +226,10 @@ impl Tape {
         self.write(&vec![0; missing as usize])
     }
 
-    /// Writes a soft filemark with a list of those before it.
+    /// Writes a soft filemark with a list of the previous filemarks.
     pub(super) fn filemark(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; self.device.sector];
-        // Start of the list of filemarks, which exists since 2008.
+        // Offset of the list of filemarks. SQL Server 2008 and later also store this offset.
         let list = if self.is_of_2005 { 0x3C } else { 0x48 };
         let room = (self.device.sector - list) / 8;
         bytes[..4].copy_from_slice(b"SFMB");
@@ -253,14 +253,14 @@ impl Tape {
         self.sink.filemark(&bytes)
     }
 
-    /// Ends the file; returns the ranges that a checksum covers, except those of page checksums and log block
-    /// checksums.
+    /// Ends the file. Returns the ranges that a checksum of the backup covers, without the ranges that only page
+    /// checksums and log block checksums cover.
     pub(super) fn finish(mut self) -> io::Result<Vec<Range<u64>>> {
         self.sink.finish(self.places)
     }
 }
 
-/// Overwrites the bytes from `at` on.
+/// Overwrites the bytes at `at` with `value`.
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
@@ -270,7 +270,7 @@ fn words(bytes: &[u8]) -> u16 {
     bytes.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
 }
 
-/// XORs the words of each sector, rotating the sum by one bit before each sector.
+/// XORs the words of each sector into a sum, and rotates the sum by one bit before each sector.
 pub(crate) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(512).fold(sum, |sum, sector| {
         let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));

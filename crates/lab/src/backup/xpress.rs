@@ -1,20 +1,20 @@
-//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1): finds matches greedily, then assigns codes to the
+//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1). It finds matches greedily, then assigns codes to the
 //! symbols.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const SYMBOLS: usize = 512;
-/// Length of the longest code in bits.
+/// The longest allowed code, in bits.
 const MOST_BITS: u8 = 15;
-/// Symbol that follows the last byte.
+/// The symbol that marks the end of the data.
 const END: u16 = 256;
 const LEAST_MATCH: usize = 3;
 const HASH_BITS: u32 = 14;
-/// Number of earlier places tried for a match.
+/// The most earlier places that are tried for a match.
 const TRIES: usize = 8;
 
-/// A symbol; for a match also its distance, and its length minus the least one.
+/// A symbol. For a match, also the distance, and the length minus the shortest length of a match.
 #[derive(Clone, Copy)]
 struct Token {
     symbol: u16,
@@ -37,7 +37,8 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     for token in &tokens {
         let symbol = usize::from(token.symbol);
         out.bits(lengths[symbol].into(), codes[symbol].into());
-        // Symbol 256, a match of three bytes at distance one, is never used as a match, because it ends the block.
+        // Symbol 256 could also mean a match of three bytes at distance one. It is never written as a match, because it
+        // ends the block.
         if token.symbol <= END {
             continue;
         }
@@ -53,7 +54,8 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     out.finish()
 }
 
-/// Bytes and matches. At each place, it takes the longest match among the last few places with the same three bytes.
+/// Splits the data into single bytes and matches. For a match, the last few places with the same three bytes are tried,
+/// and the longest match is used.
 fn tokens(data: &[u8]) -> Vec<Token> {
     let mut heads = vec![u32::MAX; 1 << HASH_BITS];
     let mut before = vec![u32::MAX; data.len()];
@@ -96,12 +98,13 @@ fn tokens(data: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// The number of bytes from `earlier` on that equal those from `at` on.
+/// The number of bytes from `earlier` on that equal the bytes from `at` on.
 fn common(data: &[u8], earlier: usize, at: usize) -> usize {
     data[at..].iter().zip(&data[earlier..]).take_while(|(one, other)| one == other).count()
 }
 
-/// Lengths of Huffman codes. While one is too long, rare symbols are counted as less rare.
+/// The lengths of the Huffman codes. If a code is too long, all counts are halved and the codes are computed again,
+/// which makes rare symbols less rare.
 fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
     let mut counts = *counts;
     loop {
@@ -116,7 +119,8 @@ fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
 }
 
 fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
-    // The heap has nodes by weight; symbols are numbered first, then pairs. `parents` has the parent of each node.
+    // The heap contains nodes by weight. Node numbers up to `SYMBOLS` are symbols; higher numbers are pairs of nodes.
+    // `parents` has the parent of each node.
     let mut heap: BinaryHeap<Reverse<(u32, usize)>> = counts
         .iter()
         .enumerate()
@@ -138,7 +142,8 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
         }
         heap.push(Reverse((first + second, node)));
     }
-    // A pair has a greater number than its parts, so going backward gives depths from the root down.
+    // A pair has a higher number than its two nodes, so the descending loop computes the depth of a parent before the
+    // depth of its children.
     let mut depths = vec![0u8; parents.len()];
     for node in (0..parents.len()).rev() {
         if let Some(&depth) = depths.get(parents[node]) {
@@ -149,7 +154,7 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
     lengths
 }
 
-/// Codes, assigned in the order of their lengths, then of the symbols.
+/// Assigns the codes in the order of their lengths; codes of equal length are in the order of their symbols.
 fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     let mut codes = [0; SYMBOLS];
     let mut next = 0u32;
@@ -163,13 +168,13 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Writes bits in words of 16, highest bit first. Bytes go where a reader that has already read two words ahead finds
-/// them.
+/// Writes bits in 16-bit words, highest bit first. Whole bytes are written after the words that a reader has read ahead
+/// at that point, which are two words.
 struct Writer {
     out: Vec<u8>,
     word: u32,
     free: u32,
-    /// Places of the current word and of the next one.
+    /// Offsets of the current word and of the next word.
     places: [usize; 2],
 }
 
@@ -215,7 +220,7 @@ impl Writer {
 mod tests {
     use super::*;
 
-    /// Compresses the texts of [MS-XCA] 3.1 and compares the results.
+    /// Compresses the example texts of [MS-XCA] 3.1 and compares the results with the published bytes.
     #[test]
     fn published_vectors() {
         let packed = compress(&b"abc".repeat(100));
@@ -234,7 +239,7 @@ mod tests {
 
     #[test]
     fn no_code_is_too_long() {
-        // Counts that grow like Fibonacci numbers give the longest codes.
+        // Counts that grow like the Fibonacci numbers lead to the longest codes.
         let mut counts = [0; SYMBOLS];
         let (mut one, mut two) = (1u32, 1u32);
         for count in counts.iter_mut().take(40) {

@@ -1,4 +1,5 @@
-//! Objects, columns and indexes: sysschobjs, syscolpars, sysidxstats, sysiscols, and the tables that refer to them.
+//! Adds catalog rows for objects, columns and indexes to sysschobjs, syscolpars, sysidxstats, sysiscols and related
+//! tables.
 
 use super::Field::{Bytes, Number, Text};
 use super::{Catalogue, base};
@@ -10,28 +11,28 @@ use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
 const DBO: i64 = 1;
-/// sysschobjs.status of user tables, of DEFAULT constraints and of CHECK constraints.
+/// Values of sysschobjs.status for user tables, DEFAULT constraints and CHECK constraints.
 const USER_TABLE_STATUS: i64 = 0xE_0000;
 const DEFAULT_STATUS: i64 = 0x2_0000;
 const CHECK_STATUS: i64 = 0x12_0000;
 
-/// sysidxstats.status.
+/// Bits of sysidxstats.status.
 const IS_INDEX: i64 = 0x1;
 const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
 const PRIMARY_KEY: i64 = 0x20;
 const AUTOMATIC_STATISTICS: i64 = 0x2000;
 const FILTERED: i64 = 0x2_0000;
-/// A bit of unknown meaning that every index has from 2019 on.
+/// A bit of unknown meaning that all indexes have from SQL Server 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
 
-/// sysiscols.status.
+/// Values of sysiscols.status.
 const KEY: i64 = 3;
 const DESCENDING_KEY: i64 = 7;
 const OF_STATISTICS: i64 = 1;
 const INCLUDED: i64 = 0x12;
 
-/// syscolpars.status.
+/// Bits of syscolpars.status.
 const NOT_NULL: i64 = 0x1;
 const ANSI_PADDED: i64 = 0x2;
 const IDENTITY: i64 = 0x4;
@@ -39,31 +40,31 @@ const COMPUTED: i64 = 0x90;
 const COMPUTED_PERSISTED: i64 = 0xD0;
 const SPARSE: i64 = 0x100_0000;
 
-/// sysobjvalues.valclass.
+/// Values of sysobjvalues.valclass.
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const STATISTICS: i64 = 60;
 const FILTER_TEXT: i64 = 66;
-/// Header of an sql_variant: int, version 1; 2 means one byte per character.
+/// The header of a sql_variant for text: the type int and version 1, then 2, which means one byte per character.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
-/// syssingleobjrefs.class: primary key or unique constraint to its index, from 2012 on.
+/// Class in syssingleobjrefs, from SQL Server 2012 on: refers from a primary key or unique constraint to its index.
 const CONSTRAINT_INDEX: i64 = 93;
-/// Foreign key to the referenced table and its index, to its own columns, to the referenced columns.
+/// Classes for a foreign key: the referenced table and its index, the referencing columns, the referenced columns.
 const KEY_TABLE: i64 = 27;
 const KEY_FROM: i64 = 28;
 const KEY_TO: i64 = 29;
-/// sysmultiobjrefs.class.
+/// Classes in sysmultiobjrefs.
 const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
 
-/// Ids of the objects of a table.
+/// The object IDs of a table and of its constraints.
 pub(crate) struct TableIds {
-    /// The id of the table.
+    /// The object ID of the table.
     pub object: i32,
-    /// The id of its primary key.
+    /// The object ID of the primary key.
     pub key: Option<i32>,
-    /// The ids of the DEFAULT constraints, by column.
+    /// The object IDs of the DEFAULT constraints, by column.
     pub defaults: Vec<Option<i32>>,
 }
 
@@ -77,7 +78,7 @@ fn object_status(kind: &str) -> i64 {
 }
 
 impl Catalogue<'_> {
-    /// Adds the rows of a base or internal table, except for its indexes.
+    /// Adds the rows that describe a base or internal table, without the rows for its indexes.
     pub(super) fn describe_base_table(&mut self, object: &ObjectFact) {
         let id = i64::from(object.id);
         self.add(
@@ -125,7 +126,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the index row of a base table's rowset.
+    /// Adds the rows that describe an index of a base table.
     pub(super) fn describe_base_index(&mut self, rowset: &BuiltRowset) {
         let found = self.fact(rowset.object);
         let found = found.and_then(|object| object.indexes.iter().find(|index| index.id == rowset.index));
@@ -135,7 +136,7 @@ impl Catalogue<'_> {
     }
 
     fn add_index(&mut self, rowset: &BuiltRowset, name: &str, kind: u8, status: i64) {
-        // From 2012 on, the engine writes 0 to this column in every row.
+        // From SQL Server 2012 on, this column is 0 in every row.
         let group = rowset.units.first().map_or(1, |(_, unit)| i64::from(unit.group));
         let data_space = if self.description.version < Version::V706 { group } else { 0 };
         let mut fields = vec![
@@ -183,7 +184,7 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Adds the rows of a table.
+    /// Adds the rows that describe a user table.
     pub(crate) fn describe_table(&mut self, table: &Table, ids: &TableIds, built: &[BuiltRowset]) {
         let &TableIds { object, key: constraint, ref defaults } = ids;
         self.add_object(object, 0, "U", &table.name, table.columns.len());
@@ -231,12 +232,12 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the rows of a table's statistics.
+    /// Adds the rows that describe the statistics of a table.
     pub(crate) fn describe_statistics(&mut self, number: usize, object: i32) {
         let description = self.description;
         let Some(table) = description.tables.get(number) else { return };
         for (at, &column) in table.statistics.iter().enumerate() {
-            // Behind the table, its clustered index and the others.
+            // The statistics IDs follow the IDs of the heap or clustered index and of the nonclustered indexes.
             let id = (table.indexes.len() + 2 + at) as i32;
             let name = format!("_WA_Sys_{:08X}_{object:08X}", column + 1);
             self.add(
@@ -250,7 +251,7 @@ impl Catalogue<'_> {
             );
             self.add_index_column((i64::from(object), id), 1, OF_STATISTICS, column as i64 + 1, 0);
             let blob = statistics::blob(description, number, column);
-            // sql_variant: bigint.
+            // A sql_variant that contains a bigint.
             let value = [&[127, 1][..], &table.rows.to_le_bytes()].concat();
             self.add(
                 base::SYSOBJVALUES,
@@ -265,7 +266,8 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the rows of a table's CHECK constraints and foreign keys; `objects` has the ids of all tables.
+    /// Adds the rows that describe the CHECK constraints and foreign keys of a table. `objects` has the object IDs of
+    /// all tables.
     pub(crate) fn describe_constraints(&mut self, table: usize, objects: &[i32], ids: &mut Ids) {
         let description = self.description;
         let (Some(table), Some(&object)) = (description.tables.get(table), objects.get(table)) else { return };
@@ -382,7 +384,8 @@ impl Catalogue<'_> {
     }
 }
 
-/// syscolpars.idtval: last value, increment and seed, each as long as the type, then whether there is no value yet.
+/// syscolpars.idtval: the last value, the increment and the seed, each with the length of the type, then a byte that is
+/// 1 if there is no value yet.
 fn identity_mark(column: &Column, rows: u64) -> Option<Vec<u8>> {
     let Values::Serial { start, step } = column.values else { return None };
     let current = start + step * (rows.max(1) - 1) as i64;
@@ -394,7 +397,7 @@ fn identity_mark(column: &Column, rows: u64) -> Option<Vec<u8>> {
     column.identity.then_some(mark)
 }
 
-/// syscolpars.prec: 0 for strings and binaries.
+/// syscolpars.prec. It is 0 for string and binary types.
 fn precision(ty: SqlType) -> i64 {
     i64::from(ty.precision)
 }

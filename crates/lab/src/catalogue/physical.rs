@@ -1,4 +1,5 @@
-//! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and their predecessors in 2005.
+//! Adds catalog rows for rowsets, their columns and allocation units to sysrowsets, sysrscols and sysallocunits, or to
+//! the corresponding tables of SQL Server 2005.
 
 use super::Field::{Bytes, Number, Page};
 use super::rows::SystemRows;
@@ -9,7 +10,7 @@ use crate::sample::Sample;
 use crate::types::Storage;
 use crate::version::Version;
 
-/// sysrscols.status; syshobtcolumns.status in 2005.
+/// Bits of sysrscols.status, in SQL Server 2005 of syshobtcolumns.status.
 const DROPPED: i64 = 2;
 const DESCENDING: i64 = 8;
 const UNIQUIFIER: i64 = 0x10;
@@ -20,7 +21,7 @@ const UNIQUIFIER_2005: i64 = 0x02;
 const NOT_NULL_2005: i64 = 0x20;
 
 impl Catalogue<'_> {
-    /// Adds the rows about the columns of a rowset.
+    /// Adds the rows that describe the columns of a rowset.
     pub(super) fn describe_columns(&mut self, rowset: &BuiltRowset) {
         let listed = rowset.layout.columns.iter().filter(|column| column.source != Source::SparseVector);
         for (order, column) in listed.enumerate() {
@@ -63,7 +64,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the default, as an sql_variant, for rows that do not store a column.
+    /// Adds the default of a column as a sql_variant. It is the value in rows that do not store the column.
     fn keep_default(&mut self, rowset: u64, order: i64, column: &PhysicalColumn, default: i32) {
         let mut bytes = Vec::new();
         column.ty.encode_number(default.into(), &mut bytes);
@@ -110,8 +111,8 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Counts the rows of the base tables and adds the row of each rowset with its count. All base tables except
-    /// sysrowsets, syshobts and sysallocunits must be complete.
+    /// Counts the rows of the base tables, then adds the row that describes each rowset with its row count. All base
+    /// tables except sysrowsets, syshobts and sysallocunits must already have all their rows.
     pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
         let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();
         for at in 0..system.len() {
@@ -127,12 +128,12 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Number of rows of a base table so far.
+    /// The current number of rows in a base table.
     pub(super) fn row_count(&self, object: i32) -> usize {
         self.rows.get(&object).map_or(0, SystemRows::len)
     }
 
-    /// Adds the row of a rowset.
+    /// Adds the row that describes a rowset.
     pub(super) fn describe_shape(&mut self, rowset: &BuiltRowset) {
         let layout = &rowset.layout;
         let shape = [
@@ -166,7 +167,7 @@ impl Catalogue<'_> {
         self.add(base::SYSHOBTS, &hobt);
     }
 
-    /// Adds the rows of 2005 about the owners of a rowset's allocation units.
+    /// For SQL Server 2005: adds the rows that describe the owners of a rowset's allocation units.
     pub(super) fn describe_owners(&mut self, rowset: &BuiltRowset) {
         for (kind, unit) in &rowset.units {
             let class = match *kind {
@@ -180,7 +181,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the rows about a rowset's allocation units.
+    /// Adds the rows that describe the allocation units of a rowset.
     pub(super) fn describe_units(&mut self, rowset: &BuiltRowset) {
         for (kind, unit) in &rowset.units {
             self.add(

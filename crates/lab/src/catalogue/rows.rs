@@ -1,22 +1,23 @@
-//! Rows of base tables before they are written, in one buffer, because a database of many tables has millions of them.
+//! Collects the rows of base tables before they are written. They are in one buffer, because a database with many
+//! tables has millions of them.
 
 use crate::row::Row;
 
-/// Length byte that stands for NULL.
+/// The length byte that means NULL.
 const NULL: u8 = 255;
-/// Length byte of a value whose length is in the next four bytes.
+/// The length byte that means that the length is in the next four bytes.
 const LONG: u8 = 254;
 
 /// The rows of a base table.
 #[derive(Default)]
 pub(crate) struct SystemRows {
     bytes: Vec<u8>,
-    /// End of each row in the buffer.
+    /// The end offset of each row in the buffer.
     ends: Vec<usize>,
 }
 
 impl SystemRows {
-    /// Adds a row, with a value for each column in order.
+    /// Adds a row. `values` has one value for each column, in column order.
     pub(super) fn push(&mut self, values: impl Iterator<Item = Option<Vec<u8>>>) {
         for value in values {
             match (&value, value.as_ref().map(|value| u8::try_from(value.len()))) {
@@ -37,7 +38,7 @@ impl SystemRows {
         self.ends.len()
     }
 
-    /// Removes all rows from this number on.
+    /// Keeps the first `rows` rows and removes the others.
     pub(super) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));

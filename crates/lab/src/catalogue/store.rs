@@ -1,4 +1,4 @@
-//! Values and pages of base tables.
+//! Encodes values of base tables, and writes the pages of base tables.
 
 use super::rows::SystemRows;
 use super::{Catalogue, Field, base};
@@ -19,17 +19,18 @@ use crate::tree::Tree;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
-/// The only page of sysfiles1 and its IAM page, since SQL Server 7.
+/// The only data page of sysfiles1 and its IAM page. They have had these places since SQL Server 7.
 const SYSFILES1_PAGE: u32 = 32;
 const SYSFILES1_IAM: u32 = 12;
-/// Base tables whose units have ordinary ids; the ids of other units follow from object and index.
+/// Base tables with allocation unit IDs like those of user tables. The unit IDs of other base tables are computed from
+/// object ID and index ID.
 const ORDINARY_IDS: [i32; 17] = [46, 58, 67, 68, 69, 71, 72, 73, 78, 90, 91, 92, 93, 94, 95, 96, 97];
 /// Filegroup of the base tables.
 const PRIMARY_GROUP: u16 = 1;
-/// Index number in the id of sysobjvalues' LOB unit.
+/// The index number in the ID of sysobjvalues' LOB unit.
 const LOB_INDEX: u64 = 255;
 
-/// The type of a base table's column.
+/// The type of a column in a base table.
 pub(super) fn column_type(column: &ColumnFact) -> SqlType {
     let length = if column.length < 0 { 0 } else { column.length as u16 };
     SqlType {
@@ -72,7 +73,7 @@ fn push_text(ty: SqlType, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The bytes of zero or of the empty value, for a NOT NULL column.
+/// The bytes of zero or of the empty value, which NOT NULL columns get by default.
 pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     match ty.storage() {
         Storage::Fixed(_) if ty.is_string() => encode(ty, &Field::Text("")),
@@ -82,7 +83,7 @@ pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     }
 }
 
-/// The value of a field in a row of facts.
+/// Parses a field of a row in the facts file.
 pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> Option<Vec<u8>> {
     match text {
         "~" => None,
@@ -101,10 +102,11 @@ pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> 
     }
 }
 
-/// Whether the units of a base table have ids like those of user tables, since an upgrade of model.
+/// Whether the allocation units of a base table have IDs like those of user tables, because the table was rebuilt when
+/// the model database was upgraded.
 fn has_ordinary_ids(object: i32, version: Version) -> bool {
     match object {
-        // The table was page-compressed in 2016, and rebuilt for 2019.
+        // The table was page-compressed in SQL Server 2016, and rebuilt for SQL Server 2019.
         62 | 63 => version == Version::V852,
         35 => version >= Version::V904,
         _ => version != Version::V661 && ORDINARY_IDS.contains(&object),
@@ -112,7 +114,7 @@ fn has_ordinary_ids(object: i32, version: Version) -> bool {
 }
 
 impl Catalogue<'_> {
-    /// The rowsets of all base tables: ids and layouts, without pages.
+    /// The rowsets of all base tables with their IDs and layouts, but without pages.
     pub(super) fn plan_rowsets(&self, ids: &mut Ids) -> Vec<BuiltRowset> {
         let mut planned = Vec::new();
         for object in &self.objects {
@@ -249,7 +251,7 @@ impl Catalogue<'_> {
     }
 }
 
-/// Numbers of the rows, sorted by the key of a layout.
+/// The row numbers, sorted by the key of a layout.
 fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     let mut key_columns: Vec<&PhysicalColumn> = layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
     key_columns.sort_by_key(|column| column.key_ordinal);
@@ -270,7 +272,7 @@ fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     keyed.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Writes sysfiles1, a heap at fixed places whose rows begin at multiples of four.
+/// Writes sysfiles1, which is a heap at fixed page addresses. Its records begin at multiples of four.
 fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &SystemRows, mut unit: Unit) -> Result<Unit, LabError> {
     space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
     let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);

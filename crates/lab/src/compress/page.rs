@@ -1,4 +1,4 @@
-//! A page of CD records with its CI record: anchor and dictionary.
+//! Builds a page of CD records with its CI record, which has the anchor values and the dictionary.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,23 @@ use super::{Stored, push_record};
 
 const ANCHOR: u8 = 0x02;
 const DICTIONARY: u8 = 0x04;
-/// Most symbols, because a symbol has one byte.
+/// The most dictionary entries, because an entry number has one byte.
 const MOST_SYMBOLS: usize = 256;
-/// Occurrences from which on a value goes to the dictionary.
+/// A value goes to the dictionary if it occurs at least this many times.
 const REPEATS: usize = 3;
-/// Bytes of a page for records, slots and the CI record.
+/// The bytes of a page that are available for records, slots and the CI record.
 const SPACE: usize = 8096;
 
 /// The CI record and the records of a page.
 pub(crate) struct CompressedPage {
     /// The CI record.
     pub(crate) information: Vec<u8>,
-    /// The records of the rows that fit.
+    /// The records of the rows that fit on the page.
     pub(crate) records: Vec<Vec<u8>>,
 }
 
 impl CompressedPage {
-    /// Compresses as many of the first rows as fit on one page. Each row has its status byte.
+    /// Compresses the first rows until the page is full. Each row comes with the status byte of its record.
     pub(crate) fn of(rows: &[(u8, Vec<Stored>)]) -> Self {
         let columns = rows.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
         let anchors: Vec<Option<Vec<u8>>> = (0..columns).map(|column| anchor(rows, column)).collect();
@@ -67,7 +67,8 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The anchor value that saves most in a column, if any does: other values are stored as a prefix length and the rest.
+/// Chooses the anchor value of a column: of three candidates, the one that saves the most bytes; `None` if no candidate
+/// saves any. With an anchor, other values are stored as the length of the common prefix and the remaining bytes.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     let values: Vec<&Stored> = rows.iter().filter_map(|(_, values)| values.get(column)).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
@@ -86,8 +87,8 @@ fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     (saved(best) > 0).then(|| best[..best.len().min(255)].to_vec())
 }
 
-/// A value of an anchored column: empty if it equals the anchor, otherwise the length of the common prefix and the
-/// rest.
+/// A value of a column with an anchor: empty if it equals the anchor, otherwise the length of the common prefix and the
+/// remaining bytes.
 fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     let (Some(anchor), Some(bytes)) = (anchor, plain(value)) else { return value.clone() };
     if bytes == anchor {
@@ -99,7 +100,7 @@ fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     Stored::Bytes(stored)
 }
 
-/// The repeated values, in the order of their first occurrence.
+/// The values that repeat often enough for the dictionary.
 fn dictionary(rows: &[Vec<Stored>]) -> Vec<Vec<u8>> {
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     let mut symbols: Vec<Vec<u8>> = Vec::new();
@@ -117,7 +118,7 @@ fn dictionary(rows: &[Vec<Stored>]) -> Vec<Vec<u8>> {
     symbols
 }
 
-/// The CI record: flags, number of changes, offset of the dictionary, length, anchor record, dictionary.
+/// Builds the CI record: flags, number of changes, offset of the dictionary, length, anchor record, dictionary.
 fn information(anchors: &[Option<Vec<u8>>], symbols: &[Vec<u8>]) -> Vec<u8> {
     let values: Vec<Stored> = anchors.iter().map(|anchor| anchor.clone().map_or(Stored::Null, Stored::Bytes)).collect();
     let mut anchor = Vec::new();

@@ -1,15 +1,15 @@
-//! Single values under ROW compression.
+//! Compresses single values as ROW compression does.
 
 use super::Stored;
 use crate::types::SqlType;
 
-/// The shortest form of a value.
+/// Returns the shortest form of a value.
 pub(super) fn store(ty: SqlType, bytes: &[u8]) -> Stored {
     let stored = match ty.xtype {
         104 => return if bytes.first() == Some(&0) { Stored::Empty } else { Stored::Bit },
         48 => trim_end(bytes, 0),
         52 | 56 | 127 | 60 | 122 => integer(bytes),
-        // One integer, with the days above the ticks.
+        // A datetime is compressed as a single integer, with the days in the high half and the ticks in the low half.
         61 => integer(bytes),
         189 => trim_start(bytes, 0),
         58 | 59 | 62 => trim_start(bytes, 0),
@@ -39,7 +39,8 @@ fn blank_end(bytes: &[u8]) -> &[u8] {
     &bytes[..2 * (characters - blanks)]
 }
 
-/// Big-endian in the fewest bytes, with half of their range added; no bytes for zero.
+/// An integer in as few bytes as possible, big-endian, with half of the value range of these bytes added. Zero has no
+/// bytes.
 fn integer(little_endian: &[u8]) -> Vec<u8> {
     let mut wide = [if little_endian.last().is_some_and(|&top| top & 0x80 != 0) { 0xFF } else { 0 }; 8];
     wide[..little_endian.len()].copy_from_slice(little_endian);
@@ -54,7 +55,7 @@ fn integer(little_endian: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sign and exponent, then groups of three digits in ten bits each, without trailing zeros.
+/// A decimal: sign and exponent in one byte, then groups of three digits in ten bits each, without trailing zero bytes.
 fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     let mut wide = [0; 16];
     wide[..bytes.len() - 1].copy_from_slice(&bytes[1..]);
@@ -81,7 +82,8 @@ fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     trim_end(&out, 0)
 }
 
-/// SCSU if the text is ASCII and SCSU is shorter, otherwise unchanged. An odd length distinguishes SCSU from UTF-16.
+/// A Unicode text: in SCSU if the text is ASCII and SCSU is shorter, otherwise unchanged. SCSU has an odd length, which
+/// distinguishes it from UTF-16.
 fn unicode(bytes: &[u8]) -> Vec<u8> {
     const FILLER: u8 = 0x10;
     let plain = |pair: &[u8]| pair[1] == 0 && (0x20..0x80).contains(&pair[0]);
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn decimals_as_published() {
-        // 1.00 as decimal(9, 2).
+        // The value 1.00 of a decimal(9, 2).
         assert_eq!(bytes(store(SqlType::decimal(9, 2), &[1, 100, 0, 0, 0])), [0xC0, 0x19]);
     }
 

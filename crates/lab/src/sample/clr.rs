@@ -1,11 +1,11 @@
-//! hierarchyid, geometry and geography.
+//! Values of the types hierarchyid, geometry and geography.
 
 use super::Sample;
 use crate::plain::hex;
 
-/// The forms of an ordinal of a hierarchyid, as Microsoft's library writes them: least and greatest ordinal, and the
-/// bits. `x` is a bit of the difference from the least ordinal. `T` is 1 if the level ends, 0 if another ordinal of it
-/// follows.
+/// The forms of an ordinal in a hierarchyid, as Microsoft's library writes them. Each form has the smallest and largest
+/// ordinal and the bits. `x` is a bit of the difference from the smallest ordinal. `T` is 1 if the level ends here, or
+/// 0 if another ordinal of the level follows.
 const FORMS: [(i64, i64, &str); 9] = [
     (-4168, -73, "000110xxxxx0xxx0x1xxxT"),
     (-72, -9, "0010xx0x1xxxT"),
@@ -19,14 +19,14 @@ const FORMS: [(i64, i64, &str); 9] = [
 ];
 
 impl Sample {
-    /// hierarchyid, from the ordinals of its levels: `[[1], [2, 5]]` is `/1/2.5/`.
+    /// A hierarchyid from the ordinals of its levels: `[[1], [2, 5]]` gives `/1/2.5/`.
     pub(crate) fn hierarchyid(levels: &[&[i64]]) -> Self {
         let (mut bits, mut path) = (Vec::new(), "/".to_owned());
         for level in levels {
             for (at, &ordinal) in level.iter().enumerate() {
                 let is_last = at + 1 == level.len();
-                // An ordinal that another one follows is stored plus one: `2.5` sorts after `2` and everything below
-                // it.
+                // If another ordinal of the level follows, the ordinal is stored plus one, because `2.5` sorts after
+                // `2` and everything below `2`.
                 push_ordinal(if is_last { ordinal } else { ordinal + 1 }, is_last, &mut bits);
                 path += &format!("{ordinal}{}", if is_last { "/" } else { "." });
             }
@@ -35,10 +35,10 @@ impl Sample {
         Self::made(bits.chunks(8).map(byte).collect(), path)
     }
 
-    /// geometry or geography of one point.
+    /// A geometry or geography with a single point.
     pub(crate) fn point(srid: u32, point: (f64, f64)) -> Self {
         let mut bytes = srid.to_le_bytes().to_vec();
-        // Version 1; flags: valid, a single point.
+        // Version 1, then the flags for a valid value and a single point.
         bytes.extend([1, 0x0C]);
         push_point(point, &mut bytes);
         let mut wkb = vec![1, 1, 0, 0, 0];
@@ -46,12 +46,12 @@ impl Sample {
         Self::made(bytes, hex(&wkb))
     }
 
-    /// A polygon of rings, the outer ring first; each ends where it began.
+    /// A polygon from its rings, the outer ring first. Each ring must end at its first point.
     pub(crate) fn polygon(srid: u32, rings: &[&[(f64, f64)]]) -> Self {
         const OUTER: u8 = 2;
         const INNER: u8 = 0;
         let mut bytes = srid.to_le_bytes().to_vec();
-        // Version 1; flags: valid.
+        // Version 1, then the flag for a valid value.
         bytes.extend([1, 4]);
         let points: Vec<(f64, f64)> = rings.concat();
         push_count(points.len(), &mut bytes);
@@ -63,7 +63,7 @@ impl Sample {
             push_count(first, &mut bytes);
             first += ring.len();
         }
-        // One shape without parent; its first figure is 0.
+        // One shape without a parent. Its first figure is figure 0.
         push_count(1, &mut bytes);
         bytes.extend([0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
         let mut wkb = vec![1, 3, 0, 0, 0];
@@ -75,7 +75,7 @@ impl Sample {
         Self::made(bytes, hex(&wkb))
     }
 
-    /// A line of two or more points.
+    /// A line through two or more points.
     pub(crate) fn line(srid: u32, points: &[(f64, f64)]) -> Self {
         let mut bytes = srid.to_le_bytes().to_vec();
         if let [from, to] = points {
@@ -86,7 +86,8 @@ impl Sample {
             bytes.extend([1, 4]);
             push_count(points.len(), &mut bytes);
             points.iter().for_each(|&point| push_point(point, &mut bytes));
-            // One figure, a stroke, from point 0 on; one shape, a line, from figure 0 on.
+            // One figure, which is a stroke that starts at point 0; then one shape, which is a line that starts at
+            // figure 0.
             bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 0]);
             bytes.extend([1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 2]);
         }
@@ -114,7 +115,7 @@ fn push_ordinal(ordinal: i64, is_last: bool, bits: &mut Vec<bool>) {
     }
 }
 
-/// Longitude first, as in WKB; geography stores latitude first.
+/// The coordinates in the order of WKB, which has longitude first. geography stores latitude first.
 fn on_map(srid: u32, (a, b): (f64, f64)) -> (f64, f64) {
     if srid == 0 { (a, b) } else { (b, a) }
 }

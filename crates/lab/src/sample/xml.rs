@@ -1,4 +1,4 @@
-//! xml as the binary tokens of [MS-BINXML].
+//! Values of type xml, as binary tokens ([MS-BINXML]).
 
 use super::Sample;
 
@@ -28,9 +28,9 @@ pub(crate) enum Content {
 }
 
 impl Sample {
-    /// xml, from a document of one element.
+    /// An xml value from a document with a single root element.
     pub(crate) fn xml(element: &Element) -> Self {
-        // Signature, version, code page 1200.
+        // The signature, the version, and code page 1200.
         let mut writer = Writer { tokens: vec![0xDF, 0xFF, 0x01, 0xB0, 0x04], names: Vec::new(), text: String::new() };
         writer.element(element);
         Self::made(writer.tokens, writer.text)
@@ -44,7 +44,7 @@ struct Writer {
 }
 
 impl Writer {
-    // The depth of this recursion is the depth of the document.
+    // The recursion is as deep as the elements of the document are nested.
     fn element(&mut self, element: &Element) {
         let number = self.name(element.name);
         self.tokens.push(ELEMENT);
@@ -81,14 +81,14 @@ impl Writer {
         self.tokens.push(END_OF_ELEMENT);
     }
 
-    /// The number of a qualified name without namespace, which is declared before first use.
+    /// The number of a qualified name without a namespace. The name is declared before it is used for the first time.
     fn name(&mut self, name: &'static str) -> usize {
         if let Some(at) = self.names.iter().position(|known| *known == name) {
             return at + 1;
         }
         self.characters(NAME, name);
         self.names.push(name);
-        // Namespace and prefix are the empty name, whose number is 0.
+        // Namespace and prefix are empty. The empty name has number 0.
         self.tokens.extend([QUALIFIED_NAME, 0, 0]);
         self.number(self.names.len());
         self.names.len()
@@ -101,7 +101,7 @@ impl Writer {
         self.tokens.extend(units.into_iter().flat_map(u16::to_le_bytes));
     }
 
-    /// Appends a number, seven bits per byte, low bits first.
+    /// Appends a number with seven bits per byte, low bits first.
     fn number(&mut self, mut number: usize) {
         while number >= 0x80 {
             self.tokens.push(number as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! More damage when a server stops: a page write that the disk lost, and log blocks that were being written.
+//! Additional damage when a server stops: a lost page write, or log blocks that were not completely written.
 
 use super::checkpoint::{BOOT_PAGE, redo_start};
 use super::{Crashed, Flush, Stop, Workload};
@@ -7,27 +7,29 @@ use crate::ids::{PAGE, PageId};
 use crate::random::{Random, mix};
 use crate::space::ALLOCATED;
 
-/// A page that is on disk as it was before its last write, with a correct checksum.
+/// A page whose last write was lost. The page on disk is an older version with a correct checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWrite {
-    /// The page.
+    /// The address of the page.
     pub page: PageId,
-    /// Its type.
+    /// The type of the page.
     pub page_type: u8,
-    /// Its LSN on disk, as text.
+    /// The LSN of the page on disk, as text.
     pub on_disk: String,
-    /// The LSN that the page should have: that of its last record, which is older than the start of redo.
+    /// The LSN that the page should have, as text. It is the LSN of the page's last record, and it is older than the
+    /// start of redo.
     pub last: String,
-    /// Whether the log still has that record: its VLF was not used again, and neither was any between it and the end.
+    /// Whether the log still contains the record with the LSN `last`. This requires that neither its VLF nor a VLF
+    /// after it was used again.
     pub is_in_log: bool,
 }
 
-/// Number of blocks at the end of the log, one of which may be missing.
+/// The number of blocks at the end of the log among which the missing block is chosen.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {
-    /// A crash or shutdown of a database that lost a write before: of a page of type `page_type`, if given. `None` if
-    /// no page of that type was written twice.
+    /// Simulates a crash or shutdown of a database in which an earlier page write was lost. If `page_type` is given,
+    /// the page has this type. `None` if no suitable page was written twice.
     pub fn with_lost_write(&self, stop: Stop, page_type: Option<u8>, seed: u64) -> Option<(Crashed, LostWrite)> {
         let mut engine = self.run(stop);
         let start = redo_start(&engine.pool.frame(BOOT_PAGE).records[0]);
@@ -58,8 +60,8 @@ impl Workload {
         Some((crashed, lost))
     }
 
-    /// A crash after about this number of records, while several blocks of the log were being written: one of them is
-    /// missing, the later ones are on disk. The log ends before the missing block.
+    /// Simulates a crash after about `records` log records, while several log blocks were being written. One block is
+    /// missing, but later blocks are on disk. The log ends before the missing block.
     pub fn with_blocks_under_way(&self, records: u64, seed: u64) -> Option<Crashed> {
         let mut engine = self.run(Stop::After(records));
         engine.journal.close();

@@ -1,5 +1,5 @@
-//! Backups of a workload while it runs: full, differential and log backups, each with the state that a restore up to
-//! its end must give.
+//! Makes full, differential and log backups while a workload runs. Each backup comes with the state that a restore up
+//! to its end must give.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The differential map of a file's first interval, and its bits for extents that are always marked.
+/// The differential map page of the file, and the bits of the extents that a full backup leaves marked.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
-/// Number of extents copied between two steps of the workload.
+/// The number of extents that a backup copies between two steps of the workload.
 const EXTENTS_PER_STEP: usize = 12;
 
 /// A kind of backup.
@@ -35,109 +35,110 @@ pub enum SetKind {
     Log,
 }
 
-/// An event in the life of the database of a chain.
+/// An event in the history of a database that is backed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The workload runs for a while.
     Work,
-    /// The workload runs until no table is about to get its first page, so that the database can be restored to this
-    /// point.
+    /// The workload runs until no open transaction is giving a table its first page and none is in doubt. The database
+    /// can then be restored to this point.
     Settle,
-    /// A backup is taken.
+    /// A backup of this kind is made.
     BackUp(SetKind),
-    /// Marks a point in time for a later restore.
+    /// The current point in time is remembered for a later restore.
     Remember,
-    /// The database is restored to the point marked last, and continues from there in a new recovery fork.
+    /// The database is restored to the point that was remembered last, and continues in a new recovery fork.
     Restore,
 }
 
-/// The options with which backups are written.
+/// The options for writing backups.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainOptions {
     /// WITH CHECKSUM.
     pub checksum: bool,
     /// WITH COMPRESSION.
     pub compressed: bool,
-    /// Number of stripes; 0 is 1.
+    /// The number of stripes; 0 means one stripe.
     pub stripes: u16,
 }
 
-/// A backup of a chain.
+/// A backup in a chain of backups.
 #[derive(Clone, Debug)]
 pub struct ChainSet {
-    /// Its kind.
+    /// The kind of the backup.
     pub kind: SetKind,
-    /// Its files, by stripe.
+    /// The files of the backup, by stripe.
     pub files: Vec<PathBuf>,
-    /// First and last LSN as text; the last one is that of the first record after the backup.
+    /// The first and the last LSN, as text. The last LSN is that of the first record after the backup.
     pub lsns: (String, String),
-    /// The database was later restored to a point before the end of this backup, and continued without its changes.
+    /// Whether the database was later restored to a point before the end of this backup and continued from there, so
+    /// that changes in this backup were abandoned.
     pub is_left: bool,
-    /// The state at the end of the backup, which a restore of all sets up to this one must give.
+    /// The state at the end of the backup. A restore of all backups up to this one must give this state.
     pub truth: Truth,
 }
 
 /// A chain of backups.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// The backups.
+    /// The backups in the order in which they were made.
     pub sets: Vec<ChainSet>,
     /// The rows before the first transaction.
     pub tables: Vec<TableTruth>,
-    /// All commits of user transactions in order, which give the rows at every point in time. Commits after a point to
-    /// which the database was restored are left out.
+    /// All commits of user transactions in order. They give the rows at every point in time. Commits that a restore
+    /// abandoned are left out.
     pub commits: Vec<Commit>,
 }
 
-/// A commit.
+/// The commit of a transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The name of its transaction: `user_transaction`, or a mark.
+    /// The name of the transaction: `user_transaction`, or a mark.
     pub name: String,
-    /// The LSN of its COMMIT_XACT, as text.
+    /// The LSN of the COMMIT_XACT record, as text.
     pub lsn: String,
-    /// Its time, as text: local time of the server, with milliseconds.
+    /// The time of the commit as text, in the server's local time with milliseconds.
     pub time: String,
-    /// The rows that it changed.
+    /// The row changes of the transaction.
     pub changes: Vec<RowChange>,
 }
 
-/// A row before and after a transaction.
+/// A row before and after a transaction that changed it.
 #[derive(Clone, Debug)]
 pub struct RowChange {
-    /// Position of the table in [`Chain::tables`].
+    /// The table, as a position in [`Chain::tables`].
     pub table: usize,
-    /// `None` for a new row.
+    /// The row before the transaction; `None` if it did not exist.
     pub before: Option<Values>,
-    /// `None` for a deleted row.
+    /// The row after the transaction; `None` if it was deleted.
     pub after: Option<Values>,
 }
 
-/// A datetime as text; valid for the days on which workloads run.
+/// A datetime as text. The result is valid only for days in March 2024, when all workloads run.
 pub(super) fn time_text(time: [u8; 8]) -> String {
     let (day, (hour, minute, second), ms) = moment(time);
     format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}")
 }
 
-/// The day of March 2024, the time of day, and the milliseconds.
+/// The day of March 2024, then hour, minute and second, then the milliseconds.
 fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
     let [a, b, c, d, e, f, ..] = time;
     let (ticks, days) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
     let seconds = ticks / 300;
     let time = ((seconds / 3600) as u8, (seconds / 60 % 60) as u8, (seconds % 60) as u8);
-    // Day 45,350 is 2024-03-01.
+    // Day 45,350 since 1900-01-01 is 2024-03-01.
     ((days - 45_350) as u8 + 1, time, (ticks % 300 * 10).div_ceil(3))
 }
 
 impl Workload {
-    /// Runs the workload under the full recovery model, with backups of these kinds, spread evenly over it. The first
-    /// one must be a full backup. The workload continues while pages are copied.
+    /// Runs the workload under the full recovery model and makes backups of these kinds at regular intervals. The first
+    /// backup must be a full backup. The workload continues while pages are copied.
     pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let events: Vec<Event> = kinds.iter().flat_map(|kind| [Event::Work, Event::BackUp(*kind)]).collect();
         self.story(&events, options, folder)
     }
 
-    /// Runs these events, among which the database may also be restored.
+    /// Runs a list of events. Unlike in `chain`, the list may also contain restores of the database.
     pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
@@ -145,7 +146,7 @@ impl Workload {
         }
         let transactions = self.spec.transactions / kinds().count() as u64;
         let mut engine = self.base.engine(&self.spec);
-        // The log must be kept until the first backup.
+        // The log must be kept from the start until the first backup.
         engine.log_backed_up = Some(Lsn::default());
         engine.use_full_recovery();
         let tables = engine.tables();
@@ -217,25 +218,26 @@ impl Workload {
 struct Copied {
     kind: LiveKind,
     pages: Vec<FilePages>,
-    /// First LSN, LSN of the checkpoint, and the LSN after the last.
+    /// The first LSN, the LSN of the checkpoint, and the LSN that follows the last record.
     lsns: (Lsn, Lsn, Lsn),
     log: (Vec<u8>, Vec<crate::log::Part>),
-    /// Day of March 2024 and time of day at its begin and end.
+    /// The start and the end of the backup: the day of March 2024, and hour, minute and second.
     times: [(u8, (u8, u8, u8)); 2],
 }
 
 impl Engine<'_> {
-    /// Switches to the full recovery model, which keeps log until it is backed up.
+    /// Switches to the full recovery model, which keeps the log until it is backed up.
     fn use_full_recovery(&mut self) {
         const SIMPLE: u8 = 8;
         self.pool.frame(BOOT_PAGE).records[0][STATUS] &= !SIMPLE;
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// Continues the database after a restore to this point: rolls back open transactions, and starts a new recovery
-    /// fork. `other` is the database before the restore; the new fork begins after it in time.
+    /// Continues the database after a restore to this point: rolls back the open transactions and starts a new recovery
+    /// fork. `other` is the database before the restore; times in the new fork are later than all times in `other`.
     fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
-        /// Offsets of the fork GUIDs on the boot page: the current fork, the LSN where it began, and the fork before.
+        /// Offsets of the fork fields on the boot page: the GUID of the current fork, the LSN at which it began, and
+        /// the GUID of the previous fork.
         const FORK: usize = 0x1C8;
         const POINT: usize = 0x1D8;
         const EARLIER: usize = 0x1E4;
@@ -288,14 +290,14 @@ impl Engine<'_> {
         let pages = self.copy_pages()?;
         let last = self.journal.end();
         if self.log_backed_up == Some(Lsn::default()) {
-            // The first log backup has all log since the start of the first full backup.
+            // The first log backup contains the log from the start of the first full backup on.
             self.log_backed_up = Some(first);
         }
         let times = [began, self.now()];
         Ok(Copied { kind: live, pages, lsns: (first, checkpoint, last), log: self.journal.copy(first), times })
     }
 
-    /// Copies all pages from disk, some extents at a time, while transactions continue.
+    /// Copies all pages from disk, a few extents at a time, while the transactions continue.
     fn copy_pages(&mut self) -> Step<Vec<FilePages>> {
         let mut copied: Vec<FilePages> = self.pool.disk().to_vec();
         for (file, pages) in copied.iter_mut().enumerate() {
@@ -316,7 +318,7 @@ impl Engine<'_> {
         (0..extents).filter(|&extent| self.bit(DIFFERENTIAL_MAP, extent)).map(|extent| (1, extent)).collect()
     }
 
-    /// Clears the differential map, because a full backup begins.
+    /// Clears the differential map at the start of a full backup.
     fn clear_changed(&mut self) -> Step {
         let old = self.pool.frame(DIFFERENTIAL_MAP).records[1].clone();
         let mut new = old.clone();

@@ -1,4 +1,4 @@
-//! Checkpoints, and the start and shutdown of a database.
+//! Checkpoints, startup and shutdown of a database.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -10,17 +10,17 @@ use crate::log::operation;
 use crate::page::Lsn;
 
 pub(super) const BOOT_PAGE: PageId = PageId::new(1, 9);
-/// Counters in rows of sysallocunits and sysrowsets.
+/// Offsets of counters in rows of sysallocunits and sysrowsets.
 const PAGES_DATA: u32 = 0x35;
 const PAGES_USED: u32 = 0x2D;
 const PAGES_RESERVED: u32 = 0x3D;
 const ROWS: u32 = 0x1F;
-/// Length of a transaction's entry in XACT_CKPT.
+/// Length in bytes of the entry for a transaction in an XACT_CKPT record.
 const OPEN_BYTES: usize = 80;
-/// Context of the record that notes the checkpoint's write to the boot page.
+/// Context of the record which says that the checkpoint writes the boot page.
 const BOOT_WRITE: u8 = 23;
 
-/// The LSN where redo starts, from the record of the boot page.
+/// The LSN at which redo starts, from the boot page's record.
 pub(super) fn redo_start(record: &[u8]) -> Lsn {
     let number =
         |at: usize, bytes: usize| record[at..at + bytes].iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
@@ -28,7 +28,7 @@ pub(super) fn redo_start(record: &[u8]) -> Lsn {
 }
 
 impl Engine<'_> {
-    /// Writes the log of a start after a clean shutdown: a checkpoint, then the change of status.
+    /// Writes the log of a startup after a clean shutdown: a checkpoint, then the change of the database status.
     pub(super) fn start(&mut self) -> Step {
         self.mark_checkpoint(Lsn::default())?;
         let number = self.begin("DBMgr::StartupDB", false)?;
@@ -45,7 +45,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Writes changed pages to disk, except `leaves` of them, and records the checkpoint in log and boot page.
+    /// Makes a checkpoint: writes all changed pages except `leaves` random ones to disk, and records the checkpoint in
+    /// the log and on the boot page.
     pub(super) fn checkpoint(&mut self, leaves: usize) -> Step {
         self.write_counts()?;
         let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
@@ -53,7 +54,7 @@ impl Engine<'_> {
         for _ in 0..leaves.min(dirty.len()) {
             left.push(dirty[self.dice.below(dirty.len() as u64) as usize]);
         }
-        // Redo starts at the oldest change that is not on disk.
+        // Redo must start at the oldest change that is not on disk.
         let redo = left.iter().filter_map(|page| self.pool.dirty().get(page)).min().copied();
         self.write_back(dirty.into_iter().filter(|page| !left.contains(page)).collect());
         let redo = self.mark_checkpoint(redo.unwrap_or_default())?;
@@ -65,13 +66,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Writes pages to disk, after the log with their records.
+    /// Writes the log to disk, then writes pages to disk.
     pub(super) fn write_back(&mut self, pages: Vec<PageId>) {
         self.journal.close();
         pages.into_iter().for_each(|page| self.pool.flush(page));
     }
 
-    /// Writes the records of a checkpoint. Redo starts at `redo`, or at the checkpoint if that is zero; returns which.
+    /// Writes the log records of a checkpoint. Redo starts at `redo`, or at the start of the checkpoint if `redo` is
+    /// zero; returns the LSN at which redo starts.
     fn mark_checkpoint(&mut self, redo: Lsn) -> Step<Lsn> {
         let oldest = self.open.values().map(|transaction| transaction.begin).min().unwrap_or_default();
         let mut begin = vec![0; 96];
@@ -110,8 +112,8 @@ impl Engine<'_> {
         Ok(redo)
     }
 
-    /// Writes the counters of the catalog. They are written only at checkpoints, and include changes of open
-    /// transactions.
+    /// Writes the counters in the catalog. SQL Server writes them only at checkpoints, and they include the changes of
+    /// open transactions.
     fn write_counts(&mut self) -> Step {
         for number in 0..self.rowsets.len() {
             let rowset = &self.rowsets[number];
@@ -139,7 +141,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Sets the LSNs on the boot page, which is not logged.
+    /// Sets the LSNs on the boot page. This change is not logged.
     fn set_boot_lsns(&mut self, checkpoint: Lsn, redo: Lsn) {
         let has_redo = self.version >= FIRST_WITH_REDO_LSN;
         let record = &mut self.pool.frame(BOOT_PAGE).records[0];
@@ -157,7 +159,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Sets the status of a database that needs no recovery.
+    /// Sets the status bit for a clean shutdown, which means that the database needs no recovery.
     pub(super) fn mark_clean(&mut self) {
         let record = &mut self.pool.frame(BOOT_PAGE).records[0];
         if let Some(highest) = record.get_mut(STATUS + 3) {
@@ -166,7 +168,8 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// Makes the files what recovery leaves: nothing is open, everything is on disk, and there is nothing to redo.
+    /// Brings the files to the state after recovery: all changes are on disk, no transaction is open, and no log must
+    /// be redone.
     pub(super) fn settle_files(&mut self) {
         let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
         self.write_back(dirty);

@@ -1,4 +1,4 @@
-//! Changes of pages with their log records, and the transactions that make them.
+//! Changes pages, writes the log records of these changes, and manages transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,13 +22,13 @@ pub(super) struct Engine<'a> {
     pub(super) journal: Journal,
     pub(super) rowsets: Vec<Rowset>,
     pub(super) tables: Vec<TableState<'a>>,
-    /// Open transactions by number.
+    /// The open transactions, by transaction number.
     pub(super) open: BTreeMap<u32, Transaction>,
     pub(super) next_transaction: u32,
     pub(super) dice: Random,
     pub(super) verify: PageVerify,
     pub(super) version: u16,
-    /// Whether the run makes checkpoints by itself.
+    /// Whether the run makes checkpoints at random times.
     pub(super) has_checkpoints: bool,
     /// See [`Spec::marked_each`](super::Spec::marked_each).
     pub(super) marked_each: u64,
@@ -36,79 +36,82 @@ pub(super) struct Engine<'a> {
     pub(super) begun: u64,
     /// LSN of the last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
-    /// The end of the last log backup; `None` under the simple recovery model, which keeps no log for backups.
+    /// The LSN at which the last log backup ended; `None` under the simple recovery model, which does not keep the log
+    /// for backups.
     pub(super) log_backed_up: Option<Lsn>,
-    /// The number of the next long value.
+    /// The number that the next long value gets.
     pub(super) next_blob: u64,
-    /// The row changes of each commit, in order.
+    /// The commits in order, each with its row changes.
     pub(super) commits: Vec<Commit>,
-    /// Counters of each rowset in the catalog.
+    /// The counters that the catalog has for each rowset.
     pub(super) counted: Vec<super::table::Counts>,
 }
 
-/// The originator of a change.
+/// The origin of a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
-    /// The engine itself, outside of transactions: the change is never rolled back.
+    /// The engine, outside of any transaction. The change is never rolled back.
     Engine,
-    /// A transaction.
+    /// The transaction with this number.
     Transaction(u32),
-    /// The rollback of a transaction, with the LSN of the next change to undo.
+    /// The rollback of the transaction with this number. The LSN is that of the record to undo next.
     Rollback(u32, Lsn),
 }
 
-/// The way to undo a change.
+/// How a change is undone.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
-    /// Nothing: the change is never undone, or its whole system transaction is undone at once.
+    /// The change is not undone separately: it is never undone, or its structure change is undone as a whole.
     Nothing,
-    /// Make the row of an index a ghost.
+    /// The inserted index row becomes a ghost.
     Insert(usize, Vec<u8>),
-    /// Make the ghost a row again.
+    /// The ghost becomes a live index row again.
     Delete(usize, Vec<u8>),
-    /// Change the row of an index, whose bytes after the change are given, back.
+    /// The index row is changed back. The bytes are the row after the change.
     Modify(usize, Vec<u8>, Edit),
-    /// Remove the row of a heap.
+    /// The inserted heap row is removed.
     HeapInsert(usize, PageId, u16),
-    /// Put the row of a heap back.
+    /// The deleted heap row is inserted again.
     HeapDelete(usize, PageId, u16, Vec<u8>),
-    /// Change the row of a heap back.
+    /// The heap row is changed back.
     HeapModify(usize, PageId, u16, Edit),
-    /// Set a bit of a map to this value: context, page, unit and number of the bit.
+    /// A bit of a map page is set to this value. The fields are the context, page, unit, bit number and value.
     Bit(u8, PageId, Option<UnitId>, u32, bool),
-    /// Set a page pointer in the catalog's row for a rowset's unit to this value.
+    /// A page pointer in the catalog row of a rowset's allocation unit is set to this page. The fields are the rowset,
+    /// the offset and the page.
     Pointer(usize, usize, PageId),
-    /// Set the PFS byte of a rowset's page to this value: allocated, or free.
+    /// The PFS byte of a page in a rowset is set to this value, which makes the page allocated or free.
     Pfs(usize, PageId, u8),
 }
 
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
-    /// Its name: that of a mark, or one that the engine gives.
+    /// The name of the transaction, which is a mark or a name that SQL Server uses.
     pub(super) name: String,
     pub(super) begin: Lsn,
     pub(super) last: Lsn,
-    /// The transaction is ready to commit, but another database or a coordinator decides.
+    /// Whether the transaction is ready to commit but waits for the decision of another database or coordinator.
     pub(super) is_prepared: bool,
-    /// For a structure change: its pages before the change.
+    /// The changed pages as they were before the transaction; `None` if the transaction is not a structure change.
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
-    /// Each change: its LSN, that of the transaction's record before it, and how to undo it.
+    /// For each change: its LSN, the LSN of the transaction's previous record, and how to undo the change.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
-    /// The rowset to which it gave its first page, and the extent of that page. Other transactions wait until it ends.
+    /// If the transaction gave a rowset its first page: the rowset, and the extent of this page. Other transactions do
+    /// not use the rowset until this transaction ends.
     pub(super) new_chain: Option<(usize, u32)>,
-    /// Pages that it changed.
+    /// The pages that the transaction changed.
     pub(super) pages: BTreeSet<PageId>,
-    /// Rows that it has locked: table and number.
+    /// The rows that the transaction has locked, as table and row number.
     pub(super) locked: BTreeSet<(usize, u64)>,
-    /// Bytes that must stay free on each page so that the transaction can be rolled back.
+    /// The number of bytes that must stay free on each page, so that the transaction can be rolled back.
     pub(super) reserved: BTreeMap<PageId, usize>,
-    /// Ghosts that it made: rowset and sort key.
+    /// The ghosts that the transaction made, as rowset and sort key.
     pub(super) ghosts: BTreeSet<(usize, Vec<u8>)>,
 }
 
 impl<'a> Engine<'a> {
-    /// Logs a change of a page, then makes it.
+    /// Appends the log record of a page change, then changes the page.
     pub(super) fn change(&mut self, by: By, mut entry: Entry, undo: Undo, apply: impl FnOnce(&mut Frame)) -> Step<Lsn> {
         self.mark_changed(entry.page)?;
         let frame = self.pool.frame(entry.page);
@@ -140,7 +143,7 @@ impl<'a> Engine<'a> {
         Ok(lsn)
     }
 
-    /// Appends a record that changes no page.
+    /// Appends a log record that does not change a page.
     pub(super) fn note(
         &mut self,
         by: By,
@@ -173,7 +176,7 @@ impl<'a> Engine<'a> {
         self.journal.append(assemble(fixed, elements))
     }
 
-    /// Sets the bit of a page's extent in the differential map, unless it is already set.
+    /// Sets the bit of a page's extent in the differential map if it is not set yet.
     fn mark_changed(&mut self, page: PageId) -> Step {
         let map = PageId::new(page.file, page.page / crate::ids::GAM_INTERVAL * crate::ids::GAM_INTERVAL + 6);
         if self.pool.frame(page).kind() == page_type::DIFFERENTIAL {
@@ -186,7 +189,7 @@ impl<'a> Engine<'a> {
         self.set_bit(By::Engine, context::DIFFERENTIAL_MAP, (map, None), extent, true)
     }
 
-    /// Begins a transaction. One that changes structures is rolled back as a whole.
+    /// Begins a transaction. If `changes_structure` is true, the transaction is rolled back as a whole.
     pub(super) fn begin(&mut self, name: &str, changes_structure: bool) -> Step<u32> {
         let number = self.next_transaction;
         let mut fixed = vec![0; if self.version < 700 { 64 } else { 76 }];
@@ -214,7 +217,7 @@ impl<'a> Engine<'a> {
         Ok(number)
     }
 
-    /// Commits a transaction. The commit of a user transaction also writes the log to disk.
+    /// Commits a transaction. If it is a user transaction, the log is also written to disk.
     pub(super) fn commit(&mut self, number: u32) -> Step {
         let time = self.journal.time();
         let lsn = self.end(number, operation::COMMIT)?;
@@ -230,7 +233,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Records in the log that a transaction of several databases is ready to commit.
+    /// Writes the log record which says that a distributed transaction is ready to commit.
     pub(super) fn prepare(&mut self, number: u32) -> Step {
         let Some(transaction) = self.open.get_mut(&number) else { return Ok(()) };
         let begin = transaction.begin;
@@ -258,8 +261,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The last change of a transaction that is not undone yet, and the LSN of the record before it. The change remains
-    /// listed until its compensation record is in the log.
+    /// The newest change of a transaction that must still be undone, and the LSN of the transaction's record before it.
+    /// The change stays in the list until its compensation record is in the log.
     fn next_undo(&mut self, number: u32) -> Option<(Lsn, Undo)> {
         let undo = &mut self.open.get_mut(&number)?.undo;
         while matches!(undo.last(), Some((.., Undo::Nothing))) {
@@ -268,7 +271,8 @@ impl<'a> Engine<'a> {
         undo.last().map(|(_, previous, undo)| (*previous, undo.clone()))
     }
 
-    /// Undoes an incomplete structure change: no other transaction can have changed its pages since.
+    /// Undoes an incomplete structure change by restoring its pages. No other transaction can have changed these pages
+    /// in the meantime.
     pub(super) fn restore(&mut self, number: u32) {
         let Some(transaction) = self.open.remove(&number) else { return };
         for (page, before) in transaction.before.into_iter().flatten() {
@@ -287,7 +291,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Rolls back all open transactions, newest change first.
+    /// Rolls back all open transactions, starting with the newest change.
     pub(super) fn recover(&mut self) -> Step {
         let structural = self.open.iter().filter(|(_, transaction)| transaction.before.is_some());
         for number in structural.map(|(&number, _)| number).collect::<Vec<_>>() {
@@ -300,7 +304,7 @@ impl<'a> Engine<'a> {
                 self.take_back(number, previous, undo)?;
             }
         }
-        // The fullness of a page is logged after its change, and not undone.
+        // Changes of page fullness are logged separately and not undone, so the fullness must be set again below.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
         let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
         while let Some(&number) = self.open.keys().next() {
@@ -331,15 +335,15 @@ impl<'a> Engine<'a> {
         self.note(By::Engine, (operation, context::NONE), fixed, &[])
     }
 
-    /// Free bytes of a page that no rollback needs. Only heaps reserve bytes: a row of an index can move to another
-    /// page.
+    /// The number of free bytes on a page that no rollback may need. Only heap pages reserve bytes for rollbacks,
+    /// because an index row can be moved to another page.
     pub(super) fn room(&mut self, page: PageId) -> usize {
         let reserved = self.open.values().filter_map(|transaction| transaction.reserved.get(&page));
         let reserved: usize = reserved.sum();
         self.pool.frame(page).room().saturating_sub(reserved)
     }
 
-    /// Reserves bytes that a transaction freed, in case it is rolled back.
+    /// Reserves the bytes that a transaction freed, because its rollback would need them again.
     pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)
@@ -348,7 +352,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The resource that a change of a row locks: object, kind of lock, and a hash of the key.
+    /// Describes the lock for a row change: the object, the kind of lock, and a hash of the key.
     pub(super) fn lock(&self, rowset: usize, key: &[u8]) -> Vec<u8> {
         let rowset = &self.rowsets[rowset];
         let mut lock = vec![1, 1, 0, 12, 0, 0];

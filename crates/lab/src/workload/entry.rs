@@ -1,10 +1,10 @@
-//! Log records of changes to pages, as the engine writes them.
+//! Builds the log records of page changes as SQL Server writes them.
 
 use crate::backup::tape::put;
 use crate::ids::{PageId, UnitId};
 use crate::log::operation;
 
-/// Contexts of records: the kind of page, or of change.
+/// Contexts of log records, which name the kind of page or of change.
 pub(super) mod context {
     #![allow(missing_docs)]
     pub(crate) const NONE: u8 = 0;
@@ -23,18 +23,19 @@ pub(super) mod context {
     pub(crate) const DIFFERENTIAL_MAP: u8 = 24;
 }
 
-/// The slot of records that concern no row.
+/// The slot number in records that do not concern a row.
 const NO_SLOT: u16 = 0xFFFF;
-/// Bit at +3A of INSERT_ROWS: the row takes the place of the ghost in the slot.
+/// Bit at offset 0x3A of INSERT_ROWS: the row replaces the ghost in the slot.
 pub(super) const OVER_GHOST: u16 = 2;
 
-/// The log record of a page change.
+/// The log record of a change to a page.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) page: PageId,
-    /// The unit in the record instead of the page's own: the unit for which a map page is changed.
+    /// The allocation unit that the record names, if it is not the page's own unit. For a change of a map page, this is
+    /// the unit for which the map changes.
     pub(super) owner: Option<UnitId>,
-    /// The fixed part; the fields that all records have are set when it is logged.
+    /// The fixed part of the record. The fields that all records have are set when the record is appended to the log.
     pub(super) fixed: Vec<u8>,
     pub(super) elements: Vec<Vec<u8>>,
 }
@@ -48,7 +49,7 @@ impl Entry {
         Self { page, owner: None, fixed, elements: Vec::new() }
     }
 
-    /// A change of rows, from the rowset, the offset in the row and the length.
+    /// A record that changes rows, with the rowset, the offset in the row and the length.
     fn rows(kind: (u8, u8), page: PageId, slot: u16, (rowset, offset, length): (u64, u16, u16)) -> Self {
         let mut entry = Self::new(kind, page, slot, 62);
         put(&mut entry.fixed, 0x30, &rowset.to_le_bytes());
@@ -74,14 +75,14 @@ impl Entry {
         entry.with(vec![image.to_vec(), Vec::new(), lock])
     }
 
-    /// Inserts the rows that a split moves.
+    /// A record that inserts the rows which a page split moves.
     pub(super) fn insert_all(context: u8, page: PageId, images: Vec<Vec<u8>>) -> Self {
         let mut elements = images;
         elements.extend([Vec::new(), Vec::new()]);
         Self::rows((operation::INSERT_ROWS, context), page, 0, (0, 0, 0)).with(elements)
     }
 
-    /// Deletes a row, or makes it a ghost in that context; a compensation record has no image.
+    /// A record that deletes a row, or makes it a ghost if the context says so.
     pub(super) fn delete(context: u8, (page, slot): (PageId, u16), rowset: u64, image: &[u8], lock: Vec<u8>) -> Self {
         let entry = Self::rows((operation::DELETE_ROWS, context), page, slot, (rowset, 1, 0));
         entry.with(vec![image.to_vec(), lock])
@@ -91,19 +92,20 @@ impl Entry {
         Self::rows((operation::EXPUNGE_ROWS, context), page, slot, (0, 0, 0))
     }
 
-    /// Replaces bytes of the page header.
+    /// A record that replaces bytes of the page header.
     pub(super) fn header(context: u8, page: PageId, at: usize, old: Vec<u8>, new: &[u8]) -> Self {
         let place = (0, at as u16, 0);
         Self::rows((operation::MODIFY_HEADER, context), page, 0, place).with(vec![old, new.to_vec()])
     }
 
-    /// Replaces bytes of the only record of a map or boot page, or of an IAM page's header record.
+    /// A record that replaces bytes of a record on a map page, boot page or IAM page.
     pub(super) fn bytes(context: u8, (page, slot): (PageId, u16), at: usize, old: Vec<u8>, new: &[u8]) -> Self {
         let place = (UnitId::FIXED_PAGES.0, at as u16, old.len() as u16);
         Self::rows((operation::MODIFY_ROW, context), page, slot, place).with(vec![old, new.to_vec(), Vec::new()])
     }
 
-    /// Sets a bit of a map. Bits are numbered from the start of the record, whose header has 32.
+    /// A record that sets a bit of a map. Bit numbers count from the start of the map's record, so the four header
+    /// bytes take the first 32.
     pub(super) fn bit(context: u8, (page, slot): (PageId, u16), bit: u32, value: bool, elements: usize) -> Self {
         let mut entry = Self::new((operation::SET_BITS, context), page, slot, 54);
         put(&mut entry.fixed, 0x30, &(bit as u16).to_le_bytes());
@@ -112,7 +114,7 @@ impl Entry {
         entry.with(vec![Vec::new(); elements])
     }
 
-    /// Changes several ranges of a map's bits; `None` if nothing changes.
+    /// A record that changes several byte ranges of a map; `None` if nothing changes.
     pub(super) fn map_change(context: u8, (page, slot): (PageId, u16), old: &[u8], new: &[u8]) -> Option<Self> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut at = 0;
@@ -128,7 +130,7 @@ impl Entry {
         Some(columns((operation::SET_GAM_BITS, context), (page, slot), 0, &pieces, [Vec::new(), Vec::new()]))
     }
 
-    /// Sets the fullness of a page in its PFS record.
+    /// A record that sets the fullness of a page in its PFS byte.
     pub(super) fn free_space(page: PageId, at: usize, old: u8, new: u8) -> Self {
         let mut entry = Self::new((operation::SET_FREE_SPACE, context::PFS), page, 0, 52);
         put(&mut entry.fixed, 0x30, &(at as u16).to_le_bytes());
@@ -151,7 +153,7 @@ impl Entry {
         entry
     }
 
-    /// The begin or end of the changes to a page in a structure change.
+    /// A record that begins or ends the changes of a page within a structure change.
     pub(super) fn bracket(context: u8, page: PageId, begins: bool) -> Self {
         let mut entry = Self::new((operation::IN_SYSTEM_TRANSACTION, context), page, NO_SLOT, 50);
         put(&mut entry.fixed, 0x30, &[u8::from(begins)]);
@@ -163,7 +165,7 @@ impl Entry {
         entry.with(vec![element])
     }
 
-    /// Moves rows from a slot on to another page.
+    /// A record that removes the rows from a slot on, because they were moved to another page.
     pub(super) fn delete_split(
         context: u8,
         (page, slot): (PageId, u16),
@@ -178,7 +180,7 @@ impl Entry {
         entry
     }
 
-    /// Sets a page pointer in the row of an allocation unit.
+    /// A record that sets a page pointer in the catalog row of an allocation unit.
     pub(super) fn root_change(
         (page, slot): (PageId, u16),
         rowset: u64,
@@ -196,8 +198,8 @@ impl Entry {
         entry
     }
 
-    /// Sets counters of a catalog row: absolute values of eight bytes each, with their offsets in the row. For rows of
-    /// sysrowsets, kind 1, the length is not written.
+    /// A record that sets counters in a catalog row. It has absolute values of eight bytes each, with their offsets in
+    /// the row. For a row of sysrowsets (kind 1), the length field of each value is 0.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());
@@ -212,7 +214,7 @@ impl Entry {
     }
 }
 
-/// A changed part of a row: its places before and after, and its bytes.
+/// A changed part of a row: its offsets and bytes before and after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     old_at: usize,
@@ -221,13 +223,14 @@ pub(super) struct Piece {
     new: Vec<u8>,
 }
 
-/// The pieces that turn one row into another.
+/// The pieces that change one row into another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit(Vec<Piece>);
 
 impl Edit {
-    /// The change from one row to another, compared part by part: the fixed part, the null bitmap and offsets, and the
-    /// variable part. The boundaries of the parts are given for both rows.
+    /// Finds the change from one row to another. Each of the three parts of the rows is compared separately: the
+    /// fixed-length part, the null bitmap with the column offsets, and the variable-length part. `old_parts` and
+    /// `new_parts` have the boundaries of these parts.
     pub(super) fn between((old, old_parts): (&[u8], [usize; 2]), (new, new_parts): (&[u8], [usize; 2])) -> Self {
         let bounds = |parts: [usize; 2], length: usize| [0, parts[0].min(length), parts[1].min(length), length];
         let (old_bounds, new_bounds) = (bounds(old_parts, old.len()), bounds(new_parts, new.len()));
@@ -235,7 +238,7 @@ impl Edit {
         for (from, to) in old_bounds.windows(2).zip(new_bounds.windows(2)) {
             let Some(piece) = piece((from[0], &old[from[0]..from[1]]), (to[0], &new[to[0]..to[1]])) else { continue };
             match pieces.last_mut() {
-                // Merge pieces that are close together.
+                // Combine pieces that are close together.
                 Some(last) if piece.old_at < last.old_at + last.old.len() + 4 => {
                     last.old = old[last.old_at..piece.old_at + piece.old.len()].to_vec();
                     last.new = new[last.new_at..piece.new_at + piece.new.len()].to_vec();
@@ -246,27 +249,27 @@ impl Edit {
         Self(pieces)
     }
 
-    /// Replaces the whole row.
+    /// A change that replaces the whole row.
     pub(super) fn whole(old: &[u8], new: &[u8]) -> Self {
         Self::bytes(0, old, new)
     }
 
-    /// Inserts bytes at an offset.
+    /// A change that inserts bytes at an offset.
     pub(super) fn addition(at: usize, new: &[u8]) -> Self {
         Self::bytes(at, &[], new)
     }
 
-    /// Replaces bytes at an offset.
+    /// A change that replaces bytes at an offset.
     pub(super) fn bytes(at: usize, old: &[u8], new: &[u8]) -> Self {
         Self(vec![Piece { old_at: at, new_at: at, old: old.to_vec(), new: new.to_vec() }])
     }
 
-    /// Whether nothing changes.
+    /// Whether the row does not change.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The change that undoes this one.
+    /// The change in the opposite direction.
     pub(super) fn inverse(&self) -> Self {
         let back = |piece: &Piece| Piece {
             old_at: piece.new_at,
@@ -277,7 +280,7 @@ impl Edit {
         Self(self.0.iter().map(back).collect())
     }
 
-    /// The row after the change.
+    /// Applies the change to a row.
     pub(super) fn apply(&self, row: &[u8]) -> Vec<u8> {
         let (mut out, mut at) = (Vec::new(), 0);
         for piece in &self.0 {
@@ -289,7 +292,8 @@ impl Edit {
         out
     }
 
-    /// MODIFY_ROW for one piece, MODIFY_COLUMNS for several. A single piece starts at the same offset in both rows.
+    /// The log record of the change: MODIFY_ROW for a single piece, otherwise MODIFY_COLUMNS. A single piece must start
+    /// at the same offset in both rows.
     pub(super) fn entry(&self, context: u8, place: (PageId, u16), rowset: u64, key: Vec<u8>, lock: Vec<u8>) -> Entry {
         let (page, slot) = place;
         if let [piece] = &self.0[..] {
@@ -301,8 +305,8 @@ impl Edit {
     }
 }
 
-/// A change in several pieces. Its elements: places before and after, lengths to replace, key and lock, then the
-/// pieces.
+/// A log record with several pieces. Its elements are the offsets before and after, the lengths to replace, the key,
+/// the lock, and then the pieces.
 fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[Piece], rest: [Vec<u8>; 2]) -> Entry {
     let (mut places, mut lengths) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -317,7 +321,7 @@ fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[P
 }
 
 impl Entry {
-    /// Empties the elements that compensation records omit: before-images, keys and locks.
+    /// Empties the elements that a compensation record does not have: before-images, keys and locks.
     pub(super) fn compensating(mut self) -> Self {
         let keep: &[usize] = match self.fixed[0x16] {
             operation::INSERT_ROWS => &[0],
@@ -334,7 +338,8 @@ impl Entry {
     }
 }
 
-/// The difference of two byte strings that begin at these offsets.
+/// The difference between two byte strings; `None` if they are equal. `old_at` and `new_at` are the offsets of the byte
+/// strings in their rows.
 fn piece((old_at, old): (usize, &[u8]), (new_at, new): (usize, &[u8])) -> Option<Piece> {
     if old == new {
         return None;

@@ -1,4 +1,5 @@
-//! The first page of a table: it comes with an IAM page, and both are entered in the catalog.
+//! Gives a table its first page. An IAM page is allocated with it, and the addresses of both pages are written to the
+//! catalog.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -10,18 +11,18 @@ use crate::log::operation;
 use crate::page::page_type;
 use crate::space::{ALLOCATED, IAM_PAGE, MIXED};
 
-/// Page pointers in a row of sysallocunits.
+/// Offsets of the page pointers in a row of sysallocunits.
 pub(super) const FIRST_PAGE: usize = 0x1B;
 pub(super) const ROOT_PAGE: usize = 0x21;
 const FIRST_IAM: usize = 0x27;
-/// pminlen of an IAM page, and the offset of the interval's start in its first record.
+/// pminlen of an IAM page, and the offset in its first record of the page where the interval starts.
 const IAM_FIXED: u16 = 90;
 const IAM_START: usize = 40;
 
 impl Engine<'_> {
-    /// Gives a heap its first page. A system transaction allocates the extent and commits, while IAM page and pointers
-    /// belong to the user's transaction. Only the record of the new chain shows that a rollback must also free the
-    /// extent.
+    /// Gives a heap its first page. A system transaction allocates the extent and commits, but the IAM page and the
+    /// pointers belong to the user's transaction. Only the record of the new IAM chain shows that a rollback must also
+    /// free the extent.
     pub(super) fn add_first_page(&mut self, by: By, rowset: usize) -> Step<PageId> {
         let system = self.begin("AllocFirstPage", true)?;
         let inner = By::Transaction(system);
@@ -58,7 +59,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Sets a page pointer in the row of the rowset's allocation unit.
+    /// Sets a page pointer in the catalog row of the rowset's allocation unit.
     pub(super) fn change_pointer(&mut self, by: By, rowset: usize, at: usize, page: PageId) -> Step {
         let target = &self.rowsets[rowset];
         let (id, unit, row) = (target.id, target.unit, target.unit_row);
@@ -82,7 +83,8 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// A free page of a mixed extent that has another free page; otherwise of a new mixed extent.
+    /// A free page of a mixed extent that has at least one more free page. If no such extent exists, a page of a new
+    /// mixed extent.
     fn mixed_page(&mut self, rowset: usize) -> Step<PageId> {
         let extents = self.pool.pages(1) / EXTENT;
         let shared: Vec<u32> = (0..extents).filter(|&extent| self.bit(SGAM_PAGE, extent)).collect();
@@ -100,7 +102,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Frees the extent of a chain whose creator was rolled back.
+    /// Frees the extent of an IAM chain, because the transaction that created the chain was rolled back.
     pub(super) fn drop_chain(&mut self, rowset: usize, extent: u32) -> Step {
         if !self.bit(GAM_PAGE, extent) {
             self.set_bit(By::Engine, context::GAM, (GAM_PAGE, None), extent, true)?;

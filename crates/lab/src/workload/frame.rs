@@ -1,16 +1,16 @@
-//! A page in memory: its header and its records by slot. The places of records on the page are not logged, so each
-//! write assigns them again.
+//! A page in memory: the header, and the records by slot. Log records do not contain the offsets of records on a page,
+//! so every write of the page assigns new offsets.
 
 use crate::ids::{PAGE, PageId, UnitId};
 use crate::page::{self, Lsn, Page, PageVerify, page_type};
 
 const HEADER: usize = 96;
 
-/// A page.
+/// A page in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     header: [u8; HEADER],
-    /// By slot; an empty slot has no bytes.
+    /// The records by slot. An empty slot has an empty record.
     pub(super) records: Vec<Vec<u8>>,
 }
 
@@ -23,7 +23,7 @@ fn long(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Frame {
-    /// Reads a page from its bytes on disk.
+    /// Parses the bytes of a page on disk.
     pub(super) fn read(bytes: &[u8; PAGE]) -> Self {
         let mut bytes = *bytes;
         page::unprotect(&mut bytes);
@@ -31,7 +31,7 @@ impl Frame {
         header.copy_from_slice(&bytes[..HEADER]);
         let slots = usize::from(word(&bytes, 22));
         let places: Vec<usize> = (0..slots).map(|slot| usize::from(word(&bytes, PAGE - 2 - 2 * slot))).collect();
-        // The lab's records follow each other without gaps.
+        // On pages that the lab writes, there are no gaps between records.
         let mut ends = places.clone();
         ends.push(usize::from(word(&bytes, 30)));
         ends.sort_unstable();
@@ -40,7 +40,7 @@ impl Frame {
         Self { header, records: records.collect() }
     }
 
-    /// An empty page.
+    /// Creates an empty page.
     pub(super) fn fresh(
         id: PageId,
         (kind, level): (u8, u8),
@@ -78,12 +78,12 @@ impl Frame {
         bytes
     }
 
-    /// Bytes used by records and their slots.
+    /// The number of bytes that records and their slots use.
     pub(super) fn filled(&self) -> usize {
         self.records.iter().map(|record| record.len() + 2).sum()
     }
 
-    /// Free bytes.
+    /// The number of free bytes.
     pub(super) fn room(&self) -> usize {
         (PAGE - HEADER).saturating_sub(self.filled())
     }
@@ -114,7 +114,7 @@ impl Frame {
         self.header[40..50].copy_from_slice(&lsn.bytes());
     }
 
-    /// Bytes of the header.
+    /// The `length` bytes of the header at offset `at`.
     pub(super) fn header(&self, at: usize, length: usize) -> Vec<u8> {
         self.header[at..at + length].to_vec()
     }
@@ -124,25 +124,25 @@ impl Frame {
         self.header[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The previous and the next page.
+    /// The addresses of the previous and the next page.
     pub(super) fn links(&self) -> (PageId, PageId) {
         let link = |at: usize| PageId::new(word(&self.header, at + 4), long(&self.header, at));
         (link(PREVIOUS), link(NEXT))
     }
 }
 
-/// Offsets of the links in the header.
+/// Offsets of the page links in the header.
 pub(super) const PREVIOUS: usize = 8;
 pub(super) const NEXT: usize = 16;
 /// Offset of the type flags.
 pub(super) const TYPE_FLAGS: usize = 2;
 
-/// Whether a row is a ghost: record type 6 for data, 5 for index records.
+/// Whether a record is a ghost: type 6 for data records, type 5 for index records.
 pub(super) fn is_ghost(record: &[u8]) -> bool {
     record.first().is_some_and(|status| matches!(status >> 1 & 7, 5 | 6))
 }
 
-/// The row as a ghost, or as a live row.
+/// A copy of the record, marked as a ghost or as a live row.
 pub(super) fn with_ghost(record: &[u8], ghost: bool) -> Vec<u8> {
     let mut record = record.to_vec();
     if let Some(status) = record.first_mut() {

@@ -1,4 +1,5 @@
-//! Rows of heaps: inserted where there is space, deleted, and moved to another page when they grow.
+//! Changes rows of heaps. Rows are inserted where there is space, and forwarded to another page when they no longer
+//! fit.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +12,16 @@ use crate::page::page_type;
 use crate::record::{self, Kind};
 use crate::row::Row;
 
-/// Minimum length of a heap row, so that a stub can replace it.
+/// The minimum length of a heap row, so that a forwarding stub can replace it.
 const LEAST_BYTES: usize = 9;
-/// Record type: a stub.
+/// Record type of a forwarding stub.
 const STUB: u8 = 2;
 
 fn is_stub(record: &[u8]) -> bool {
     record.first().is_some_and(|status| status >> 1 & 7 == STUB)
 }
 
-/// The stub that points to a row.
+/// A forwarding stub that points to `target`.
 fn stub(target: RowId) -> Vec<u8> {
     let mut record = vec![STUB << 1];
     record.extend(target.bytes());
@@ -28,7 +29,7 @@ fn stub(target: RowId) -> Vec<u8> {
 }
 
 impl Engine<'_> {
-    /// A row as the heap stores it.
+    /// The record of a row in a heap.
     pub(super) fn heap_record(&self, rowset: usize, row: &Row, kind: Kind) -> Vec<u8> {
         let mut record = Vec::new();
         record::leaf(&self.rowsets[rowset].keys.layout, row, &record::Extra::default(), kind, &mut record);
@@ -36,12 +37,12 @@ impl Engine<'_> {
         record
     }
 
-    /// Inserts a row on a page that has space, except `without`.
+    /// Inserts a row on a page with enough space, but not on the page `without`.
     pub(super) fn insert_in_heap(&mut self, by: By, rowset: usize, record: &[u8], without: PageId) -> Step<RowId> {
         let pages = self.rowsets[rowset].pages.clone();
         let mut found = None;
         for page in pages.into_iter().rev().filter(|&page| page != without) {
-            // A new slot may be needed.
+            // The row may need two more bytes for a new slot.
             if self.room(page) >= record.len() + 2 && !self.is_page_held(by, page) {
                 found = Some(page);
                 break;
@@ -57,7 +58,7 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// The first empty slot of a page that no open transaction may need again.
+    /// The first empty slot of a page, without slots that the rollback of an open transaction may need.
     pub(super) fn free_slot(&mut self, page: PageId) -> u16 {
         let undo = self.open.values().flat_map(|transaction| &transaction.undo);
         let needed: BTreeSet<u16> = undo
@@ -120,7 +121,7 @@ impl Engine<'_> {
         let old = self.pool.frame(page).records[usize::from(slot)].clone();
         let mut new = edit.apply(&old);
         if self.rowsets[rowset].is_lob {
-            // The length field is not part of the change.
+            // The length field of the record is adjusted here, because the change does not include it.
             let length = new.len() as u16;
             new[2..4].copy_from_slice(&length.to_le_bytes());
         }
@@ -145,13 +146,13 @@ impl Engine<'_> {
         if is_tree { context::TEXT_TREE } else { self.rowsets[rowset].context(0) }
     }
 
-    /// Counts rows; fragments of values do not count.
+    /// Adds to the row count of a rowset. Fragments of long values are not rows.
     fn count_rows(&mut self, rowset: usize, rows: i64) {
         let rowset = &mut self.rowsets[rowset];
         rowset.counts.rows += if rowset.is_lob { 0 } else { rows };
     }
 
-    /// The place of the row with this address, and its record.
+    /// Follows a forwarding stub: returns the address where the row is stored, and its record.
     fn resolve(&mut self, at: RowId) -> (RowId, Vec<u8>) {
         let record = self.pool.frame(at.page).records[usize::from(at.slot)].clone();
         if !is_stub(&record) {
@@ -162,8 +163,8 @@ impl Engine<'_> {
         (target, record)
     }
 
-    /// Changes a row. One that no longer fits moves, and leaves a stub. False if it had moved before and would have to
-    /// again.
+    /// Changes a row. If the row no longer fits on its page, it is forwarded and leaves a stub. Returns false, without
+    /// a change, if the row was already forwarded and does not fit on its current page.
     pub(super) fn update_in_heap(&mut self, by: By, rowset: usize, at: RowId, row: &Row) -> Step<bool> {
         let (target, old) = self.resolve(at);
         let is_moved = target != at;
@@ -184,7 +185,7 @@ impl Engine<'_> {
         Ok(true)
     }
 
-    /// Deletes a row, with its stub if it has moved.
+    /// Deletes a row. If the row was forwarded, its stub is deleted too.
     pub(super) fn delete_from_heap(&mut self, by: By, rowset: usize, at: RowId) -> Step {
         let (target, _) = self.resolve(at);
         self.remove_from_heap(by, rowset, (at.page, at.slot))?;

@@ -1,5 +1,5 @@
-//! The log that a workload writes: records are collected in blocks, blocks in virtual log files (VLFs). A VLF is used
-//! again once its log is no longer needed.
+//! The log that a workload writes. Records are collected in blocks, and blocks in virtual log files (VLFs). A VLF is
+//! used again when its log is no longer needed.
 
 use std::ops::Range;
 
@@ -8,64 +8,64 @@ use crate::ids::PAGE;
 use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;
 
-/// The run ends here, because the log has the requested number of records.
+/// The reason why a run stops early: the log has the requested number of records, or the data file is full.
 #[derive(Debug)]
 pub(super) struct Halt;
 
-/// The result of a step of a workload, unless the run ends in it.
+/// The result of a step of a workload; an error if the run stops in this step.
 pub(super) type Step<T = ()> = Result<T, Halt>;
 
-/// Ticks of 1/300 second per day, and the day on which workloads run: 2024-03-04.
+/// The number of ticks of 1/300 second in a day, and the day on which all workloads start: 2024-03-04.
 const TICKS_PER_DAY: u64 = 300 * 86_400;
 const FIRST_DAY: u64 = 45_353;
 
-/// A part of a log file.
+/// A virtual log file.
 #[derive(Clone, Debug)]
 struct Vlf {
     sequence: u32,
     uses: u32,
-    /// The bytes after the header.
+    /// The bytes of the VLF after its header.
     blocks: Vec<u8>,
 }
 
-/// A block that has been written.
+/// A block that was written to disk.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
-    /// Its place in the log file.
+    /// The byte range of the block in the log file.
     pub(super) place: Range<usize>,
-    /// Number of records in the log before it.
+    /// The number of records in the log before this block.
     pub(super) records_before: u64,
 }
 
-/// Log records, block by block.
+/// Collects log records in blocks and writes them to VLFs.
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
     form: LogForm,
     vlf_bytes: u64,
-    /// The VLFs of all log files; each file has every n-th.
+    /// The VLFs of all log files. They are distributed to the log files in turn.
     vlfs: Vec<Vlf>,
-    /// Ids of the log files.
+    /// The file IDs of the log files.
     files: Vec<u16>,
-    /// The VLF that is being filled, and its end so far.
+    /// The position of the current VLF, and the number of bytes of its blocks so far.
     current: usize,
     end: usize,
-    /// Records of the current block.
+    /// The records of the current block.
     records: Vec<Vec<u8>>,
     used: usize,
     previous: usize,
-    /// Blocks with records in the current VLF.
+    /// The blocks of the current VLF that contain records.
     written: Vec<Written>,
-    /// Ticks since midnight of the first day.
+    /// The clock: ticks of 1/300 second since midnight of the first day.
     ticks: u64,
-    /// Number of records so far, and the number after which the run ends.
+    /// The number of records so far, and the number of records at which the run stops.
     pub(super) count: u64,
     pub(super) limit: u64,
-    /// The oldest sequence number that is still needed.
+    /// VLFs with a sequence number below this one are no longer needed.
     pub(super) needed_from: u32,
 }
 
 impl Journal {
-    /// An empty log of `vlfs` VLFs with `vlf_bytes` bytes each, in files with these ids.
+    /// Creates an empty log of `vlfs` VLFs with `vlf_bytes` bytes each. `files` has the IDs of the log files.
     pub(super) fn new(form: LogForm, first_sequence: u32, (vlfs, vlf_bytes): (u32, u64), files: Vec<u16>) -> Self {
         let room = (vlf_bytes - HEADER_PAGE) as usize;
         let empty = Vlf { sequence: 0, uses: 0, blocks: vec![0; room] };
@@ -94,12 +94,12 @@ impl Journal {
         self.ticks += ticks;
     }
 
-    /// Sets the clock to at least a minute after that of another log.
+    /// Sets the clock to at least one minute after the clock of another log.
     pub(super) fn wait_for(&mut self, other: &Self) {
         self.ticks = self.ticks.max(other.ticks) + 60 * 300;
     }
 
-    /// The time, as a datetime.
+    /// The current time as a datetime.
     pub(super) fn time(&self) -> [u8; 8] {
         let (day, ticks) = (FIRST_DAY + self.ticks / TICKS_PER_DAY, self.ticks % TICKS_PER_DAY);
         ((day << 32) | ticks).to_le_bytes()
@@ -110,7 +110,8 @@ impl Journal {
         if self.count >= self.limit {
             return Err(Halt);
         }
-        // Two bytes per record for its offset, one per sector for the byte that its status displaces.
+        // Each record needs two more bytes for its offset, and each sector one more for the byte that its status byte
+        // replaces.
         if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
@@ -124,7 +125,7 @@ impl Journal {
         Ok(lsn)
     }
 
-    /// Ends the block that is being filled, and writes it to disk.
+    /// Completes the current block and writes it to disk.
     pub(super) fn close(&mut self) {
         if !self.records.is_empty() {
             let records = std::mem::take(&mut self.records);
@@ -133,7 +134,7 @@ impl Journal {
         }
     }
 
-    /// The LSN of the next record, which starts a new block.
+    /// Completes the current block, and returns the LSN that the next record gets.
     pub(super) fn end(&mut self) -> Lsn {
         self.close();
         Lsn(self.vlfs[self.current].sequence, self.next_block(), 1)
@@ -144,8 +145,8 @@ impl Journal {
         self.files.len() as u16
     }
 
-    /// The bytes of a log file, without blocks that are not written yet. `header` makes its header page from the size
-    /// of the file in bytes.
+    /// The bytes of a log file, without the block that is not written yet. `header` returns the header page for a file
+    /// of this size in bytes.
     pub(super) fn file(&self, number: u16, header: impl Fn(u64) -> [u8; PAGE]) -> Vec<u8> {
         let mut bytes = vec![0; PAGE];
         for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {
@@ -158,25 +159,25 @@ impl Journal {
         bytes
     }
 
-    /// The sequence number of the oldest VLF that still belongs to the log. Older ones are leftovers if one after them
-    /// was used again first.
+    /// The sequence number of the oldest VLF that still belongs to the log. The VLFs of the log have consecutive
+    /// sequence numbers up to the newest one. VLFs before a gap in the sequence are leftovers.
     pub(super) fn oldest(&self) -> u32 {
         let has_log = |sequence: u32| self.vlfs.iter().any(|vlf| vlf.sequence == sequence && vlf.uses > 0);
         let newest = self.vlfs[self.current].sequence;
         (1..=newest).rev().take_while(|&sequence| has_log(sequence)).last().unwrap_or(newest)
     }
 
-    /// The blocks of the newest VLF.
+    /// The blocks of the newest VLF that contain records.
     pub(super) fn newest_blocks(&self) -> &[Written] {
         &self.written
     }
 
-    /// The blocks from the one with this LSN on, and their places in the log files.
+    /// The blocks from the LSN `from` on, and their places in the log files.
     pub(super) fn copy(&self, from: Lsn) -> (Vec<u8>, Vec<Part>) {
         let newest = self.vlfs[self.current].sequence;
         let (mut blocks, mut parts) = (Vec::new(), Vec::new());
         let mut in_order: Vec<(usize, &Vlf)> = self.vlfs.iter().enumerate().collect();
-        // The VLFs that hold this log come first, in its order.
+        // The VLFs that contain this log come first, in the order of their sequence numbers.
         in_order.sort_by_key(|(_, vlf)| if vlf.sequence >= from.0 { vlf.sequence } else { u32::MAX });
         for (number, vlf) in in_order {
             let at = self.place(number);
@@ -198,7 +199,7 @@ impl Journal {
         (blocks, parts)
     }
 
-    /// Offset of a VLF in its file.
+    /// The offset of a VLF in its log file.
     fn place(&self, number: usize) -> u64 {
         HEADER_PAGE + (number / self.files.len()) as u64 * self.vlf_bytes
     }
@@ -227,7 +228,8 @@ impl Journal {
         self.previous = block.len();
     }
 
-    /// Fills the VLF with empty blocks, and continues in a VLF that is not needed, or in a new one.
+    /// Fills the rest of the current VLF with empty blocks, and continues in a VLF that is not needed. If all VLFs are
+    /// needed, adds a new one.
     fn next_vlf(&mut self) {
         while self.end < self.room() {
             let sectors = (self.room() - self.end) / SECTOR;

@@ -1,4 +1,4 @@
-//! Keys of rows as records store them: their order, and the entries that non-leaf pages have for them.
+//! Reads keys from records: gives their sort order, and builds the entries that non-leaf pages have for them.
 
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
@@ -7,26 +7,27 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::types::Storage;
 
-/// The layout and order of the rows of an index.
+/// The record layout and the key columns of an index.
 #[derive(Clone, Debug)]
 pub(super) struct KeyLayout {
     pub(super) layout: Layout,
-    /// Positions of the key columns in key order.
+    /// Positions of the key columns in the layout, in key order.
     key: Vec<usize>,
-    /// The layout of the key as a separate record, as log records of changes have it.
+    /// The layout of a record with only the key. Log records of row changes contain such records.
     alone: Layout,
-    /// Number of columns of the table.
+    /// The number of columns in the table.
     columns: usize,
 }
 
-/// Flag in the end offset of a variable column: the column has a pointer.
+/// Flag in the end offset of a variable-length column: the value is a pointer.
 const COMPLEX: u16 = 0x8000;
 
-/// The parts of a record.
+/// The parts of a FixedVar record.
 struct Parts<'r> {
     record: &'r [u8],
     nulls: &'r [u8],
-    /// Ends of the variable columns, with the flag of complex ones, after the start of the first one.
+    /// The end offsets of the variable-length columns, with the flag for complex columns. `from` is the start of the
+    /// first column.
     ends: Vec<usize>,
     from: usize,
 }
@@ -79,7 +80,7 @@ impl KeyLayout {
         Self { layout, key, alone, columns }
     }
 
-    /// The key values of a record on a page of this level.
+    /// The key values of a record. `level` is the level of the record's page.
     fn values(&self, record: &[u8], level: u8) -> (Row, Extra) {
         let inner = level > 0;
         let fixed = if inner { self.layout.inner_fixed } else { self.layout.leaf_fixed };
@@ -106,7 +107,7 @@ impl KeyLayout {
         (row, extra)
     }
 
-    /// The key as bytes whose order is the key order.
+    /// The key as bytes that compare in key order.
     pub(super) fn sort_key(&self, record: &[u8], level: u8) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut key = Vec::new();
@@ -124,7 +125,7 @@ impl KeyLayout {
         key
     }
 
-    /// The entry, in the page above, of a page whose first record is `record`.
+    /// The entry that the level above has for the page `child`. `record` is the first record of `child`.
     pub(super) fn entry(&self, record: &[u8], level: u8, child: PageId) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut entry = Vec::new();
@@ -132,7 +133,7 @@ impl KeyLayout {
         entry
     }
 
-    /// The key as in log records of changes.
+    /// A record with only the key, as log records of row changes contain it.
     pub(super) fn alone(&self, record: &[u8]) -> Vec<u8> {
         let (row, extra) = self.values(record, 0);
         let mut key = Vec::new();
@@ -140,13 +141,13 @@ impl KeyLayout {
         key
     }
 
-    /// End of the fixed part of a leaf record, and start of its variable values.
+    /// The end of the fixed-length part of a leaf record, and the start of its variable-length values.
     pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
         let fixed = usize::from(self.layout.leaf_fixed);
         [fixed, Parts::of(record, fixed).from]
     }
 
-    /// The pointer that a leaf record has for a value of this table column that does not fit in the row.
+    /// The pointer that a leaf record has for the value of a table column; `None` if the value is in the row.
     pub(super) fn pointer(&self, record: &[u8], column: usize) -> Option<Vec<u8>> {
         let column = self.layout.columns.iter().find(|own| own.source == Source::Column(column))?;
         let parts = Parts::of(record, usize::from(self.layout.leaf_fixed));
@@ -166,12 +167,12 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte))
 }
 
-/// The page with this address of six bytes.
+/// Reads a page address of six bytes.
 pub(super) fn page_id(bytes: &[u8]) -> PageId {
     PageId::new(number(&bytes[4..6]) as u16, number(&bytes[..4]))
 }
 
-/// The row with this address of eight bytes.
+/// Reads a row address of eight bytes.
 pub(super) fn row_id(bytes: &[u8]) -> RowId {
     if bytes.len() < 8 {
         return RowId::default();

@@ -1,4 +1,5 @@
-//! Values that do not fit in their rows: fragments on separate pages, to which a root in the row leads.
+//! Stores values that do not fit in their rows. Such a value is split into fragments on separate pages, and the row has
+//! a root that points to them.
 
 use super::engine::{By, Engine};
 use super::entry::Edit;
@@ -9,20 +10,21 @@ use crate::lob::{DATA, FRAGMENT, NODE, NODE_LINKS, ROOT_LINKS, ROOT_POINTER, hea
 use crate::page::page_type;
 use crate::space::{MIXED, fullness};
 
-/// PFS class of a full page.
+/// The PFS fullness class of a full page.
 const FULL: u8 = 4;
-/// Bytes of a root before its links, and of each link: the end of its part of the value, and the address of that part.
+/// Size in bytes of a root before its links, offset of its level, and size of a link. A link has the end of its part of
+/// the value and the address of this part.
 const ROOT_HEADER: usize = 12;
 const ROOT_LEVEL: usize = 2;
 const LINK: usize = 12;
 
-/// A tree node: the number of its links is in the header, which they follow.
+/// Size in bytes of a tree node before its links, offset of the number of links, and size of a link.
 const NODE_HEADER: usize = 20;
 const NODE_COUNT: usize = 16;
 const NODE_LINK: usize = 16;
 
 impl Engine<'_> {
-    /// Stores a value, and returns the root for its row.
+    /// Stores a value, and returns the root that its row must store.
     pub(super) fn store_value(&mut self, by: By, rowset: usize, value: &[u8]) -> Step<Vec<u8>> {
         let blob = self.next_blob << 16;
         self.next_blob += 1;
@@ -38,7 +40,7 @@ impl Engine<'_> {
         Ok(pointer(ROOT_POINTER, 1, blob, &[(end, node)]))
     }
 
-    /// Stores a fragment: first its header, which then grows by the data.
+    /// Stores a fragment in two changes: the first inserts its header, the second adds the data.
     fn store_fragment(&mut self, by: By, rowset: usize, blob: u64, fragment: &[u8]) -> Step<RowId> {
         let start = with_length(header(blob, DATA));
         let bytes = start.len() + fragment.len();
@@ -49,7 +51,8 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// Stores a node. It begins with as many links as a root has; each further link needs two changes.
+    /// Stores a tree node. It is inserted with as many links as a root can have. Each further link needs two changes:
+    /// one of the link count and one that adds the link.
     fn store_node(&mut self, by: By, rowset: usize, blob: u64, links: &[(u64, RowId)]) -> Step<RowId> {
         let link = |(end, at): &(u64, RowId)| [end.to_le_bytes(), at.bytes()].concat();
         let (first, rest) = links.split_at(ROOT_LINKS);
@@ -71,7 +74,8 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// A page of this type with `bytes` free. The user's own transaction allocates it.
+    /// A page of this type with at least `bytes` free bytes. If a page must be allocated, the user's transaction
+    /// allocates it, not a system transaction.
     fn text_page(&mut self, by: By, rowset: usize, kind: u8, bytes: usize) -> Step<PageId> {
         let pages = self.rowsets[rowset].pages.clone();
         let fits = |page: &PageId| {
@@ -81,7 +85,7 @@ impl Engine<'_> {
         if let Some(page) = pages.into_iter().rev().find(fits) {
             return Ok(page);
         }
-        // Tree pages count as full; the fullness of a page with the last fragment is set later.
+        // A tree page always counts as full. A page that the fragment does not fill gets its fullness later.
         let is_full = kind == page_type::TEXT_TREE || fullness(bytes + 2) == FULL;
         let page = self.allocate(by, rowset, if is_full { FULL } else { 0 })?;
         self.format_as(by, rowset, page, (kind, 0), Default::default())?;
@@ -89,7 +93,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Frees a value: fragments, and pages that have nothing else.
+    /// Frees a value: its fragments, and the pages on which no other records remain.
     pub(super) fn free_value(&mut self, by: By, rowset: usize, root: &[u8]) -> Step {
         let is_tree = root[ROOT_LEVEL] > 0;
         for link in root[ROOT_HEADER..].chunks_exact(LINK) {
@@ -107,7 +111,7 @@ impl Engine<'_> {
 
     fn free_fragment(&mut self, by: By, rowset: usize, at: RowId) -> Step {
         let others = self.pool.frame(at.page).records.iter().filter(|record| !record.is_empty()).count() - 1;
-        // A page of a mixed extent is kept, because its IAM page names it.
+        // A page of a mixed extent is not freed, because the IAM page lists it as a single-page allocation.
         let can_go = self.pfs(at.page) & MIXED == 0 && !self.is_page_held(by, at.page) && self.is_unneeded(at.page);
         if others == 0 && can_go {
             return self.free(by, rowset, at.page);
@@ -115,7 +119,7 @@ impl Engine<'_> {
         self.remove_from_heap(by, rowset, (at.page, at.slot))
     }
 
-    /// Whether no open transaction may put a fragment back on the page.
+    /// Whether no rollback of an open transaction may need space on the page.
     fn is_unneeded(&self, page: PageId) -> bool {
         !self.open.values().any(|transaction| transaction.reserved.get(&page).is_some_and(|&bytes| bytes > 0))
     }

@@ -1,4 +1,4 @@
-//! The pages of a database: as they are on disk, and as they are in memory.
+//! The pages of a database: their versions on disk and in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::disk::{file_id, file_index};
 use crate::ids::{PAGE, PageId};
 use crate::page::Lsn;
 
-/// Pages of a file; copies share those that are the same.
+/// The pages of a file. Copies of this list share the memory of equal pages.
 pub(super) type FilePages = Vec<Arc<[u8; PAGE]>>;
 
 /// The bytes of a file.
@@ -18,14 +18,14 @@ pub(super) fn bytes_of(pages: &FilePages) -> Vec<u8> {
     bytes
 }
 
-/// All pages.
+/// All pages of the database.
 #[derive(Clone)]
 pub(super) struct Pool {
     disk: Vec<FilePages>,
     frames: BTreeMap<PageId, Frame>,
-    /// Changed pages that are not on disk yet, with the LSN of the first change.
+    /// Pages with changes that are not on disk yet, each with the LSN of the first such change.
     dirty: BTreeMap<PageId, Lsn>,
-    /// Earlier versions of each page on disk, oldest first.
+    /// The earlier versions of each page on disk, from the oldest to the newest.
     earlier: BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>>,
 }
 
@@ -34,12 +34,12 @@ impl Pool {
         Self { disk, frames: BTreeMap::new(), dirty: BTreeMap::new(), earlier: BTreeMap::new() }
     }
 
-    /// Number of pages of a file.
+    /// The number of pages in a file.
     pub(super) fn pages(&self, file: u16) -> u32 {
         self.disk.get(file_index(file)).map_or(0, Vec::len) as u32
     }
 
-    /// All pages of all files.
+    /// The addresses of all pages in all files.
     pub(super) fn ids(&self) -> Vec<PageId> {
         let of_file = |(index, pages): (usize, &FilePages)| {
             (0..pages.len() as u32).map(|page| PageId::new(file_id(index), page)).collect::<Vec<_>>()
@@ -47,7 +47,7 @@ impl Pool {
         self.disk.iter().enumerate().flat_map(of_file).collect()
     }
 
-    /// A page in memory.
+    /// A page in memory. If it is not in memory yet, it is read from disk.
     pub(super) fn frame(&mut self, id: PageId) -> &mut Frame {
         let disk = &self.disk;
         self.frames.entry(id).or_insert_with(|| Frame::read(&disk[file_index(id.file)][id.page as usize]))
@@ -63,12 +63,12 @@ impl Pool {
         self.dirty.entry(id).or_insert(lsn);
     }
 
-    /// Changed pages that are not on disk yet, with the LSN of the first change.
+    /// Pages with changes that are not on disk yet, each with the LSN of the first such change.
     pub(super) fn dirty(&self) -> &BTreeMap<PageId, Lsn> {
         &self.dirty
     }
 
-    /// Earlier versions of each page on disk, oldest first.
+    /// The earlier versions of each page on disk, from the oldest to the newest.
     pub(super) fn earlier(&self) -> &BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>> {
         &self.earlier
     }
@@ -85,7 +85,7 @@ impl Pool {
         self.dirty.remove(&id);
     }
 
-    /// The pages as they are on disk, by file.
+    /// The pages on disk, by file.
     pub(super) fn disk(&self) -> &[FilePages] {
         &self.disk
     }

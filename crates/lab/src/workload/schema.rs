@@ -1,11 +1,11 @@
-//! The tables on which workloads run; each differs in how its rows come and go.
+//! The tables on which workloads run. They differ in how rows are inserted and deleted.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Least number of pages of the data file, with space for the rows that a workload adds.
+/// The minimum number of pages in the data file. It leaves space for the rows that a workload adds.
 const LEAST_PAGES: u32 = 1024;
 
 /// The database, with about `rows` rows in each table.
@@ -26,7 +26,7 @@ fn text(least: u32, most: u32) -> Values {
     Values::Text { least, most }
 }
 
-/// Keys rise, so new rows come at the end.
+/// A table with rising keys, so that new rows are added at the end.
 fn accounts(rows: u64) -> Table {
     Table {
         name: "accounts".to_owned(),
@@ -44,7 +44,7 @@ fn accounts(rows: u64) -> Table {
     }
 }
 
-/// Keys are random, so new rows come anywhere, and pages split in the middle.
+/// A table with random keys, so that new rows are inserted anywhere and pages split in the middle.
 fn tickets(rows: u64) -> Table {
     Table {
         name: "tickets".to_owned(),
@@ -61,7 +61,7 @@ fn tickets(rows: u64) -> Table {
     }
 }
 
-/// Many rows share a key; only a uniquifier distinguishes them.
+/// A table in which many rows have the same key and differ only in the uniquifier.
 fn visits(rows: u64) -> Table {
     Table {
         name: "visits".to_owned(),
@@ -94,7 +94,7 @@ fn readings(rows: u64) -> Table {
     }
 }
 
-/// Rows with values that do not fit in the row.
+/// A table with values that do not fit in their rows.
 fn documents(rows: u64) -> Table {
     Table {
         name: "documents".to_owned(),
@@ -111,7 +111,7 @@ fn documents(rows: u64) -> Table {
     }
 }
 
-/// A heap that has no page yet.
+/// A heap that has no pages at the start.
 fn queue() -> Table {
     Table {
         name: "queue".to_owned(),

@@ -1,4 +1,5 @@
-//! User transactions that run at the same time, each changing rows that no other one has locked.
+//! Runs several user transactions at the same time. A transaction changes only rows that no other transaction has
+//! locked.
 
 use super::engine::{By, Engine, Transaction};
 use super::journal::Step;
@@ -7,23 +8,23 @@ use crate::ids::{PageId, RowId};
 use crate::record::{self, Kind};
 use crate::row::Row;
 
-/// Most transactions that are open at the same time.
+/// The most transactions that are open at the same time.
 const MOST_OPEN: usize = 4;
-/// Kinds of steps, in percent; all others change a row.
+/// The percentages of the kinds of steps. All remaining steps change a row.
 const CHECKPOINTS: u64 = 2;
 const CLEANUPS: u64 = 4;
 const WRITES: u64 = 6;
 const BEGINS: u64 = 10;
 const ENDS: u64 = 12;
-/// Percentage of commits in which other databases take part.
+/// The percentage of commits of distributed transactions, which are prepared first.
 const PREPARED: u64 = 5;
-/// Longest record with a long value in the row.
+/// Length in bytes of the longest record in which a long value stays in the row.
 const MOST_IN_ROW: usize = 8000;
-/// Percentage of transactions that end with a rollback.
+/// The percentage of transactions that are rolled back.
 const ROLLBACKS: u64 = 30;
 
 impl Engine<'_> {
-    /// Runs until this number of transactions have ended; others may still be open.
+    /// Runs until this number of transactions have ended. Other transactions may still be open.
     pub(super) fn run(&mut self, transactions: u64) -> Step {
         let mut ended = 0;
         while ended < transactions {
@@ -55,7 +56,8 @@ impl Engine<'_> {
             self.begin_of_a_user()?;
         } else if is(ENDS) {
             let number = self.any_open();
-            // How the engine frees a new chain while it runs is unknown.
+            // A transaction that created an IAM chain is not rolled back here, because it is unknown how SQL Server
+            // frees a new chain while the database runs.
             let has_new_chain = self.open.get(&number).is_some_and(|transaction| transaction.new_chain.is_some());
             if self.dice.chance(ROLLBACKS) && !has_new_chain {
                 self.roll_back(number)?;
@@ -84,7 +86,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends all open transactions.
+    /// Commits all open transactions.
     pub(super) fn end_all(&mut self) -> Step {
         while let Some(&number) = self.open.keys().next() {
             self.commit(number)?;
@@ -97,7 +99,7 @@ impl Engine<'_> {
         numbers.get(self.dice.below(numbers.len() as u64) as usize).copied().unwrap_or_default()
     }
 
-    /// Writes a random page to disk before a checkpoint.
+    /// Writes a random changed page to disk, independently of checkpoints.
     fn write_one(&mut self) {
         let pages: Vec<PageId> = self.pool.dirty().keys().copied().collect();
         if let Some(&page) = pages.get(self.dice.below(pages.len() as u64) as usize) {
@@ -105,7 +107,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Removes ghosts from a page.
+    /// Removes the ghosts of a random index page.
     fn clean_up(&mut self) -> Step {
         let table = self.dice.below(self.tables.len() as u64) as usize;
         let state = &self.tables[table];
@@ -124,7 +126,7 @@ impl Engine<'_> {
         found.map(|(&number, live)| (number, live.clone()))
     }
 
-    /// Locks a row for a transaction, unless another transaction has locked it.
+    /// Locks a row for a transaction; returns false if another transaction has locked it.
     fn lock_row(&mut self, number: u32, row: (usize, u64)) -> bool {
         if self.open.iter().any(|(&other, transaction)| other != number && transaction.locked.contains(&row)) {
             return false;
@@ -165,7 +167,7 @@ impl Engine<'_> {
         record
     }
 
-    /// Moves the long value of a new row off the row, if the row does not fit a page.
+    /// Moves the long value of a new row off the row if the row does not fit on a page.
     fn store_long(&mut self, by: By, table: usize, live: &mut Live) -> Step {
         let Some((lob, column)) = self.tables[table].lob.filter(|_| live.pointer.is_none()) else { return Ok(()) };
         if self.record(self.tables[table].base, live).len() > MOST_IN_ROW {
@@ -183,7 +185,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Inserts a new row, or one that was deleted before.
+    /// Inserts a new row, or inserts a deleted row again.
     fn insert(&mut self, number: u32, table: usize) -> Step {
         let again = self.dice.chance(20);
         let state = &self.tables[table];

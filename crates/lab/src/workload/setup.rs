@@ -1,4 +1,4 @@
-//! The database with which a workload starts: written by the lab, then read into memory.
+//! Creates the database on which a workload runs: the lab writes it, then it is read into memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,35 +26,35 @@ use crate::row::Row;
 use crate::values::Rows;
 use crate::version::Version;
 
-/// A virtual log file must hold its header and the largest block.
+/// The smallest size of a virtual log file in bytes: its header and the largest block must fit.
 const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
 
-/// sysfiles1 has space for the names of nine files.
+/// The most log files. There is a limit because sysfiles1 has space for the names of only nine files.
 const MOST_LOG_FILES: u16 = 4;
 
-/// Units of the base tables that have the counters.
+/// The allocation units of the base tables that contain the counters.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
-/// Place of the checkpoint's LSN on the boot page.
+/// The offset of the checkpoint LSN on the boot page.
 const CHECKPOINT: usize = 96 + CHECKPOINT_LSN;
 const BOOT_PAGE: usize = 9;
-/// The number of the first new transaction.
+/// The number of the first transaction of a workload.
 const FIRST_TRANSACTION: u32 = 0x400;
 
-/// The rowsets of a table, and the addresses of its rows.
+/// The rowsets of a table, and the places of its rows.
 #[derive(Default)]
 struct Places {
     base: usize,
     indexes: Vec<usize>,
-    /// The unit of long values, and the column whose values it has.
+    /// The rowset of the LOB unit, and the column whose long values it stores.
     lob: Option<(usize, usize)>,
-    /// Addresses of the rows of a heap.
+    /// The addresses of the rows, if the table is a heap.
     addresses: Vec<RowId>,
-    /// The pointers that rows have for values that do not fit in them.
+    /// The pointers in rows to values that do not fit in the rows.
     pointers: Vec<Option<Vec<u8>>>,
 }
 
-/// The number of the first long value of a workload, greater than those of the lab.
+/// The number of the first long value of a workload. The long values that the lab writes have lower numbers.
 const FIRST_BLOB: u64 = 1 << 20;
 
 /// The database before the workload.
@@ -97,7 +97,7 @@ impl Base {
             pages.push(of_file.collect::<FilePages>());
             names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
-        // Clear the map, as after a full backup: nothing has changed since.
+        // Clears the differential map, as after a full backup: no extent has changed since then.
         for page in pages.iter_mut().flatten().filter(|page| page[1] == page_type::DIFFERENTIAL) {
             let mut frame = Frame::read(page);
             frame.records[1][4..].fill(0);
@@ -179,7 +179,7 @@ impl Base {
         }
     }
 
-    /// Reads the pointers of rows to their long values.
+    /// Reads the pointers to long values from the rows.
     fn find_pointers(&mut self, spec: &Spec) {
         let mut found = Vec::new();
         let mut engine = self.engine(spec);
@@ -198,7 +198,7 @@ impl Base {
         }
     }
 
-    /// The running database.
+    /// The engine that runs the workload on this database.
     pub(super) fn engine(&self, spec: &Spec) -> Engine<'_> {
         let facts = spec.version.facts();
         let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);
@@ -264,7 +264,7 @@ impl Base {
         Ok(written)
     }
 
-    /// Files with their names.
+    /// Combines the bytes of files with the file names.
     pub(super) fn named(&self, files: Vec<Vec<u8>>) -> Vec<(String, Vec<u8>)> {
         self.names.iter().cloned().zip(files).collect()
     }
@@ -273,7 +273,7 @@ impl Base {
         (0..spec.log_files).map(|number| log_file_id(number, self.names.len())).collect()
     }
 
-    /// The log files with their names.
+    /// The bytes of the log files with the file names.
     pub(super) fn logs(&self, journal: &mut Journal) -> Vec<(String, Vec<u8>)> {
         journal.close();
         let file = |number: u16| {
@@ -285,7 +285,7 @@ impl Base {
     }
 }
 
-/// The extents in the bitmap of an IAM page.
+/// The extents whose bits are set on an IAM page.
 fn extents(iam: &Frame) -> Vec<u32> {
     let bits = iam.records.get(1).map(|record| &record[4..]).unwrap_or_default();
     (0..GAM_INTERVAL / EXTENT)

@@ -1,4 +1,4 @@
-//! Allocation: map pages, and pages and extents for a rowset.
+//! Changes map pages, and allocates pages and extents to rowsets.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -9,17 +9,17 @@ use crate::log::operation;
 use crate::page::page_type;
 use crate::space::{ALLOCATED, GHOSTS, fullness};
 
-/// Bytes of a map's record before its bits.
+/// The number of bytes before the bits in the record of a map.
 const MAP_HEADER: usize = 4;
-/// The slot of the bitmap on GAM, differential and IAM pages; PFS pages have one record only.
+/// The slot of the bitmap on GAM, differential and IAM pages. A PFS page has only one record.
 const MAP_SLOT: u16 = 1;
-/// The first GAM and SGAM pages.
+/// The first GAM page and the first SGAM page.
 pub(super) const GAM_PAGE: PageId = PageId::new(1, 2);
 pub(super) const SGAM_PAGE: PageId = PageId::new(1, 3);
-/// Bit of a PFS byte: the page has ghosts.
+/// The number of a bit in a PFS byte: the page has ghosts.
 const GHOST_BIT: u32 = 3;
 
-/// The PFS page for a page.
+/// The PFS page that describes a page.
 fn pfs_page(page: PageId) -> PageId {
     PageId::new(page.file, (page.page / PFS_INTERVAL * PFS_INTERVAL).max(1))
 }
@@ -40,7 +40,8 @@ impl Engine<'_> {
         self.pool.frame(map).records[usize::from(MAP_SLOT)][MAP_HEADER + bit as usize / 8] >> (bit % 8) & 1 == 1
     }
 
-    /// Sets or clears a bit of a GAM, differential or IAM page, for a unit.
+    /// Sets or clears a bit of a GAM, SGAM, differential or IAM page. The log record names the unit `owner` if it is
+    /// given.
     pub(super) fn set_bit(
         &mut self,
         by: By,
@@ -67,7 +68,7 @@ impl Engine<'_> {
         self.pool.frame(pfs_page(page)).records[0][pfs_offset(page)]
     }
 
-    /// Sets the PFS byte of a rowset's page: the page becomes allocated, or free.
+    /// Sets the PFS byte of a page in a rowset, which makes the page allocated or free.
     pub(super) fn set_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         let (map, at) = (pfs_page(page), pfs_offset(page));
         let (old, owner) = (self.pfs(page), Some(self.rowsets[rowset].unit));
@@ -79,7 +80,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Undoes a change of a PFS byte: the page becomes free again, or allocated again.
+    /// Undoes a change of a PFS byte, so that the page is free again or allocated again.
     pub(super) fn take_back_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         self.set_pfs(by, rowset, page, value)?;
         let rowset = &mut self.rowsets[rowset];
@@ -93,7 +94,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Frees a page of a rowset, without erasing its content.
+    /// Frees a page of a rowset. The content of the page is not erased.
     pub(super) fn free(&mut self, by: By, rowset: usize, page: PageId) -> Step {
         let value = self.pfs(page) & !ALLOCATED;
         self.set_pfs(by, rowset, page, value)?;
@@ -102,8 +103,8 @@ impl Engine<'_> {
         self.note_pages(by, rowset, -1)
     }
 
-    /// Whether an open transaction other than `by` has a change for which `test` is true. Others may not use such pages
-    /// and extents until it ends.
+    /// Whether an open transaction other than `by` has made a change for which `test` is true. Until this transaction
+    /// ends, others must not use the page or extent that it changed.
     fn is_held(&self, by: By, test: impl Fn(&Undo) -> bool) -> bool {
         let own = match by {
             By::Transaction(number) | By::Rollback(number, _) => Some(number),
@@ -113,17 +114,17 @@ impl Engine<'_> {
         others.flat_map(|(_, transaction)| &transaction.undo).any(|(.., undo)| test(undo))
     }
 
-    /// Whether a page was allocated by another open transaction, or freed by any.
+    /// Whether another open transaction allocated the page, or any open transaction freed it.
     pub(super) fn is_page_held(&self, by: By, page: PageId) -> bool {
         let is_freed = |undo: &Undo| matches!(undo, Undo::Pfs(_, of, old) if *of == page && old & ALLOCATED != 0);
         self.is_held(by, |undo| matches!(undo, Undo::Pfs(_, held, _) if *held == page))
             || self.is_held(By::Engine, is_freed)
     }
 
-    /// Updates the fullness of a heap page in PFS from its rows.
+    /// Updates the fullness of a heap or LOB page in its PFS byte.
     pub(super) fn set_fullness(&mut self, page: PageId) -> Step {
         if self.pool.frame(page).kind() == page_type::TEXT_TREE {
-            // Such a page always counts as full.
+            // A tree page always counts as full.
             return Ok(());
         }
         let old = self.pfs(page);
@@ -137,7 +138,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Updates the ghost bit of an index page in PFS from its rows.
+    /// Updates the ghost bit of an index page in its PFS byte.
     pub(super) fn set_ghost_bit(&mut self, page: PageId) -> Step {
         let (has, marked) = (self.pool.frame(page).ghosts() > 0, self.pfs(page) & GHOSTS != 0);
         if has == marked {
@@ -155,7 +156,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Allocates a page for a rowset, from one of its extents or from a new one.
+    /// Allocates a page for a rowset, from one of its extents or from a new extent.
     pub(super) fn allocate(&mut self, by: By, rowset: usize, fullness: u8) -> Step<PageId> {
         let mut free = None;
         let iam = self.rowsets[rowset].iam;
@@ -176,7 +177,7 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Records in the log that a unit has more or fewer pages.
+    /// Writes a log record which says that the number of pages in a rowset changed by `pages`.
     pub(super) fn note_pages(&mut self, by: By, rowset: usize, pages: i64) -> Step {
         let id = self.rowsets[rowset].id;
         let mut note = vec![0; 64];
@@ -197,7 +198,7 @@ impl Engine<'_> {
         free.filter(|&page| self.pfs(page) & ALLOCATED == 0 && !self.is_page_held(by, page)).collect()
     }
 
-    /// Allocates an extent to a rowset, with its bit in the IAM page; returns its first page.
+    /// Allocates an extent to a rowset and sets its bit on the IAM page; returns the first page of the extent.
     fn allocate_extent(&mut self, by: By, rowset: usize) -> Step<PageId> {
         let iam = self.rowsets[rowset].iam;
         let (extent, first) = self.take_extent(by, rowset)?;
@@ -207,11 +208,11 @@ impl Engine<'_> {
         Ok(first)
     }
 
-    /// Allocates the first free extent of the file; returns the extent and its first page.
+    /// Allocates the first free extent of the file; returns the extent number and the first page.
     pub(super) fn take_extent(&mut self, by: By, rowset: usize) -> Step<(u32, PageId)> {
         let owner = Some(self.rowsets[rowset].unit);
         let last = self.pool.pages(1) / EXTENT;
-        // The file of a workload is large enough. If not, the run ends as if the disk were full.
+        // The data file of a workload should be large enough. If it is not, the run stops as if the disk were full.
         let extent =
             (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(GAM_PAGE, extent));
         let Some(extent) = extent else { return Err(super::journal::Halt) };
@@ -255,7 +256,8 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// Logs a FORMAT_PAGE. In place of the page's LSN, it has that of the transaction's record before it.
+    /// Logs a FORMAT_PAGE record and replaces the page. Instead of the page's previous LSN, the record has the LSN of
+    /// the transaction's previous record.
     pub(super) fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
         let page = entry.page;
         if let By::Transaction(number) = by

@@ -1,4 +1,5 @@
-//! Splits of full pages: each is a separate transaction, whichever transaction needs the space.
+//! Splits full pages. Each split is a system transaction of its own, independent of the transaction that needs the
+//! space.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
@@ -8,14 +9,16 @@ use super::journal::Step;
 use super::tree::Place;
 use crate::ids::PageId;
 
-/// Free space that a non-leaf page needs before the page below it splits: that of the longest entry.
+/// The number of free bytes that a non-leaf page must have before a page below it splits: the longest entry must fit.
 const ENTRY_ROOM: usize = 120;
 
 impl Engine<'_> {
-    /// Splits the leaf of a path for a row that belongs there, or a full page above it first.
+    /// Makes one split so that `record` can be inserted: splits the first full page above the leaf, or the leaf itself
+    /// if no page above it is full.
     pub(super) fn split(&mut self, rowset: usize, place: &Place, record: &[u8]) -> Step {
         let path = &place.path;
-        // From the top down: one split, after which the caller must search again.
+        // The pages are checked from the root down. After one split, the path is out of date and the caller must search
+        // again.
         for depth in 0..path.len() {
             let is_leaf = depth + 1 == path.len();
             let page = path[depth].0;
@@ -31,7 +34,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Adds a new root above the old one, which can then be split.
+    /// Adds a new root above the old root. The old root can then be split like any other page.
     fn split_root(&mut self, rowset: usize, old: PageId) -> Step {
         let number = self.begin("BTreeMgr::SplitRoot", true)?;
         let by = By::Transaction(number);
@@ -51,7 +54,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Moves the second half of a page to a new one; moves no row if the new row belongs at the end of the last page.
+    /// Moves the second half of a page to a new page. If the new row belongs at the end of the last leaf page, no rows
+    /// are moved.
     fn split_page(
         &mut self,
         rowset: usize,
@@ -81,7 +85,7 @@ impl Engine<'_> {
         if !moved.is_empty() {
             self.move_rows(by, own, (page, from), fresh, &moved)?;
         }
-        // For the links of leaf pages of a clustered index, records have the context of heaps.
+        // Records that change the links of leaf pages in a clustered index have the context of heaps.
         let links = if own == context::CLUSTERED { context::HEAP } else { own };
         self.link(by, links, page, NEXT, fresh)?;
         if next != PageId::NONE {
@@ -121,8 +125,8 @@ impl Engine<'_> {
     }
 }
 
-/// The slot that starts the second half of the bytes. At least one row moves and one stays. If there is only one row,
-/// it moves or stays so that the side of the new row becomes free.
+/// The slot at which the second half of the bytes starts. At least one row moves and at least one row stays. If the
+/// page has a single row, it moves if the new row belongs before it; otherwise it stays and the new page is empty.
 fn middle(records: &[Vec<u8>], slot: usize) -> usize {
     if records.len() < 2 {
         return slot.min(records.len());

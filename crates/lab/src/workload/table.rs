@@ -1,4 +1,4 @@
-//! The tables of a workload: their rowsets, and their rows.
+//! The tables of a workload, with their rowsets and rows.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,22 @@ pub(super) struct Rowset {
     pub(super) root: PageId,
     pub(super) iam: PageId,
     pub(super) keys: KeyLayout,
-    /// Its rows are data records.
+    /// Whether the leaf rows are data records, as in a heap or clustered index.
     pub(super) is_base: bool,
     pub(super) is_heap: bool,
-    /// Its pages hold values of rows, not rows; they are filled like those of a heap.
+    /// Whether the pages have fragments of long values instead of rows. Fragments are inserted like the rows of a heap.
     pub(super) is_lob: bool,
-    /// Pages of a heap or LOB unit.
+    /// The pages, if the rowset is a heap or a LOB unit.
     pub(super) pages: Vec<PageId>,
-    /// Uniform extents of the rowset.
+    /// The uniform extents of the rowset.
     pub(super) extents: Vec<u32>,
     pub(super) counts: Counts,
-    /// Places of its rows in the catalog: in sysallocunits and in sysrowsets.
+    /// The places of the catalog rows for this rowset: in sysallocunits (`unit_row`) and in sysrowsets (`rowset_row`).
     pub(super) unit_row: (PageId, u16),
     pub(super) rowset_row: (PageId, u16),
 }
 
-/// The counters that the catalog keeps.
+/// The counters of a rowset that the catalog stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) rows: i64,
@@ -45,13 +45,13 @@ pub(super) struct Counts {
     pub(super) reserved: i64,
 }
 
-/// A row that exists.
+/// A row that was not deleted.
 #[derive(Clone, Debug)]
 pub(super) struct Live {
     pub(super) values: Row,
     pub(super) uniquifier: u32,
     pub(super) at: RowId,
-    /// The pointer that the row has for its long value, if that does not fit.
+    /// The pointer in the row to the long value; `None` if the value is in the row.
     pub(super) pointer: Option<Vec<u8>>,
 }
 
@@ -61,24 +61,24 @@ pub(super) struct TableState<'a> {
     pub(super) table: &'a Table,
     pub(super) source: Rows<'a>,
     pub(super) base: usize,
-    /// Indexes of its nonclustered indexes among the rowsets.
+    /// The nonclustered indexes, as positions among the rowsets.
     pub(super) indexes: Vec<usize>,
-    /// The unit of long values, and the column whose values it has.
+    /// The rowset of the LOB unit, and the column whose long values it stores.
     pub(super) lob: Option<(usize, usize)>,
-    /// Rows by number.
+    /// The current rows, by row number.
     pub(super) rows: BTreeMap<u64, Live>,
-    /// The committed rows.
+    /// The committed rows, by row number.
     pub(super) settled: BTreeMap<u64, Live>,
-    /// The number of the next new row.
+    /// The number that the next new row gets.
     pub(super) next: u64,
-    /// Deleted rows that may be inserted again, with their uniquifiers.
+    /// Deleted rows that may be inserted again: the row numbers with their uniquifiers.
     pub(super) gone: BTreeMap<u64, u32>,
-    /// The next uniquifier by key.
+    /// The next uniquifier for each key.
     pub(super) uniquifiers: BTreeMap<Vec<u8>, u32>,
 }
 
 impl TableState<'_> {
-    /// Commits a transaction's change of a row; returns the row before and after, if it changed.
+    /// Makes the current state of a row the committed state; returns the row before and after, if it changed.
     pub(super) fn settle(&mut self, table: usize, row: u64) -> Option<RowChange> {
         let before = match self.rows.get(&row) {
             Some(live) => self.settled.insert(row, live.clone()),
@@ -89,12 +89,12 @@ impl TableState<'_> {
         (before != after).then_some(RowChange { table, before, after })
     }
 
-    /// The values of a row, one by one.
+    /// The values of a row, one for each column.
     pub(super) fn values(&self, live: &Live) -> Values {
         (0..self.table.columns.len()).map(|at| live.values.value(at).map(<[u8]>::to_vec)).collect()
     }
 
-    /// Restores a row when its transaction is rolled back.
+    /// Returns a row to its committed state when a transaction is rolled back.
     pub(super) fn return_to_settled(&mut self, row: u64) {
         match self.settled.get(&row) {
             Some(live) => self.rows.insert(row, live.clone()),
@@ -102,7 +102,7 @@ impl TableState<'_> {
         };
     }
 
-    /// The uniquifier of a new row: the number of earlier rows with its key.
+    /// The uniquifier of a new row, which is the number of earlier rows with the same key.
     pub(super) fn uniquifier(&mut self, row: u64) -> u32 {
         let Some(index) = self.table.clustered.as_ref().filter(|index| !index.unique) else { return 0 };
         let mut values = Row::default();
@@ -119,7 +119,8 @@ impl TableState<'_> {
         self.table.clustered.iter().any(|index| index.keys.iter().any(|&(key, _)| key == column))
     }
 
-    /// The row with some of its values, except those of keys, replaced by values of another row.
+    /// A copy of the row `old` in which some values are replaced by the values of the row `other`. Key columns are not
+    /// changed.
     pub(super) fn blend(&self, old: &Row, other: u64, dice: &mut Random) -> Row {
         let (mut fresh, mut row) = (Row::default(), Row::default());
         self.source.fill(other, &mut fresh);
@@ -137,7 +138,7 @@ impl TableState<'_> {
 }
 
 impl Live {
-    /// The values as the row stores them, with a pointer for a long value.
+    /// The values as the row stores them, with a pointer instead of a long value that does not fit.
     pub(super) fn stored(&self, lob_column: Option<usize>) -> Row {
         let mut row = self.values.clone();
         if let (Some(pointer), Some(at)) = (&self.pointer, lob_column) {

@@ -1,4 +1,4 @@
-//! The log follows the rules of the format, and leads from the files on disk to the truth.
+//! Checks that the log follows the rules of the format, and that redo turns the files on disk into the true files.
 
 mod read;
 mod redo;
@@ -16,7 +16,7 @@ fn spec(seed: u64) -> Spec {
     Spec { version: versions[seed as usize % 4], seed, transactions: 30 + seed % 100, ..Spec::default() }
 }
 
-/// Redoes the log of a crash, and compares each page with the truth.
+/// Redoes the log after a crash, and compares each page with the truth.
 fn prove_redo(spec: &Spec, crashed: &Crashed) -> u64 {
     let what = format!("{spec:?} {}", crashed.truth.records);
     let records = read::records(&crashed.log.1, spec.verify == PageVerify::Checksum);
@@ -29,7 +29,7 @@ fn prove_redo(spec: &Spec, crashed: &Crashed) -> u64 {
     let mut pages = Pages::new(&crashed.files, spec.verify);
     records.iter().for_each(|record| pages.redo(record));
     for (page, truth) in (0..).zip(crashed.truth.redone[0].1.chunks_exact(PAGE)) {
-        // Checkpoint LSNs and status on the boot page are not logged.
+        // The checkpoint LSNs and the status on the boot page (page 9) are not logged.
         if page != 9 {
             let same = pages.bytes(PageId::new(1, page))[..] == *truth;
             assert!(same, "{what}: page {page}");
@@ -89,7 +89,8 @@ fn the_log_leads_to_the_truth_at_any_moment() {
     assert!(in_structure_changes > 0);
 }
 
-/// One page is older than it should be, and redo does not repair it. All other pages are as without the lost write.
+/// One page is older than it should be, and redo does not repair it. All other pages are the same as without the lost
+/// write.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_older_than_the_start_of_redo() {
@@ -134,7 +135,7 @@ fn the_log_ends_before_a_block_that_is_missing() {
     }
 }
 
-/// Applying each commit up to the end of a backup to the initial rows gives the rows at its end.
+/// The initial rows with all commits up to the end of a backup must give the rows at the end of this backup.
 fn assert_commits(chain: &Chain) {
     let mut rows: Vec<BTreeSet<Values>> =
         chain.tables.iter().map(|table| table.rows.iter().cloned().collect()).collect();
@@ -163,8 +164,8 @@ fn virtual_log_files_without_room_for_the_largest_block_are_refused() {
     chain.chain(&[SetKind::Full, SetKind::Log], ChainOptions::default(), folder.path()).unwrap();
 }
 
-/// Full, differential and log backups lead to the truth at the end of each, using pages of the newest full backup and
-/// the differential after it, and records of all sets from the checkpoint on.
+/// A restore up to any backup gives the true state at the end of this backup. The restore uses the pages of the newest
+/// full backup and of the newest differential backup after it, and the log records of all sets from the checkpoint on.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
@@ -200,7 +201,8 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
             records.into_iter().filter(|record| record.lsn >= start).for_each(|record| pages.redo(record));
             let truth = &made.truth.redone[0].1;
             for (page, truth_of_page) in (0..).zip(truth.chunks_exact(PAGE)) {
-                // The content of free pages is not backed up, and the boot page's checkpoint is not logged.
+                // Backups do not contain the content of free pages, and the checkpoint on the boot page (page 9) is not
+                // logged.
                 let is_allocated = truth[PAGE + 100 + page as usize] & ALLOCATED != 0;
                 let same = || pages.bytes(PageId::new(1, page))[..] == *truth_of_page;
                 assert!(page == 9 || !is_allocated || same(), "seed {seed} set {at}: page {page}");
@@ -209,7 +211,7 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
     }
 }
 
-/// A log longer than its file starts again at the beginning, with the other parity.
+/// When the log is longer than its VLFs, it uses them again from the start, with the other parity.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn virtual_log_files_are_used_again() {
@@ -221,7 +223,7 @@ fn virtual_log_files_are_used_again() {
     prove_redo(&spec, &crashed);
 }
 
-/// Virtual log files are not always used again in order: anything before a gap no longer belongs to the log.
+/// VLFs are not always used again in order. Log before a gap in the sequence numbers no longer belongs to the log.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_in_the_log_if_the_log_has_its_record() {
@@ -250,7 +252,7 @@ fn a_lost_write_is_in_the_log_if_the_log_has_its_record() {
     assert!(inside > 20 && gone > 20 && before_a_gap > 0, "{inside} {gone} {before_a_gap}");
 }
 
-/// The log has the operations that the format describes, each several times.
+/// The log contains each operation that the format documentation describes, several times.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn the_log_has_records_of_each_kind() {

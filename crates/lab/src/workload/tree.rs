@@ -1,4 +1,4 @@
-//! Rows of indexes: found by key, inserted in order, made ghosts and removed.
+//! Changes rows of indexes: finds them by key, inserts them in key order, and makes and removes ghosts.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Edit, Entry, OVER_GHOST, context};
@@ -8,13 +8,14 @@ use super::table::Rowset;
 use crate::ids::PageId;
 use crate::page::Lsn;
 
-/// Most splits of pages for one row.
+/// The most page splits for one row.
 const MOST_SPLITS: usize = 20;
 
-/// The place of a key, or where it belongs.
+/// The place of a key in an index, or the place where it must be inserted.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// The pages from the root down, each with the slot of the entry that leads to the next page; the leaf is last.
+    /// The pages from the root to the leaf. Each non-leaf page has the slot of the entry for the next page; the leaf
+    /// has the slot of the key.
     pub(super) path: Vec<(PageId, usize)>,
     pub(super) is_there: bool,
 }
@@ -26,7 +27,7 @@ impl Place {
 }
 
 impl Rowset {
-    /// The context of its pages of a level in log records.
+    /// The context that log records have for pages of this level.
     pub(super) fn context(&self, level: u8) -> u8 {
         match (level, self.is_base, self.is_heap) {
             _ if self.is_lob => context::TEXT_MIX,
@@ -39,7 +40,7 @@ impl Rowset {
 }
 
 impl Engine<'_> {
-    /// The place where the key of a leaf record is, or belongs.
+    /// Finds the place of a leaf record's key, or the place where it must be inserted.
     pub(super) fn find(&mut self, rowset: usize, record: &[u8]) -> Place {
         let key = self.rowsets[rowset].keys.sort_key(record, 0);
         self.find_key(rowset, &key)
@@ -58,14 +59,14 @@ impl Engine<'_> {
                 path.push((page, slot));
                 return Place { path, is_there };
             }
-            // The first entry of a level has no lower bound.
+            // The key of the first entry is ignored, because the first entry has no lower limit.
             let after = frame.records.iter().skip(1).take_while(|record| sort_key(record).as_slice() <= key).count();
             path.push((page, after));
             page = frame.records.get(after).map_or(PageId::NONE, |entry| keys.child(entry));
         }
     }
 
-    /// The place where a row is or belongs, on a page that has space for it.
+    /// Finds the place of a row, and splits pages until the leaf page has enough space for the row.
     fn find_with_room(&mut self, rowset: usize, record: &[u8]) -> Step<Place> {
         let mut place = self.find(rowset, record);
         for _ in 0..MOST_SPLITS {
@@ -81,7 +82,7 @@ impl Engine<'_> {
         Ok(place)
     }
 
-    /// Inserts a row; a ghost with the same key is replaced.
+    /// Inserts a row. If a ghost has the same key, the row replaces the ghost.
     pub(super) fn insert_row(&mut self, by: By, rowset: usize, record: &[u8]) -> Step {
         let place = self.find_with_room(rowset, record)?;
         let (page, slot) = place.leaf();
@@ -122,7 +123,7 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// Notes whether a rollback of the transaction may make a ghost a row again.
+    /// Notes whether the rollback of a transaction may need a ghost, because it would make the ghost a live row again.
     fn owns_ghost(&mut self, by: By, ghost: (usize, Vec<u8>), owns: bool) {
         let (By::Transaction(number) | By::Rollback(number, _)) = by else { return };
         if let Some(transaction) = self.open.get_mut(&number) {
@@ -133,7 +134,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Changes a row, except its key.
+    /// Changes a row. The key must stay the same.
     pub(super) fn modify_row(&mut self, by: By, rowset: usize, new: &[u8]) -> Step {
         let (page, slot) = self.find_with_room(rowset, new)?.leaf();
         let old = self.pool.frame(page).records[slot].clone();
@@ -185,7 +186,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Removes the ghosts of a page that no rollback can need, but never its last row.
+    /// Removes the ghosts of a page, except ghosts that a rollback may need. A page always keeps at least one record.
     pub(super) fn expunge(&mut self, page: PageId) -> Step {
         let unit = self.pool.frame(page).unit();
         let Some(rowset) = self.rowsets.iter().position(|rowset| rowset.unit == unit && !rowset.is_heap) else {

@@ -1,4 +1,4 @@
-//! Reads a log by the rules of the format, and asserts each of them.
+//! Reads a log and asserts that it follows each rule of the format.
 
 use crate::log::SECTOR;
 use crate::page::Lsn;
@@ -26,7 +26,7 @@ impl Record {
         (self.bytes[0x16], self.bytes[0x17])
     }
 
-    /// The elements, each at a multiple of four.
+    /// The elements of the record. Each element starts at a multiple of four.
     pub(super) fn elements(&self) -> Vec<&[u8]> {
         let fixed = usize::from(word(&self.bytes, 2));
         let count = usize::from(word(&self.bytes, fixed));
@@ -43,7 +43,8 @@ impl Record {
     }
 }
 
-/// All records of a log file, from the oldest VLF of the latest unbroken sequence on.
+/// All records of a log file. The log starts at the oldest VLF from which all sequence numbers up to the newest one
+/// exist.
 pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     let (mut vlfs, mut at) = (Vec::new(), 8192);
     while at < file.len() {
@@ -72,7 +73,8 @@ pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     out
 }
 
-/// The records of adjacent blocks, given sequence number and parity of their VLF and the number of the first block.
+/// The records of consecutive blocks. The tuple has the sequence number and parity of their VLF, and the number of the
+/// first block.
 pub(super) fn blocks(bytes: &[u8], (sequence, parity, first): (u32, u8, u32), has_checksum: bool) -> Vec<Record> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -84,7 +86,8 @@ pub(super) fn blocks(bytes: &[u8], (sequence, parity, first): (u32, u8, u32), ha
     out
 }
 
-/// A block with its sectors restored, and its records; `None` if it is from an earlier use.
+/// A block with the replaced bytes of its sectors restored, and its records; `None` if the block is from an earlier use
+/// of the VLF.
 fn block(bytes: &[u8], parity: u8, place: Lsn, has_checksum: bool) -> Option<(Vec<u8>, Vec<Record>)> {
     let size = usize::from(word(bytes, 6));
     let disk = &bytes[..size];

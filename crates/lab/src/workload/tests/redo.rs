@@ -1,4 +1,5 @@
-//! Redo by the rules: applies each record to the page on disk, and asserts that each before-image is there.
+//! Performs redo by the rules of the format: applies each record to the page on disk, and asserts that the page has the
+//! before-image.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +15,12 @@ pub(super) struct Pages {
     files: Vec<Vec<u8>>,
     frames: BTreeMap<PageId, Frame>,
     verify: PageVerify,
-    /// Number of records applied, and the first of them.
+    /// The number of records that were applied, and the LSN of the first one.
     pub(super) applied: u64,
     pub(super) first: Option<Lsn>,
 }
 
-/// Whether records of this operation change a page.
+/// Whether records with this operation change a page.
 fn concerns_page(operation: u8) -> bool {
     matches!(operation, 1..=7 | 10 | 11 | 13 | 16..=19 | 22)
 }
@@ -38,7 +39,7 @@ impl Pages {
         })
     }
 
-    /// Replaces a page with an image of it.
+    /// Replaces a page with `image`.
     pub(super) fn put(&mut self, id: PageId, image: &[u8]) {
         let from = id.page as usize * PAGE;
         self.files[file_index(id.file)][from..from + PAGE].copy_from_slice(image);
@@ -52,7 +53,7 @@ impl Pages {
         self.frames.get(&id).filter(|frame| frame.kind() > 0).map_or_else(on_disk, Frame::bytes)
     }
 
-    /// Applies a record, unless the page already has its change.
+    /// Applies a record, unless the page already contains its change.
     pub(super) fn redo(&mut self, record: &Record) {
         let (operation, _) = record.operation();
         if !concerns_page(operation) {
@@ -114,7 +115,7 @@ fn apply(frame: &mut Frame, record: &Record) {
             let row = &mut frame.records[slot];
             assert!(is_compensation || row[at..at + length] == *elements[0], "before-image at {}", record.lsn);
             row.splice(at..at + length, elements[1].iter().copied());
-            // Rows of text pages contain their own length.
+            // A record on a text page has a field with its own length.
             if matches!(frame.kind(), page_type::TEXT_MIX | page_type::TEXT_TREE) {
                 let length = frame.records[slot].len() as u16;
                 frame.records[slot][2..4].copy_from_slice(&length.to_le_bytes());
@@ -202,7 +203,7 @@ fn modify_columns(frame: &mut Frame, record: &Record, slot: usize) {
     frame.records[slot] = new;
 }
 
-/// Asserts that each record names the record before it, of its page and of its transaction.
+/// Asserts that each record contains the LSN of the previous record of its page and of its transaction.
 pub(super) fn assert_chains(records: &[Record]) {
     let mut last: BTreeMap<PageId, Lsn> = BTreeMap::new();
     let mut transactions: BTreeMap<u32, Lsn> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Restores a chain of backups by the rules: pages by their own id, records by their LSN.
+//! Reads a chain of backups for a restore by the rules of the format: pages by their own address, records by their LSN.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::workload::key::page_id;
 #[derive(Default)]
 pub(super) struct Set {
     pub(super) letter: u8,
-    /// First LSN, LSN of the checkpoint, and the LSN after the last.
+    /// The first LSN, the LSN of the checkpoint, and the LSN that follows the last record.
     pub(super) lsns: [Lsn; 3],
     pub(super) pages: BTreeMap<PageId, Vec<u8>>,
     pub(super) records: Vec<Record>,
@@ -22,7 +22,7 @@ fn wide(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
 }
 
-/// Reads the blocks of a file and their streams.
+/// Reads the blocks of a backup file and their streams.
 pub(super) fn open(path: &Path) -> Set {
     let bytes = std::fs::read(path).unwrap();
     let (mut set, mut at) = (Set::default(), 0);
@@ -68,7 +68,7 @@ fn pages(set: &mut Set, data: &[u8]) {
     }
 }
 
-/// The log of one VLF. The block gives the VLF and the range of its bytes in the log file.
+/// Reads the log of one VLF. `block` describes the VLF and the range of the bytes in the log file.
 fn log(set: &mut Set, block: &[u8], data: &[u8]) {
     let (start, end) = (wide(block, 0x3C), wide(block, 0x44));
     let (sequence, vlf, parity) = (long(block, 0x5C), wide(block, 0x68), block[0x72]);
