@@ -1,4 +1,4 @@
-//! Log files and backups of the log, and the run of virtual log files that holds the log.
+//! Log files and backups of the log, and the run of virtual log files that contain the log.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,25 +20,25 @@ use crate::error::{LogError, stripes_text};
 /// The number of the first block of a VLF.
 pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
-/// More VLFs than any log has: the smallest has some 250 KB, so this many have 60 GB.
+/// The most VLFs to accept. The smallest VLF has some 250 KB, so this many have 60 GB; no real log has more.
 const MAX_VLFS: usize = 250_000;
 
 /// One log file, or the log of one backup set.
 #[derive(Debug)]
 pub struct LogFile {
-    /// Path of the file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// File ID; 2 for the first log file.
+    /// The file ID; 2 for the first log file.
     pub file_id: u16,
-    /// Logical name; for a backup set, its type.
+    /// The logical name of the file; for a backup set, the type of backup.
     pub logical_name: String,
-    /// Identifies the database: its data files have the same GUID.
+    /// The GUID that identifies the database. The data files of the database have the same GUID.
     pub binding_guid: [u8; 16],
-    /// Size in bytes; for a backup set, the bytes of its log.
+    /// The size in bytes; for a backup set, the size of the log in it.
     pub bytes: u64,
-    /// VLFs by offset; for a backup set, those whose log it contains.
+    /// The VLFs by offset; for a backup set, only the VLFs with log in the set.
     pub vlfs: Vec<Vlf>,
-    /// Size according to the header; 0 for a backup set.
+    /// The size in bytes according to the file header; 0 for a backup set.
     header_bytes: u64,
     reader: Reader,
 }
@@ -50,23 +50,24 @@ enum Reader {
     Backup(Arc<BackupLog>),
 }
 
-/// A VLF of the log, and the file that holds it; for a backup, the part of the VLF that the backup has.
+/// A VLF of the log, and the file in which it is stored. In a backup, this is only the part of the VLF that the backup
+/// contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedVlf {
-    /// Position in [`Log::files`].
+    /// The index of the file in [`Log::files`].
     pub file: usize,
     /// The VLF.
     pub vlf: Vlf,
-    /// Where its blocks start, in the log file.
+    /// The offset of the first block in the log file.
     pub from: u64,
-    /// The limit for its blocks, in the log file.
+    /// The offset in the log file before which all blocks end.
     pub to: u64,
-    /// The part of it in a backup.
+    /// The part of the VLF that a backup contains; `None` for a log file.
     pub(crate) part: Option<LogPart>,
 }
 
 impl PlacedVlf {
-    /// Whether it comes from a backup, which has only whole blocks.
+    /// Whether the VLF is from a backup, which contains only whole blocks.
     pub fn is_of_a_backup(&self) -> bool {
         self.part.is_some()
     }
@@ -77,17 +78,18 @@ impl PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
-    /// All parts in backups, by sequence number, including parts that the run takes from another backup.
+    /// The parts of VLFs in all backups, by sequence number. This includes parts that the run reads from another
+    /// backup.
     copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
     sets: Vec<LogSet>,
 }
 
-/// Log that is missing between backups.
+/// A range of log that no backup contains, although later log exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// The LSN after the log before the gap.
+    /// The first missing LSN, which follows the log before the gap.
     pub from: Lsn,
     /// The first LSN after the gap.
     pub to: Lsn,
@@ -123,11 +125,11 @@ impl Log {
         }
     }
 
-    /// The log in backups: of log backups, and the log portions of full and differential ones, in any order. Log that
-    /// several backups hold is read once, from one that is not damaged there.
+    /// Opens the log in backups: log backups, and the log portions of full and differential backups, in any order. Log
+    /// that several backups contain is read once, from a backup in which it is not damaged.
     ///
     /// # Errors
-    /// [`LogError`] for sets of different databases, and if no set has any log.
+    /// [`LogError`] for backup sets of different databases, and if no set contains log.
     pub fn of_backups(backups: BackupLog) -> Result<Self, LogError> {
         let backups = Arc::new(backups);
         let mut files: Vec<LogFile> = Vec::new();
@@ -170,40 +172,41 @@ impl Log {
         Ok(Self { files, run, copies: parts, gaps, ends_at, sets: sets.to_vec() })
     }
 
-    /// Whether its backups hold no log, according to their labels: nothing was written to the database since the
-    /// previous log backup.
+    /// Whether the backups contain no log, according to their labels. In that case, nothing was written to the database
+    /// since the previous log backup.
     pub fn is_empty(&self) -> bool {
         self.run.is_empty()
     }
 
-    /// The backup sets that it comes from; empty for log files.
+    /// The backup sets from which the log is read; empty for log files.
     pub fn sets(&self) -> &[LogSet] {
         &self.sets
     }
 
-    /// The missing stripes of its sets, each with the file of the set: `stripe 2 of 3 is not given`.
+    /// The missing stripes of the backup sets as text, each with the file of its set: `stripe 2 of 3 is not given`.
     pub fn missing_stripes(&self) -> impl Iterator<Item = (&Path, String)> {
         let missing = self.sets.iter().filter(|set| !set.missing.is_empty());
         missing.map(|set| (set.path.as_path(), format!("{} not given", stripes_text(&set.missing, set.stripes))))
     }
 
-    /// Log that is missing between backups, before the run that was read.
+    /// The gaps between backups, which are all before the run that is read.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    /// The first LSN after the log, according to the backups; `None` for log files, which do not state it.
+    /// The first LSN after the log, according to the backups; `None` for log files, which do not store it.
     pub fn ends_at(&self) -> Option<Lsn> {
         self.ends_at
     }
 
-    /// Reads a VLF of the run from offset `at` of its log file on; fewer bytes than requested only at its end.
+    /// Reads a VLF of the run, from offset `at` of its log file on. Returns fewer bytes than requested only at the end
+    /// of the VLF.
     pub(crate) fn read_at(&self, placed: &PlacedVlf, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
         let Some(file) = self.files.get(placed.file) else { return Ok(0) };
         let failed = |cause| LogError::Io { path: file.path.clone(), at, cause };
         match (&file.reader, &placed.part) {
             (Reader::File(file), _) => read_fully_at(file, buffer, at).map_err(failed),
-            // Damage of the backup ends the log at that place.
+            // If the backup is damaged here, the log ends here.
             (Reader::Backup(backups), Some(part)) => match backups.read_at(part, buffer, at) {
                 Err(cause) if cause.kind() == io::ErrorKind::InvalidData => Ok(0),
                 read => read.map_err(failed),
@@ -212,15 +215,17 @@ impl Log {
         }
     }
 
-    /// The VLF, by file and offset, where the log continues although headers contradict it: its own header names an
-    /// earlier use, or the size in another VLF's header covers it. It starts with the first block of use `sequence`,
-    /// which follows a block of `previous_size`, or with the first block of a later use.
+    /// The VLF, as file and offset, in which the log continues although a header contradicts it: either the header of
+    /// this VLF names an earlier use, or the size in another VLF's header covers this VLF. The VLF must start with the
+    /// first block of use `sequence`, and that block must state `previous_size` as the size of the block before it; or
+    /// the VLF must start with the first block of a later use.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
             let Reader::File(file) = &log.reader else { continue };
             let known = log.vlfs.iter().filter(|vlf| vlf.sequence != sequence || !vlf.is_used());
-            // A VLF that was never used may contain blocks of another file that had this place on the disk.
+            // A VLF that was never used may contain blocks of another file that was stored at this place on the disk
+            // before.
             let known = known.map(|vlf| (vlf.offset, vlf.end(), vlf.sequence != 0 || vlf.parity != 0));
             let hidden = log.places_of_hidden_vlfs().map(|(offset, end)| {
                 let mut header = [0; vlf::USED_BYTES];
@@ -248,7 +253,8 @@ impl Log {
         Ok(None)
     }
 
-    /// The copies in backups of the block at `at` of a part of the run, up to the end of that part.
+    /// The copies of a block in the backups. The block is at offset `at` of a part of the run; the copies end with that
+    /// part.
     pub(crate) fn copies(&self, placed: &PlacedVlf, at: u64) -> impl Iterator<Item = PlacedVlf> {
         let PlacedVlf { vlf: Vlf { sequence, offset, .. }, to, .. } = *placed;
         let first = self.copies.partition_point(|copy| copy.vlf.sequence < sequence);
@@ -262,14 +268,15 @@ impl Log {
         &self.files
     }
 
-    /// The VLFs that hold the log, oldest first: those with consecutive sequence numbers up to the highest. Other VLFs
-    /// hold leftovers of earlier uses.
+    /// The VLFs that contain the log, oldest first: those with consecutive sequence numbers up to the highest. All
+    /// other VLFs contain only blocks of earlier uses.
     pub fn run(&self) -> &[PlacedVlf] {
         &self.run
     }
 }
 
-/// The binding GUID in a log file's header, even if the rest is damaged; `None` if the header cannot be read.
+/// The binding GUID in the header of a log file, even if the file is damaged elsewhere; `None` if the header cannot be
+/// read.
 pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
     let mut page = [0; PAGE_BYTES];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut page, 0)).ok()?;
@@ -280,15 +287,16 @@ pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
 }
 
 impl LogFile {
-    /// Whether the end of the file is missing: it ends before its last VLF does, or is shorter than its header says.
+    /// Whether the end of the file is missing: the file ends inside its last VLF, or is shorter than the size in its
+    /// header.
     pub fn is_cut(&self) -> bool {
         let is_short = self.vlfs.last().is_none_or(|last| last.end() > self.bytes) || self.header_bytes > self.bytes;
         matches!(self.reader, Reader::File(_)) && is_short
     }
 
-    /// Possible start and end of VLFs that a wrong size of the VLF before hides. The right size is guessed as the size
-    /// of a neighbor, since VLFs added in one growth of the file have equal sizes, or as the wrong size with one bit
-    /// cleared.
+    /// The possible starts and ends of VLFs that are hidden because the VLF before has a wrong size in its header. The
+    /// right size is guessed in two ways: as the size of a neighbouring VLF, because VLFs that were added in one growth
+    /// of the file have equal sizes, or as the wrong size with one bit cleared.
     fn places_of_hidden_vlfs(&self) -> impl Iterator<Item = (u64, u64)> {
         self.vlfs.iter().enumerate().flat_map(|(number, vlf)| {
             let beside = [number.checked_sub(1), number.checked_add(1)].into_iter().flatten();
@@ -339,12 +347,12 @@ impl LogFile {
     }
 }
 
-/// The data of the file's header page.
+/// The data from the header page of a log file.
 struct Identity {
     file_id: u16,
     logical_name: String,
     binding_guid: [u8; 16],
-    /// Size of the file.
+    /// The size of the file in bytes.
     bytes: u64,
 }
 
@@ -361,11 +369,11 @@ impl Identity {
     }
 }
 
-/// Reads the VLFs of a file, from one to the next.
+/// Reads the headers of all VLFs of a file, one after another.
 fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError> {
     let mut found: Vec<Vlf> = Vec::new();
     let mut at = vlf::FIRST;
-    // A cut file ends inside its last VLF, or has a few bytes more.
+    // A file that was cut ends inside its last VLF, or a few bytes after it.
     while at.saturating_add(vlf::HEADER_BYTES) < bytes {
         let mut header = [0; vlf::USED_BYTES];
         let read =
@@ -405,8 +413,8 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     all.split_off(start)
 }
 
-/// The gaps between sets without any log. Log backups of idle databases are like that: by their labels the log ends
-/// where it starts. Fails if a stripe is missing, as it could hold log.
+/// The gaps between backup sets that contain no log. Log backups of idle databases are like this: according to their
+/// labels, the log ends where it starts. Fails if a stripe is missing, because it could contain log.
 fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     if let Some(set) = sets.iter().find(|set| !set.missing.is_empty()) {
         let LogSet { path, position, missing, stripes, .. } = set.clone();
@@ -424,7 +432,7 @@ fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     Ok(moments.iter().zip(moments.iter().skip(1)).map(|(&from, &to)| Gap { from, to }).collect())
 }
 
-/// Joins parts of backups, which are in order, into the newest run without overlaps; also returns the gaps before it.
+/// Joins sorted parts of backups into the newest run without overlaps. Also returns the gaps before that run.
 fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     let (mut run, mut gaps): (Vec<PlacedVlf>, Vec<Gap>) = Default::default();
     for part in parts {
@@ -448,7 +456,7 @@ fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     (run, gaps)
 }
 
-/// The LSN of the first record of the block at `at`.
+/// The LSN of the first record of the block at offset `at`.
 fn block_at(placed: &PlacedVlf, at: u64) -> Lsn {
     let block = at.saturating_sub(placed.vlf.offset) / SECTOR_BYTES as u64;
     Lsn { vlf: placed.vlf.sequence, block: u32::try_from(block).unwrap_or(u32::MAX), slot: 1 }

@@ -1,87 +1,87 @@
-//! Transactions and checkpoints, collected from the records of a log.
+//! Collects transactions and checkpoints from the records of a log.
 
 use std::collections::HashMap;
 
 use format::Lsn;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 
-/// Open transactions that are tracked: far more than a server has sessions. Each uses some 150 bytes.
+/// The most open transactions to track, far more than a server has sessions. Each uses some 150 bytes.
 const MAX_OPEN: usize = 100_000;
-/// Characters of a transaction's name to keep: SQL Server accepts 32.
+/// The most characters of a transaction's name to keep. SQL Server accepts 32.
 const NAME_LETTERS: usize = 64;
 
-/// Longest security identifier.
+/// The length of the longest security identifier in bytes.
 const LOGIN_BYTES: usize = 85;
 
-/// How a transaction ended.
+/// The way in which a transaction ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// COMMIT_XACT.
+    /// The transaction was committed (COMMIT_XACT).
     Committed,
-    /// ABORT_XACT: all its changes were undone.
+    /// The transaction was rolled back (ABORT_XACT); all its changes were undone.
     RolledBack,
-    /// Still open at the end of the log, or when its ID was reused: recovery undoes it.
+    /// The transaction was still open at the end of the log, or when its ID was reused. Recovery undoes it.
     Open,
-    /// Prepared; another database or a coordinator decides.
+    /// The transaction was prepared. Another database or a transaction coordinator decides its outcome.
     InDoubt,
 }
 
-/// A transaction, as far as the log has it.
+/// A transaction, as far as the log contains it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// ID of the transaction.
+    /// The ID of the transaction.
     pub id: TransactionId,
-    /// Name; empty if the log does not contain its begin.
+    /// The name; empty if the log does not contain the begin of the transaction.
     pub name: String,
-    /// Session that began it; 0 if the log does not contain its begin.
+    /// The ID of the session that began the transaction; 0 if the log does not contain the begin.
     pub session: u16,
-    /// Security identifier of the login that began it; empty for system transactions.
+    /// The security identifier of the login that began the transaction; empty for system transactions.
     pub login: Vec<u8>,
-    /// When it began, in the server's local time.
+    /// The time at which the transaction began, in the server's local time.
     pub began: Option<LogTime>,
-    /// When it ended.
+    /// The time at which the transaction ended, in the server's local time.
     pub ended: Option<LogTime>,
-    /// Its first record; `None` if the log does not contain its begin.
+    /// The LSN of the first record; `None` if the log does not contain the begin of the transaction.
     pub begin: Option<Lsn>,
-    /// Its last record.
+    /// The LSN of the last record.
     pub last: Lsn,
-    /// Number of its records.
+    /// The number of records.
     pub records: u64,
-    /// Bytes of its records.
+    /// The total size of the records in bytes.
     pub log_bytes: u64,
-    /// How it ended.
+    /// The way in which the transaction ended.
     pub outcome: Outcome,
 }
 
-/// A checkpoint.
+/// A checkpoint of the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
-    /// Its BEGIN_CKPT.
+    /// The LSN of the BEGIN_CKPT record.
     pub begin: Lsn,
-    /// Its END_CKPT; `None` if the log ends before it.
+    /// The LSN of the END_CKPT record; `None` if the log does not contain it.
     pub end: Option<Lsn>,
-    /// The LSN from which recovery redoes after this checkpoint.
+    /// The LSN at which redo starts after this checkpoint.
     pub redo: Option<Lsn>,
-    /// When it began, in the server's local time.
+    /// The time at which the checkpoint began, in the server's local time.
     pub began: Option<LogTime>,
-    /// When it ended.
+    /// The time at which the checkpoint ended, in the server's local time.
     pub ended: Option<LogTime>,
-    /// Bytes of log since the previous checkpoint began; for the first one, since the start of the log.
+    /// The bytes of log since the previous checkpoint began; for the first checkpoint, since the start of the log.
     pub log_bytes: u64,
-    /// Number of open transactions at the checkpoint.
+    /// The number of transactions that were open at the checkpoint.
     pub open_transactions: u64,
-    /// A lower bound for the start of the oldest of them.
+    /// A lower bound for the LSN at which the oldest of these transactions began.
     pub oldest: Option<Lsn>,
-    /// Internal version of the database.
+    /// The internal version of the database.
     pub version: u16,
 }
 
-/// A transaction or checkpoint that a record completed.
+/// A completed transaction or checkpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A transaction that ended, or was open at the end of the log.
     Transaction(Transaction),
-    /// A checkpoint that ended, was incomplete at the end of the log, or was abandoned.
+    /// A checkpoint that ended, that was incomplete at the end of the log, or that was abandoned.
     Checkpoint(Checkpoint),
 }
 
@@ -91,7 +91,7 @@ pub struct History {
     open: HashMap<TransactionId, Transaction>,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Option<Checkpoint>,
-    /// Bytes of the blocks so far, and how many of them precede the last checkpoint's begin.
+    /// The bytes of all blocks so far, and the bytes that precede the begin of the last checkpoint.
     bytes: u64,
     checkpoint_at: u64,
     blocks: u64,
@@ -109,7 +109,8 @@ impl History {
         Self::default()
     }
 
-    /// Adds a block; `event` receives the transactions and checkpoints that its records complete, in order.
+    /// Adds a block. `event` receives the transactions and checkpoints that the records of the block complete, in
+    /// order.
     pub fn block(&mut self, block: &Block<'_>, event: &mut impl FnMut(Event)) {
         self.blocks += 1;
         self.records += block.record_count() as u64;
@@ -172,7 +173,7 @@ impl History {
     }
 
     fn transaction(&mut self, id: TransactionId, lsn: Lsn, record: &LogRecord<'_>, event: &mut impl FnMut(Event)) {
-        // FORGET_XACT comes after the end of a transaction.
+        // A FORGET_XACT record follows the end of its transaction.
         if record.operation() == Operation::FORGET_XACT && !self.open.contains_key(&id) {
             return;
         }
@@ -180,7 +181,7 @@ impl History {
         if begin.is_some()
             && let Some(before) = self.open.remove(&id)
         {
-            // The ID is in use again: the end of the earlier transaction is not in this log.
+            // The ID is used again, and this log does not contain the end of the earlier transaction.
             event(Event::Transaction(before));
         }
         if !self.open.contains_key(&id) && self.open.len() == MAX_OPEN {
@@ -220,7 +221,8 @@ impl History {
         }
     }
 
-    /// Ends the log: `event` receives the transactions and checkpoints still open, transactions by their last record.
+    /// Ends the history at the end of the log. `event` receives the checkpoint that is still open, then the open
+    /// transactions, oldest first.
     pub fn finish(&mut self, event: &mut impl FnMut(Event)) {
         if let Some(checkpoint) = self.checkpoint.take() {
             event(Event::Checkpoint(checkpoint));
@@ -231,7 +233,7 @@ impl History {
         self.open.clear();
     }
 
-    /// The transactions open at this point, oldest first.
+    /// The transactions that are open at this point, oldest first.
     pub fn open_transactions(&self) -> Vec<Transaction> {
         let mut open: Vec<_> = self.open.values().cloned().collect();
         open.sort_by_key(|transaction| (transaction.begin.unwrap_or_default(), transaction.last));
@@ -243,42 +245,42 @@ impl History {
         self.last_checkpoint
     }
 
-    /// Number of blocks.
+    /// The number of blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Number of records, including those of encrypted blocks.
+    /// The number of records, including those in encrypted blocks.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Number of checkpoints that began.
+    /// The number of checkpoints that began.
     pub fn checkpoints(&self) -> u64 {
         self.checkpoints
     }
 
-    /// Number of blocks whose records are encrypted and were not read.
+    /// The number of encrypted blocks. Their records were not read.
     pub fn encrypted_blocks(&self) -> u64 {
         self.encrypted_blocks
     }
 
-    /// Records of transactions that were not tracked, because too many were open.
+    /// The number of records of transactions that were not tracked, because too many transactions were open.
     pub fn not_followed(&self) -> u64 {
         self.not_followed
     }
 
-    /// The last record.
+    /// The LSN of the last record.
     pub fn last(&self) -> Option<Lsn> {
         self.last
     }
 
-    /// When the last block with a time was closed, in the server's local time.
+    /// The latest known closing time of a block, in the server's local time.
     pub fn last_closed(&self) -> Option<LogTime> {
         self.last_closed
     }
 
-    /// Bytes of all blocks so far.
+    /// The bytes of all blocks so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,9 +1,9 @@
-//! Reading the transaction log: its blocks, their order, and the transactions and checkpoints in their records.
+//! Reads the transaction log: its blocks, their order, and the transactions and checkpoints in their records.
 //!
 //! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files
-//! (VLFs) that hold the log. [`Walk`] visits its blocks from the oldest to the end, and verifies each; [`History`] adds
-//! up transactions and checkpoints. Memory does not depend on the size of the log: one buffer, a few words per VLF, and
-//! the open transactions.
+//! (VLFs) that contain the log. [`Walk`] visits the blocks from the oldest to the end, and verifies each; [`History`]
+//! collects transactions and checkpoints. The memory does not depend on the size of the log: it contains one buffer, a
+//! few words for each VLF, and the open transactions.
 //!
 //! `format::log` defines the layout of blocks and records; docs/format/log.md has the facts.
 

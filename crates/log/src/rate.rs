@@ -1,14 +1,14 @@
-//! The amount of log written over time.
+//! Computes the amount of log written over time.
 
 use std::collections::BTreeMap;
 
 use format::log::{Block, LogTime, Operation};
 
-/// Maximum number of steps; if there are more, steps are made longer.
+/// The most steps to keep. If there are more, the steps are made longer.
 const MOST_STEPS: usize = 4096;
-/// Lengths of a step while the log is being read, in seconds: each divides the next one.
+/// The lengths of a step, in seconds, while the log is being read. Each length divides the next one.
 const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
-/// Lengths of a step in the result, in seconds: round numbers for people.
+/// The lengths of a step, in seconds, in the result. They are round numbers for readers.
 const SHOWN: [i64; 17] = [
     60,
     120,
@@ -31,14 +31,14 @@ const SHOWN: [i64; 17] = [
 const SECONDS_PER_DAY: i64 = 86_400;
 const TICKS_PER_SECOND: i64 = 300;
 
-/// The log written in one step.
+/// The log that was written in one step of time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Step {
-    /// Bytes of log blocks.
+    /// The size of the log blocks in bytes.
     pub log_bytes: u64,
-    /// Number of records.
+    /// The number of records.
     pub records: u64,
-    /// Number of transactions that ended.
+    /// The number of transactions that ended.
     pub transactions: u64,
 }
 
@@ -50,21 +50,21 @@ impl Step {
     }
 }
 
-/// Adds up the blocks of a log by time, in the server's local time. The time of a block is when it was closed, or else
-/// the latest time in its records or in earlier ones.
+/// Adds up the blocks of a log by time, in the server's local time. The time of a block is the time at which it was
+/// closed. If that is unknown, it is the last time in its records, or the time of the block before.
 #[derive(Debug, Default)]
 pub struct Rate {
-    /// Steps by their number since 1900.
+    /// The steps, by their number counted from 1900-01-01.
     steps: BTreeMap<i64, Step>,
-    /// Position in [`LENGTHS`].
+    /// The index of the current step length in [`LENGTHS`].
     length: usize,
     now: Option<LogTime>,
-    /// Blocks before the first known time.
+    /// The blocks before the first known time.
     early: Step,
 }
 
 impl Rate {
-    /// Adds a block.
+    /// Adds a block to the step of its time.
     pub fn add(&mut self, block: &Block<'_>) {
         let (mut named, mut transactions) = (None, 0);
         for (_, record) in block.records() {
@@ -98,7 +98,7 @@ impl Rate {
     }
 
     /// The length of a step in seconds, and the steps in which log was written, each with its start time. The length is
-    /// the shortest one that yields at most `most` steps. Empty for a log without times.
+    /// the shortest one that gives at most `most` steps. There are no steps for a log without times.
     pub fn steps(&self, most: usize) -> (i64, Vec<(LogTime, Step)>) {
         let length = self.length();
         let fitting = |shown: &i64| shown % length == 0 && joined(&self.steps, length, *shown).len() <= most;
@@ -109,7 +109,7 @@ impl Rate {
     }
 }
 
-/// Joins steps of `length` seconds into longer ones.
+/// Joins steps of `length` seconds into steps of `longer` seconds.
 fn joined(steps: &BTreeMap<i64, Step>, length: i64, longer: i64) -> BTreeMap<i64, Step> {
     let mut joined: BTreeMap<i64, Step> = BTreeMap::new();
     for (number, step) in steps {
@@ -118,7 +118,7 @@ fn joined(steps: &BTreeMap<i64, Step>, length: i64, longer: i64) -> BTreeMap<i64
     joined
 }
 
-/// Seconds since 1900.
+/// The number of seconds since 1900-01-01.
 fn seconds(time: LogTime) -> i64 {
     i64::from(time.days) * SECONDS_PER_DAY + i64::from(time.ticks) / TICKS_PER_SECOND
 }
@@ -149,7 +149,7 @@ mod tests {
         for (times, length, count) in [
             ((0..12).map(|minute| DAY + 60 * minute).collect::<Vec<_>>(), 60, 12),
             ((0..120).map(|minute| DAY + 60 * minute).collect(), 600, 12),
-            // A few minutes of log, years apart.
+            // A few minutes of log, with years between them.
             (vec![DAY, DAY + 60, DAY + 900 * SECONDS_PER_DAY], 60, 3),
             ((0..400).map(|day| DAY + day * SECONDS_PER_DAY).collect(), 91 * SECONDS_PER_DAY, 5),
         ] {

@@ -1,4 +1,4 @@
-//! Totals of a log: all its checkpoints, and its largest transactions.
+//! The totals of a log: sums over all its checkpoints, and its largest transactions.
 
 use std::collections::VecDeque;
 
@@ -6,37 +6,37 @@ use format::log::LogTime;
 
 use crate::history::{Checkpoint, Event, Transaction};
 
-/// Number of longest checkpoints and of largest transactions to keep.
+/// The number of longest checkpoints and of largest transactions to keep.
 const KEPT: usize = 5;
 
-/// Sums over the events of a log.
+/// Sums over the transactions and checkpoints of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Checkpoints that ended and have both times.
+    /// The number of checkpoints that ended and have both times.
     pub timed_checkpoints: u64,
-    /// Sum of their durations in milliseconds.
+    /// The sum of the durations of these checkpoints, in milliseconds.
     pub checkpoint_ms: i64,
-    /// Log bytes since the start of the previous checkpoint, summed over these checkpoints.
+    /// The bytes of log since the start of the previous checkpoint, summed over these checkpoints.
     pub checkpoint_log_bytes: u64,
-    /// When the first checkpoint began.
+    /// The time at which the first checkpoint began.
     pub first: Option<LogTime>,
-    /// When the last checkpoint began.
+    /// The time at which the last checkpoint began.
     pub last: Option<LogTime>,
-    /// The longest checkpoints, longest first; of two with equal durations, the earlier one.
+    /// The longest checkpoints, longest first. Of two with equal durations, the earlier comes first.
     pub longest: Vec<Checkpoint>,
-    /// The last checkpoints that ended, in their order.
+    /// The latest checkpoints that ended, in the order of the log.
     pub latest: VecDeque<Checkpoint>,
     /// The transactions with the most log, largest first.
     pub largest: Vec<Transaction>,
 }
 
-/// Duration of a checkpoint in milliseconds; `None` without both times.
+/// The duration of a checkpoint in milliseconds; `None` if a time is missing.
 pub fn duration_ms(checkpoint: &Checkpoint) -> Option<i64> {
     Some(checkpoint.ended?.ms_since(checkpoint.began?))
 }
 
 impl Totals {
-    /// Adds an event.
+    /// Adds a transaction or checkpoint.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::Transaction(transaction) => keep(&mut self.largest, transaction, |kept| kept.log_bytes),
@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// Inserts `new` before smaller ones, if it is among the largest.
+/// Inserts `new` before smaller items, if it is among the largest.
 fn keep<T: Clone, K: Ord>(kept: &mut Vec<T>, new: &T, key: impl Fn(&T) -> K) {
     let at = kept.partition_point(|other| key(other) >= key(new));
     if at < KEPT {

@@ -1,4 +1,4 @@
-//! Walks through the log from block to block.
+//! Walks through the log, block by block.
 
 use format::Lsn;
 use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
@@ -7,37 +7,37 @@ use format::log::{Block, BlockFault};
 use crate::error::LogError;
 use crate::file::{FIRST_BLOCK, Log, PlacedVlf};
 
-/// Bytes read at once: as many as fit into a core's cache.
+/// The number of bytes to read in one call. They fit into the cache of a processor core.
 const BUFFER_BYTES: usize = 1 << 18;
-/// Blocks are written concurrently: after a crash, whole blocks may lie this far after the first missing one. SQL
-/// Server has at most 3840 KB of log writes in flight.
+/// The greatest distance in bytes from the first missing block to a whole block after it, if both were being written
+/// during a crash. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
-/// Where one backup is damaged, others may have the same block: the most copies of a block to try, and the most tries
-/// in all.
+/// If one backup is damaged, others may contain the same block. These are the most copies of one block to try, and the
+/// most tries in all.
 const MOST_COPIES: usize = 16;
 const MOST_TRIES: u32 = 100_000;
 
-/// The bytes that fill log files before their first use, by release.
+/// The fill bytes of log files before their first use. They depend on the release.
 const BLANK: [u8; 2] = [0x00, 0xC0];
 
-/// Visits the blocks of a log from the oldest to the end, and verifies each.
+/// Visits the blocks of a log from the oldest to the end, and verifies each block.
 #[derive(Debug)]
 pub struct Walk<'l> {
     log: &'l Log,
-    /// Position in the run.
+    /// The index of the current VLF in the run.
     at: usize,
-    /// Another copy of this VLF that is read because the first one is damaged.
+    /// Another copy of the current VLF, which is read because the first copy is damaged.
     copy: Option<PlacedVlf>,
-    /// Number of tries with other copies that are left.
+    /// The number of other copies that may still be tried.
     tries: u32,
-    /// Where the next block starts, in the file.
+    /// The offset of the next block in the file.
     next: u64,
     buffer: Vec<u8>,
-    /// Filled bytes of the buffer, and their offset in the file.
+    /// The number of filled bytes in the buffer, and the offset of the first of them in the file.
     filled: usize,
     filled_from: u64,
-    /// Size of the last block; `None` before the first one.
+    /// The size of the last block in bytes; `None` before the first block.
     last_size: Option<usize>,
     end: Option<End>,
     lost_bytes: u64,
@@ -48,23 +48,23 @@ pub struct Walk<'l> {
 /// The place where the log ends, and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// The VLF in which it ends.
+    /// The VLF in which the log ends.
     pub at: PlacedVlf,
-    /// Where its next block would be, in the file.
+    /// The offset in the file at which the next block would start.
     pub offset: u64,
-    /// The number of that block.
+    /// The number of the next block.
     pub block: u32,
-    /// Why it ends.
+    /// The reason for the end.
     pub reason: EndReason,
 }
 
 impl End {
-    /// LSN of the record that would be next.
+    /// The LSN of the next record, if the log continued.
     pub fn lsn(&self) -> Lsn {
         Lsn { vlf: self.at.vlf.sequence, block: self.block, slot: 1 }
     }
 
-    /// Whether the log was read up to `ends_at`, its end according to its backups.
+    /// Whether the log was read up to `ends_at`, which is its end according to the backups.
     pub fn reaches(&self, ends_at: Lsn) -> bool {
         let next_vlf = Lsn { vlf: self.lsn().vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
         let is_full = self.offset >= self.at.vlf.end();
@@ -72,64 +72,64 @@ impl End {
     }
 }
 
-/// Why the log ends.
+/// The reason why the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndReason {
-    /// No block of the current use follows.
+    /// No block of the current use of the VLF follows.
     Written,
-    /// Blocks of the current use follow, close enough to have been in flight when writing stopped: they are not part of
-    /// the log.
+    /// Blocks of the current use of the VLFs follow, near enough to have been in flight when writing stopped. They are
+    /// not part of the log.
     UnderWay(LaterBlocks),
-    /// The log continues, but cannot be read here.
+    /// The log continues, but it cannot be read here.
     Damaged {
         /// The evidence of damage.
         damage: Damage,
-        /// Blocks of the current use that follow.
+        /// The blocks of the current use that follow.
         later: LaterBlocks,
     },
 }
 
-/// Evidence that the log does not end at an unreadable place.
+/// The evidence that the log continues after an unreadable place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// The block here was written completely, and has changed since.
+    /// The block at the unreadable place was written completely and has changed since.
     Block,
-    /// The block here has an unknown format.
+    /// The block at the unreadable place has an unknown format.
     Format(u16),
-    /// The next block is in a VLF whose header denies it.
+    /// The next block is in a VLF, but the header of that VLF contradicts it.
     Header {
-        /// Position in [`Log::files`].
+        /// The index of the file in [`Log::files`].
         file: usize,
-        /// Where the VLF starts, in the file.
+        /// The offset of the VLF in the file.
         offset: u64,
     },
-    /// The VLFs that should hold the log contain no block of it.
+    /// The VLFs that should contain the log have no readable block.
     NoBlock,
-    /// Blocks of the current use follow, farther away than writes in flight can be, or a backup has more log.
+    /// Blocks of the current use follow, but farther away than writes in flight can be; or a backup contains more log.
     Gap,
 }
 
 /// Blocks after the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaterBlocks {
-    /// Number of blocks.
+    /// The number of blocks.
     pub count: u64,
-    /// Bytes from the end of the log to the end of the last of these blocks.
+    /// The bytes from the end of the log to the end of the last of these blocks.
     pub reach_bytes: u64,
 }
 
-/// Blocks of the current use in a VLF.
+/// The blocks of the current use in a VLF.
 struct Found {
     count: u64,
-    /// Where the first of them starts, in the file.
+    /// The offset of the first of these blocks in the file.
     first: Option<u64>,
-    /// Where the last of them ends.
+    /// The offset in the file at which the last of these blocks ends.
     end: u64,
 }
 
 impl Log {
-    /// The length of a cut-off file, if the missing part may have held more of a log with this end: the log ends less
-    /// than a block before the cut, or fills its last VLF.
+    /// The length of a file that is cut off, if the missing part may have contained more log after `end`: the log ends
+    /// less than one block before the cut, or fills its last VLF.
     pub fn cut_at(&self, end: &End) -> Option<u64> {
         let (number, file) = self.files().iter().enumerate().find(|(_, file)| file.is_cut())?;
         let is_at_the_cut = end.at.file == number && end.offset.saturating_add(MAX_BYTES as u64) > file.bytes;
@@ -138,7 +138,7 @@ impl Log {
 }
 
 impl<'l> Walk<'l> {
-    /// Starts before the oldest block.
+    /// Starts a walk before the oldest block.
     pub fn new(log: &'l Log) -> Self {
         let next = log.run().first().map_or(0, |first| first.from);
         Self {
@@ -157,8 +157,8 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// Starts at the block of `lsn`; `None` if the log does not reach back to it. Reading shows whether a block is
-    /// there.
+    /// Starts a walk at the block of `lsn`; `None` if no VLF of the log includes its place. Only reading shows whether
+    /// there is a block.
     pub fn from(log: &'l Log, lsn: Lsn) -> Option<Self> {
         let place = |placed: &PlacedVlf| {
             let offset = placed.vlf.block_offset(lsn.block).filter(|_| placed.vlf.sequence == lsn.vlf)?;
@@ -168,10 +168,10 @@ impl<'l> Walk<'l> {
         Some(Self { at, next, filled_from: next, ..Self::new(log) })
     }
 
-    /// The next block; `None` at the end, which [`Self::end`] then describes.
+    /// Returns the next block; `None` at the end, which [`Self::end`] then describes.
     ///
     /// # Errors
-    /// [`LogError::Io`] when the file cannot be read, [`LogError::TooOld`] for a log of SQL Server 2000.
+    /// [`LogError::Io`] if the file cannot be read, [`LogError::TooOld`] for a log of SQL Server 2000.
     pub fn next_block(&mut self) -> Result<Option<Block<'_>>, LogError> {
         let size = match self.find()? {
             Some(size) => size,
@@ -180,21 +180,22 @@ impl<'l> Walk<'l> {
         let start = (self.next - self.filled_from) as usize;
         self.next += size as u64;
         self.last_size = Some(size);
-        // `find` restored the block, and found it sound.
+        // `find` verified and restored the block.
         Ok(self.buffer.get(start..start + size).and_then(Block::of_restored))
     }
 
-    /// Where and why the log ends; `None` before [`Self::next_block`] returned `None`.
+    /// The place where the log ends, and the reason; `None` until [`Self::next_block`] returns `None`.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Non-blank bytes in the oldest VLF before the first block: the remains of damaged blocks.
+    /// The number of bytes before the first block of the log that are not blank, which are the remains of damaged
+    /// blocks.
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
-    /// Position in [`Log::run`] of the VLF of the block returned last.
+    /// The index in [`Log::run`] of the VLF with the last returned block.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -203,7 +204,7 @@ impl<'l> Walk<'l> {
         self.log.run().get(self.at).copied()
     }
 
-    /// Finds the next block and restores it in the buffer. Returns its size; `None` at the end.
+    /// Finds the next block and restores it in the buffer. Returns its size; `None` at the end of the log.
     fn find(&mut self) -> Result<Option<usize>, LogError> {
         while self.end.is_none() {
             let Some(placed) = self.vlf() else { return Ok(None) };
@@ -222,7 +223,8 @@ impl<'l> Walk<'l> {
             }
             self.starts_too_old |= fault == BlockFault::Format(2) && self.last_size.is_none();
             match fault {
-                // A restore writes its log to the original place: the first block in the oldest VLF may be anywhere.
+                // A database restore writes log to its original place, so the first block may be anywhere in the oldest
+                // VLF.
                 _ if self.last_size.is_none() && self.skip_to_first(placed)? => {}
                 _ if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
                     self.lost_bytes += if placed.is_of_a_backup() { placed.to - placed.from } else { 0 };
@@ -244,14 +246,14 @@ impl<'l> Walk<'l> {
         self.read_from(None);
     }
 
-    /// Continues from another copy of the VLF; `None` is the one of the run.
+    /// Continues to read from another copy of the VLF; `None` means the copy in the run.
     fn read_from(&mut self, copy: Option<PlacedVlf>) {
         self.copy = copy;
         (self.filled, self.filled_from) = (0, self.next);
     }
 
-    /// Restores the next block, which is damaged or missing in the current copy, from another backup, and continues
-    /// there. Returns its size; `None` if no backup has it undamaged.
+    /// If the next block is damaged or missing in the current copy, restores it from another backup and continues
+    /// there. Returns the size of the block; `None` if no backup contains it undamaged.
     fn restore_another_copy(&mut self, placed: PlacedVlf) -> Result<Option<usize>, LogError> {
         let before = self.copy.unwrap_or(placed).part;
         let log = self.log;
@@ -269,7 +271,7 @@ impl<'l> Walk<'l> {
         Ok(None)
     }
 
-    /// Fills the buffer from the next block on, with the maximum size of a block or up to the end of the VLF.
+    /// Fills the buffer from the next block on, with at least the maximum size of a block, or up to the end of the VLF.
     fn fill(&mut self, placed: PlacedVlf) -> Result<(), LogError> {
         let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let start = (self.next - self.filled_from) as usize;
@@ -286,24 +288,24 @@ impl<'l> Walk<'l> {
         Ok(())
     }
 
-    /// Verifies the block at the start of the unread bytes in the buffer, and restores it.
+    /// Verifies the block at the start of the unread bytes in the buffer, and restores the block.
     fn restore(&mut self, placed: PlacedVlf) -> Result<usize, BlockFault> {
         let start = (self.next - self.filled_from) as usize;
         let number = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
         let bytes = self.buffer.get_mut(start..self.filled).unwrap_or_default();
         belongs(bytes, placed, number)?;
         let block = Block::restore(bytes)?;
-        // Each block names the size of the previous block, even in another VLF.
+        // Each block stores the size of the block before it, even if that is in another VLF.
         match self.last_size {
             Some(size) if size != block.previous_size() => Err(BlockFault::OtherSector),
             _ => Ok(block.size()),
         }
     }
 
-    /// Describes the end of the log at the next block, which cannot be read.
+    /// Describes the end of the log before the next block, which cannot be read.
     fn ended(&mut self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
         let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
-        // Skips only the first sector of the unreadable block, as its size is unknown.
+        // Only the first sector of the unreadable block is skipped, because the block's size is unknown.
         let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
         for (index, placed) in self.log.run().iter().enumerate().skip(self.at) {
             if index > self.at {
@@ -323,7 +325,7 @@ impl<'l> Walk<'l> {
         };
         let reason = match damage {
             Some(damage) => EndReason::Damaged { damage, later },
-            // A backup has whole blocks up to its end.
+            // A backup contains only whole blocks up to its end.
             None if placed.is_of_a_backup() && self.next < placed.to => {
                 EndReason::Damaged { damage: Damage::Gap, later }
             }
@@ -334,14 +336,14 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// Evidence that the log does not end at the next block, which cannot be read: the block itself, or the block that
-    /// would follow in another VLF. `None` without evidence.
+    /// The evidence that the log continues, although the next block cannot be read: either that block itself, or its
+    /// successor in another VLF. `None` without evidence.
     fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
         self.read_from(None);
         self.fill(placed)?;
         let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let bytes = self.buffer.get(..self.filled).unwrap_or_default();
-        // If the file is cut off, the rest of the block may be missing, not damaged.
+        // In a file that is cut off, the end of the block may be missing rather than damaged.
         let has_all = bytes.len() >= left.min(MAX_BYTES);
         if has_all && block::is_damaged(bytes, placed.vlf.sequence, placed.vlf.parity, block) {
             return Ok(Some(Damage::Block));
@@ -355,7 +357,7 @@ impl<'l> Walk<'l> {
         Ok(goes_on.map(|(file, offset)| Damage::Header { file, offset }))
     }
 
-    /// Moves to the first block of the oldest VLF, wherever it is; returns whether there is one.
+    /// Moves to the first readable block of the oldest VLF, wherever the block is. Returns whether there is one.
     fn skip_to_first(&mut self, placed: PlacedVlf) -> Result<bool, LogError> {
         let found = self.blocks_after(placed, self.next + SECTOR_BYTES as u64)?;
         let Some(first) = found.first else { return Ok(false) };
@@ -373,7 +375,7 @@ impl<'l> Walk<'l> {
         Ok(true)
     }
 
-    /// Finds whole blocks of the current use in a VLF from `from` on.
+    /// Finds the whole blocks of the current use in a VLF, from offset `from` on.
     fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<Found, LogError> {
         let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
         let mut found = Found { count: 0, first: None, end: from };
@@ -405,7 +407,7 @@ impl<'l> Walk<'l> {
     }
 }
 
-/// Fails unless the first sector of a block belongs to this use of the VLF, and to this place.
+/// Fails unless the first sector of a block belongs to this place and to this use of the VLF.
 fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFault> {
     let size = block::size_on_disk(bytes).filter(|size| *size <= bytes.len()).ok_or(BlockFault::NoBlock)?;
     let lsn = block::first_lsn_on_disk(bytes).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The log of several backups is one log, in any order: log that two of them hold is the same and is read once, and
-//! missing log is named. False headers end the log, and never produce a false record.
+//! Tests that several backups, in any order, give one log. Log that two of them contain is equal and is read once;
+//! missing log is reported as a gap. False headers end the log, and never produce a false record.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn open(paths: &[PathBuf]) -> Result<Log, LogError> {
     Log::of_backups(BackupLog::open(paths, &[]).unwrap())
 }
 
-/// The records, and whether all of the log was read. Requires that each record comes once, in order.
+/// Reads the log. Returns the records, and whether the whole log was read. Each record must be returned once, in order.
 fn read(log: &Log) -> (Records, bool) {
     let (mut walk, mut records) = (Walk::new(log), Records::new());
     while let Some(block) = walk.next_block().unwrap() {
@@ -34,7 +34,7 @@ fn read(log: &Log) -> (Records, bool) {
             records.insert(lsn, record.bytes().to_vec());
         }
     }
-    // An empty backup has no log that could end.
+    // An empty backup contains no log, so the walk has no end.
     let is_whole = walk.end().is_none_or(|end| end.reason == EndReason::Written) && walk.lost_bytes() == 0;
     (records, is_whole)
 }
@@ -70,7 +70,7 @@ fn the_log_of_backups_in_any_order_is_that_of_all_of_them() {
             assert_eq!(log.gaps(), []);
             assert!(read(&log) == (all.clone(), true), "seed {seed}, turn {turn}");
         }
-        // The same file twice adds nothing, where it is not a stripe.
+        // A file that is given twice adds nothing. Stripes are not tested here.
         if options.stripes < 2 {
             paths.extend(sets[1].clone());
             assert!(read(&open(&paths).unwrap()) == (all, true));
@@ -87,7 +87,7 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
         let config = backup::media(&sets[set][0]).unwrap().sets[0].config.clone();
         (config.first_lsn.unwrap(), config.last_lsn.unwrap())
     };
-    // The second and the last log backup: the first one after the differential is missing.
+    // Only the second and the last log backup; the first log backup after the differential backup is missing.
     let log = open(&[sets[2].clone(), sets[5].clone()].concat()).unwrap();
     let gaps = log.gaps();
     assert_eq!(gaps.len(), 1);
@@ -97,8 +97,9 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     assert!(is_whole && records.keys().all(|lsn| *lsn >= ends(5).0) && !records.is_empty());
 }
 
-/// Sectors that two files share, with their offset in each: log that both backups hold. Other sectors may also be
-/// equal, so callers use only those whose damage ends the log of each file read alone.
+/// The sectors that are equal in two files, with their offset in each. Most are log that both backups contain, but
+/// other sectors may be equal too. Callers therefore use a sector only if damage to it ends the log of the file that is
+/// read alone.
 fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
     let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
     let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
@@ -114,7 +115,7 @@ const SECTOR: usize = 512;
 fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let sets = chain(5, ChainOptions::default(), folder.path());
-    // A log backup also holds the log of the full or differential backup before it.
+    // A log backup also contains the log in the full or differential backup before it.
     let (mut tried, mut ended) = (0, 0);
     for (one, other) in [(0, 1), (3, 4), (1, 0), (4, 3)] {
         let (one, other) = (&sets[one][0], &sets[other][0]);
@@ -138,7 +139,7 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
             for paths in [[bad.clone(), other.clone()], [other.clone(), bad.clone()]] {
                 assert!(read(&open(&paths).unwrap()) == (truth.clone(), true), "{paths:?}, byte {at}");
             }
-            // Damaged in both backups, the log stays damaged.
+            // If the log is damaged in both backups, it stays damaged.
             let (records, is_whole) = read(&open(&[bad, damaged(other, *at_other)]).unwrap());
             assert!(!is_whole && records.len() < truth.len());
             assert!(records.iter().all(|(lsn, record)| truth[lsn] == *record));
@@ -148,7 +149,8 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     assert!(tried >= 10 && ended == tried, "{tried} {ended}");
 }
 
-/// Two backups are damaged in different places of the log that both hold: all of it is read, partly from each.
+/// Two backups are damaged at different places of the log that both contain. The whole log can be read, partly from
+/// each.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn two_damaged_backups_make_one_whole_log() {
@@ -163,18 +165,18 @@ fn two_damaged_backups_make_one_whole_log() {
         fs::write(path, bytes).unwrap();
         open(std::slice::from_ref(&path.to_owned())).is_ok_and(|log| read(&log).1)
     };
-    // The shared log begins and ends with different blocks.
+    // The damage is in the first and in the last block that both backups contain.
     let shared = shared_sectors(one, other);
     let first = shared.iter().find(|(at, _)| !is_whole_without(&paths[0], one, *at)).unwrap();
     let last = shared.iter().rfind(|(_, at)| !is_whole_without(&paths[1], other, *at)).unwrap();
     assert!(last.0 > first.0 + 4 * SECTOR, "{first:?} {last:?}");
     assert!(read(&open(&paths).unwrap()) == truth);
-    // With the damage exchanged.
+    // Repeat with the two damaged places exchanged.
     assert!(!is_whole_without(&paths[0], one, last.0) && !is_whole_without(&paths[1], other, first.1));
     assert!(read(&open(&paths).unwrap()) == truth);
 }
 
-/// Every record that two sets of one database hold is the same in both.
+/// Every record that two backup sets of one database contain is equal in both.
 #[test]
 fn records_that_real_backups_share_are_the_same() {
     let mut known: BTreeMap<([u8; 16], Option<String>, Lsn), Vec<u8>> = BTreeMap::new();
@@ -216,7 +218,8 @@ fn backups_of(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The fields of a region's header that hold its range and the description of its VLF: offset and size.
+/// The offsets and sizes of the fields in a region's header that contain the range of the region and the description of
+/// its VLF.
 const FIELDS: [(usize, usize); 8] = [
     (0x3C, 8), // start
     (0x44, 8), // end
@@ -263,7 +266,7 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
         fs::write(&target, &bytes).unwrap();
         let mut paths: Vec<PathBuf> = sets.concat();
         paths[set] = target.clone();
-        // Alone, and together with the other files.
+        // The changed file alone, and then together with the other files.
         for paths in [std::slice::from_ref(&target), &paths] {
             let Ok(backups) = BackupLog::open(paths, &[]) else { continue };
             let Ok(log) = Log::of_backups(backups) else {
@@ -281,7 +284,7 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
     assert!(fewer > 20 && refused > 5, "{fewer} {refused}");
 }
 
-/// A full backup, a log backup, and another log backup right after it, with nothing written in between.
+/// A full backup and two log backups. Nothing was written between the log backups.
 fn idle(stripes: u16, folder: &Path) -> Vec<Vec<PathBuf>> {
     let workload = Workload::new(Spec { seed: 5, transactions: 20, ..Spec::default() }).unwrap();
     let log = Event::BackUp(SetKind::Log);

@@ -1,4 +1,4 @@
-//! Real logs: every block of every log file is read, up to a valid end.
+//! Tests with real logs: every block of every log file is read, up to a valid end.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -8,7 +8,7 @@ use format::Lsn;
 use log::{EndReason, Event, History, Log, LogError, Outcome, Walk, duration_ms};
 use source::backup::{self, BackupLog, SetKind};
 
-/// The requested files of the corpus; none without it.
+/// The requested files of the corpus; empty if there is no corpus.
 pub(crate) fn find(is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     fn search(folder: &Path, is_wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -46,7 +46,7 @@ fn every_real_log_is_read_to_its_end() {
             Event::Checkpoint(checkpoint) => {
                 checkpoints += u64::from(checkpoint.end.is_some());
                 let ms = duration_ms(&checkpoint).unwrap_or_default();
-                // A clock was set back once, by 26 ms.
+                // One server's clock was once set back by 26 ms.
                 assert!((-26..60_000).contains(&ms), "{}: {ms}", path.display());
             }
             Event::Transaction(transaction) if transaction.outcome == Outcome::Open => open.push(transaction.name),
@@ -67,13 +67,15 @@ fn every_real_log_is_read_to_its_end() {
         blocks += history.blocks();
     }
     if !logs.is_empty() {
-        // One log is of SQL Server 2000, another begins with such blocks; one was copied with a transaction open.
+        // One log is of SQL Server 2000. Another begins with blocks of SQL Server 2000. A third was copied while a
+        // transaction was open.
         assert_eq!((logs.len(), files, blocks, checkpoints), (316, 315, 162_482, 20_443));
         assert_eq!(open, ["Broker mapping db shutdown"]);
     }
 }
 
-/// The log of every set starts with the block of its first LSN and ends exactly at the block that the set names.
+/// The log of every backup set starts with the block of the set's first LSN, and ends exactly at the block that the set
+/// names.
 #[test]
 #[ignore = "full tier: real files"]
 fn the_log_of_every_real_backup_is_what_its_set_says() {
@@ -101,7 +103,7 @@ fn the_log_of_every_real_backup_is_what_its_set_says() {
             let reached = Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
             let (from, to) = (set.config.first_lsn.unwrap(), set.config.last_lsn.unwrap());
             assert!(first.is_some_and(|first| first <= from), "{name}: {first:?} {from}");
-            // After a full VLF comes the first block of the next one.
+            // If a VLF is full, the log continues with the first block of the next VLF.
             let is_full = end.offset == end.at.vlf.end();
             let next = Lsn { vlf: reached.vlf + 1, block: 16, slot: 1 };
             assert!(reached == to || is_full && next == to, "{name}: {reached} {to}");

@@ -1,4 +1,4 @@
-//! Logs of the lab, sound and damaged: every block is read, and reading never continues past damage.
+//! Tests with generated logs, sound and damaged: every block is read, and reading never continues past damage.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const HEADER: usize = 8192;
 const VLF: usize = 0x3E000;
 
-/// The database of all logs in these tests.
+/// The database that all logs in these tests belong to.
 fn database() -> lab::Description {
     lab::orders::orders(lab::Version::V904, 1, 0)
 }
@@ -41,12 +41,12 @@ impl Sample {
         self.folder.path().join("log.ldf")
     }
 
-    /// Reads the log with these bytes.
+    /// Reads a log file with these bytes.
     fn read(&self, bytes: &[u8]) -> Result<(History, End, Vec<Event>), LogError> {
         self.read_all(bytes).map(|(history, end, events, _)| (history, end, events))
     }
 
-    /// The same, and the number of bytes lost before the first readable block.
+    /// Like `read`, but also returns the number of bytes lost before the first readable block.
     fn read_all(&self, bytes: &[u8]) -> Result<(History, End, Vec<Event>, u64), LogError> {
         fs::write(self.path(), bytes).unwrap();
         let log = Log::open(&[self.path()])?;
@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// Offsets and sizes of the blocks of a VLF in the file, according to their headers.
+/// The offsets and sizes of the blocks of a VLF, according to their headers. Offsets are in the file.
 fn blocks(bytes: &[u8], vlf: usize) -> Vec<(usize, usize)> {
     let (mut at, mut found) = (HEADER + vlf * VLF + HEADER, Vec::new());
     while at < HEADER + (vlf + 1) * VLF && bytes[at] & 0x10 != 0 {
@@ -93,7 +93,7 @@ fn a_log_over_several_vlfs_is_read_whole() {
 fn the_order_of_the_vlfs_is_that_of_their_sequence_numbers() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap();
-    // The third place becomes the first: SQL Server reuses VLFs in any order.
+    // The third VLF is moved to the first place, because SQL Server reuses VLFs in any order.
     let mut turned = sample.bytes[..HEADER].to_vec();
     for vlf in [2, 0, 1, 3, 4, 5] {
         let at = turned.len();
@@ -114,7 +114,8 @@ fn the_log_starts_after_the_last_gap_in_the_sequence_numbers() {
         let (history, end, _, _) = sample.read_all(&bytes).unwrap();
         (history.blocks(), history.records(), end.reason)
     };
-    // The second VLF has the number of an earlier use, or was never used: the log is the content of the third one.
+    // The second VLF has the sequence number of an earlier use, or no sequence number. The log then consists of the
+    // third VLF only.
     let (older, unused) = (with_second(5), with_second(0));
     assert_eq!(older, unused);
     assert_eq!((older.0, older.2), (blocks(&sample.bytes, 2).len() as u64, EndReason::Written));
@@ -131,14 +132,15 @@ fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
             bytes[byte] ^= 0x21;
             let (history, end, _, lost_bytes) = sample.read_all(&bytes).unwrap();
             if (vlf, number) == (0, 0) {
-                // The log starts with the next block, and reports the lost bytes.
+                // The log starts with the next block, and the lost bytes are reported.
                 assert_eq!(lost_bytes, size as u64);
                 assert!(history.records() < whole.records() && history.records() > whole.records() / 2);
                 continue;
             }
             assert_eq!(lost_bytes, 0);
             assert_eq!(end.offset, at as u64, "byte {byte}");
-            // The blocks after it are close enough to be in flight, but the block itself was written completely.
+            // The blocks after the damaged one are near enough to be in flight, but the damaged block was written
+            // completely.
             let EndReason::Damaged { damage: Damage::Block, later } = end.reason else { panic!("{:?}", end.reason) };
             assert!(later.count > 0);
         }
@@ -162,7 +164,7 @@ fn a_block_whose_write_was_cut_off_ends_the_log_whatever_follows_it() {
     }
 }
 
-/// The last block of the sample, and its VLF.
+/// The last block of the sample: its VLF, offset and size.
 fn last_block(sample: &Sample) -> (usize, usize, usize) {
     let whole = sample.read(&sample.bytes).unwrap().1;
     let vlf = (whole.at.vlf.offset as usize - HEADER) / VLF;
@@ -178,7 +180,7 @@ fn every_bit_of_the_last_block_counts() {
     let (_, at, size) = last_block(&sample);
     let mut as_cut = 0;
     for byte in at..at + size {
-        // Every bit of the header, and one bit of each other byte.
+        // Every bit of the header and of each sector's first byte, and one bit of every other byte.
         let bits =
             if byte < at + 32 || (byte - at).is_multiple_of(512) { 0..8 } else { byte as u32 % 8..byte as u32 % 8 + 1 };
         for bit in bits {
@@ -189,7 +191,7 @@ fn every_bit_of_the_last_block_counts() {
                 EndReason::Damaged { damage: Damage::Block, .. } => assert_eq!(end.offset, at as u64),
                 // A sector with the other parity looks like an interrupted write.
                 EndReason::Written if byte > at && bit >= 6 && (byte - at).is_multiple_of(512) => as_cut += 1,
-                // The block lost the mark of its checksum, and nothing else.
+                // The changed bit says that the block has no checksum; nothing else changed.
                 EndReason::Written => {
                     assert_eq!((byte - at, bit, end.offset), (8, 1, (at + size) as u64));
                     assert_eq!(history.records(), sample.read(&sample.bytes).unwrap().0.records());
@@ -216,7 +218,7 @@ fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
             // A VLF that is longer than its file looks like a cut-off file.
             let is_longer = (18..24).contains(&(bit / 8));
             let is_found = matches!(end.reason, EndReason::Damaged { .. }) || lost_bytes > 0 || is_longer;
-            // The end is the same as for the whole log: no log that recovery needs can be missing unnoticed.
+            // The end of the log is that of the unchanged log, so log that recovery needs cannot be missing unnoticed.
             let is_same = (end.offset, end.reason) == (whole.1.offset, whole.1.reason);
             if !is_found && !is_same {
                 silent.push((vlf, bit / 8, bit % 8, end));
@@ -232,14 +234,14 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf.offset as usize;
     assert!(last > HEADER + VLF, "more than one VLF is in use");
-    // The file was cut where the newest VLF starts, so its header has another size.
+    // The file is cut at the start of the newest VLF, so it is shorter than the size in its header.
     let path = sample.folder.path().join("cut.ldf");
     std::fs::write(&path, &sample.bytes[..last]).unwrap();
     let log = Log::open(&[path]).unwrap();
     let mut walk = Walk::new(&log);
     while walk.next_block().unwrap().is_some() {}
     assert_eq!(log.cut_at(&walk.end().unwrap()), Some(last as u64));
-    // The VLF before covers the newest VLF, or all VLFs after itself.
+    // The size of the VLF before covers the newest VLF, or all VLFs after it.
     let before = last - VLF;
     for end in [last + VLF, sample.bytes.len()] {
         let mut bytes = sample.bytes.clone();
@@ -248,7 +250,7 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
         let hidden = Damage::Header { file: 0, offset: last as u64 };
         assert!(matches!(end.reason, EndReason::Damaged { damage, .. } if damage == hidden), "{end:?}");
     }
-    // The size of the VLF before covers nearly all the rest, as if no other VLF followed.
+    // The size of the VLF before covers nearly the whole file after it, as if no other VLF followed.
     let mut bytes = sample.bytes.clone();
     let size = (bytes.len() - 512 - before) as u64;
     bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
@@ -304,7 +306,8 @@ fn residue_of_an_earlier_use_ends_the_log() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf;
-    // Blocks of the VLF's earlier use follow, with the other parity, an older sequence number and right checksums.
+    // Blocks of the VLF's earlier use follow. They have the other parity, an older sequence number and correct
+    // checksums.
     let older = LogFile {
         version: 904,
         has_checksum: true,
@@ -355,7 +358,7 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     let copy = one.folder.path().join("copy.ldf");
     fs::write(&copy, &bytes).unwrap();
     assert!(matches!(Log::open(&[one.path(), copy.clone()]), Err(LogError::SameFile { file_id: 2, .. })));
-    // Without a checksum, the header can be changed.
+    // The flags of page protection are cleared, so that the header page can be changed.
     let guid = Log::open(&[copy]).unwrap().files()[0].binding_guid;
     let guid = bytes.windows(16).position(|window| window == guid);
     bytes[guid.unwrap()] ^= 1;
@@ -366,7 +369,7 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     assert!(matches!(Log::open(&[]), Err(LogError::Nothing)));
 }
 
-/// Any change of bytes yields a result: no panic, no endless loop, and never more records than there are.
+/// Reading ends for any change of bytes: without a panic, without an endless loop, and without additional records.
 #[test]
 fn changed_logs_are_read_to_an_end() {
     let sample = Sample::new(661);
@@ -379,7 +382,7 @@ fn changed_logs_are_read_to_an_end() {
     for _ in 0..400 {
         let mut bytes = sample.bytes.clone();
         for _ in 0..1 + random(8) {
-            // Changes headers of VLFs and blocks more often than other bytes.
+            // The headers of VLFs and blocks are changed more often than other bytes.
             let at = match random(3) {
                 0 => HEADER + random(6) * VLF + random(42),
                 1 => {

@@ -1,4 +1,5 @@
-//! Real logs with one bit changed: the change is found, or all that was read is unchanged.
+//! Tests with real logs in which one bit is changed. Either the change is found, or everything that was read is
+//! unchanged.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 use crate::corpus::{find, is_log};
 
 const SECTOR: u64 = 512;
-/// Used bytes of a virtual log file's header.
+/// The number of bytes in use in the header of a virtual log file.
 const VLF_HEADER: u64 = 42;
 
 /// The result of reading a log from its start to its end.
@@ -23,7 +24,7 @@ struct ReadLog {
     end: (u64, EndReason),
     lost_bytes: u64,
     is_cut: bool,
-    /// The blocks by offset: size, and whether they have a checksum.
+    /// The blocks by offset: the size of each, and whether it has a checksum.
     blocks: BTreeMap<u64, (u64, bool)>,
 }
 
@@ -54,12 +55,12 @@ fn read(path: &Path) -> Result<ReadLog, LogError> {
     })
 }
 
-/// The effects of changed bits.
+/// The number of changed bits, by their effect.
 #[derive(Debug, Default)]
 struct Found {
     found: u64,
     harmless: u64,
-    /// Changes that look like an interrupted write: a sector of the last blocks has the mark of another use.
+    /// Changes that look like an interrupted write: a sector of the last blocks has the parity of another use.
     as_cut: u64,
     /// Changes in a block without a checksum.
     unprotected: u64,
@@ -74,7 +75,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// `None` for an unreadable log of SQL Server 2000.
+    /// Returns `None` for an unreadable log of SQL Server 2000.
     fn of(log: &Path, folder: &Path) -> Option<Self> {
         let path = folder.join("copy.ldf");
         fs::copy(log, &path).unwrap();
@@ -110,7 +111,7 @@ impl Copy {
         let is_found = matches!(changed.end.1, EndReason::Damaged { .. })
             || changed.lost_bytes > whole.lost_bytes
             || changed.is_cut && !whole.is_cut;
-        // Log before the first block read is not needed: recovery names the LSN where it starts.
+        // Log before the first block read does not matter, because recovery names the LSN at which it starts.
         let has_same_end = changed.end == whole.end
             && changed.blocks.iter().all(|(at, block)| whole.blocks.get(at).is_some_and(|whole| whole.0 == block.0));
         match () {
@@ -125,12 +126,12 @@ impl Copy {
     }
 }
 
-/// Number of logs to try, and of bits in each; an environment variable can raise both.
+/// The number of logs to try, or of bits in each log. An environment variable can raise each number.
 fn count(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// The smallest logs, including all versions.
+/// The logs of the corpus, smallest first.
 fn logs() -> Vec<PathBuf> {
     let mut logs = find(is_log);
     logs.sort_by_key(|path| fs::metadata(path).unwrap().len());

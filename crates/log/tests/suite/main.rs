@@ -1,4 +1,4 @@
-//! Logs of the lab, of backups and of real servers.
+//! Tests with generated logs, with the logs in backups, and with logs of real servers.
 
 mod backups;
 mod corpus;
