@@ -1,4 +1,4 @@
-//! `mdfsck advise`.
+//! `mdfsck advise`: lists the steps to recover from damage.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn write_script(plan: &Plan, target: Target) -> Result<(), Failure> {
     target.write(|out| report::advise::write_script(plan, out))
 }
 
-/// The target of the script. It may be a pipe or a terminal that exists, but not an existing file.
+/// The target of the script. The target may be an existing pipe or terminal, but not an existing file.
 fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.script else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -72,7 +72,7 @@ fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure>
     Target::at_new(path).map(Some)
 }
 
-/// The given backups, and the exit-status bits for those that cannot be read.
+/// Opens the named backups. Also returns the exit-status bits for backups that cannot be read.
 fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure> {
     if arguments.backups.is_empty() {
         return Ok((None, 0));

@@ -1,5 +1,5 @@
-//! The arguments as the user typed them. On Windows a backslash before a closing quote means the quote itself, so that
-//! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, joined with all that follows up to the next quote.
+//! The arguments as the user typed them. On Windows, a backslash before a closing quote means the quote itself:
+//! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, joined with all text up to the next quote.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -9,12 +9,12 @@ use crate::failure::Failure;
 /// The arguments without secrets, for output that repeats the command.
 static SHOWN: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Stores the arguments without secrets.
+/// Stores the arguments, from which secrets were removed.
 pub(crate) fn show(arguments: &[OsString]) {
     let _ = SHOWN.set(arguments.to_vec());
 }
 
-/// The arguments without secrets and without the name of the program.
+/// The arguments without secrets, without the program's name.
 pub(crate) fn shown() -> impl Iterator<Item = OsString> {
     SHOWN.get().map(Vec::as_slice).unwrap_or_default().iter().skip(1).cloned()
 }
@@ -22,13 +22,13 @@ pub(crate) fn shown() -> impl Iterator<Item = OsString> {
 /// The arguments of this process.
 ///
 /// # Errors
-/// If a quote has joined arguments.
+/// If a quote after a backslash has joined two arguments.
 pub(crate) fn typed() -> Result<Vec<OsString>, Failure> {
     let arguments = std::env::args_os();
     if cfg!(windows) { arguments.map(mended).collect() } else { Ok(arguments.collect()) }
 }
 
-/// Restores the backslash that the quote at the end of an argument has swallowed. No file name on Windows has a quote.
+/// Restores the backslash before a closing quote at the end of an argument. No file name on Windows has a quote.
 fn mended(argument: OsString) -> Result<OsString, Failure> {
     let Some((path, rest)) = argument.to_str().and_then(|text| text.split_once('"')) else { return Ok(argument) };
     match rest.chars().next() {

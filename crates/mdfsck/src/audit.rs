@@ -1,4 +1,4 @@
-//! `mdfsck audit`: compares pages, as they are in the files, with their log.
+//! `mdfsck audit`: compares the pages in the files with their log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
 use crate::{output, recover};
 
-/// The audit before a check may use 1/`SHARE` of the granted memory for its table of pages, and frees it before the check.
+/// An audit before a check may use 1/`SHARE` of the memory grant for its table of pages, and frees this memory before
+/// the check.
 const SHARE: u64 = 4;
 
-/// The audit that a check reports, if a log of the database is given or beside its data files. Skips a log that cannot be compared:
-/// recovery decides whether that matters.
+/// The audit for the report of a check, if the user named a log or there is a log beside the data files. Ignores a log
+/// that cannot be compared, since recovery decides whether to report that log.
 pub(crate) fn of_check(
     arguments: &CheckArguments,
     source: &dyn PageSource,
@@ -32,14 +33,15 @@ pub(crate) fn of_check(
     throttled(arguments, source, |source| of_log(&arguments.paths, &arguments.recovery, source, database))
 }
 
-/// The audit with the log that was found, if there is one that can be compared.
+/// Finds the log of the database and audits the pages. `None` if there is no log, or the log cannot be compared with
+/// the pages.
 pub(crate) fn of_log(
     paths: &[PathBuf],
     options: &RecoveryArguments,
     source: &dyn PageSource,
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
-    // The pages of tempdb do not survive a restart, so nothing keeps them and their log consistent.
+    // SQL Server recreates tempdb at each start, so the log of tempdb need not match its pages.
     if options.no_log || source.backup().is_some() || source.snapshot().is_some() || recover::is_tempdb(database) {
         return None;
     }
@@ -52,8 +54,9 @@ pub(crate) fn of_log(
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 
-/// Runs `audit` on another thread while `recover` runs on this one; with one thread, or if no other can be started, `audit` runs
-/// when `recover` asks for its result: once its pages are made, it asks whether any page is newer than the log.
+/// Runs `audit` on another thread while `recover` runs on this thread. `recover` gets a function that waits for the
+/// audit and returns whether any page is newer than the log. With one thread, or if no thread can be started, that
+/// function runs `audit` itself.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

@@ -1,7 +1,7 @@
-//! `mdfsck bench`: what a check costs, over a matrix of configurations.
+//! `mdfsck bench`: measures the cost of a check over a matrix of configurations.
 //!
-//! Cells take turns, so that a machine that slows down affects all of them alike. A cell that cannot run is marked with the reason,
-//! and the others continue.
+//! Each round runs every cell of the matrix once, so that a machine that slows down affects all cells alike. A cell
+//! that cannot run is marked with the reason, and the other cells continue.
 
 mod baselines;
 mod charts;
@@ -32,7 +32,7 @@ use results::{Results, Subject};
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let place = Place::of(arguments.history.as_deref());
     let baseline = arguments.against.as_deref().map(|name| place.load(name)).transpose()?;
-    // Reports targets that cannot be written before hours of measuring.
+    // Tests the targets before hours of measurement, so that an unwritable target is reported early.
     let saved = arguments.save.as_deref().map(|name| place.target(name)).transpose()?;
     let target = |path: &Option<PathBuf>| path.as_deref().map(Target::at).transpose();
     let [json, csv, html] = [target(&arguments.json)?, target(&arguments.csv)?, target(&arguments.html)?];
@@ -69,7 +69,7 @@ fn print(results: &Results, baseline: Option<&Results>) -> Result<(), Failure> {
     })
 }
 
-/// Runs all cells in turns, and before each round reads the files without a check.
+/// Runs all cells in rounds. Before each round, reads the files once without a check.
 fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
     for cell in &cells {
         let is_there = results.raw.iter().any(|raw| (raw.cache, raw.threads) == (cell.cache, cell.maxdop));
@@ -80,7 +80,7 @@ fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
     results.cells = cells.into_iter().map(|cell| Measured { cell, runs: Vec::new(), error: None }).collect();
     let rounds = results.repeat;
     for round in 1..=rounds {
-        // Read errors are ignored here: the cells read the same files and report them.
+        // Ignores read errors here: the cells read the same files and report the errors.
         results.raw.retain_mut(|raw| raw.round(files).is_ok());
         for measured in results.cells.iter_mut().filter(|measured| measured.error.is_none()) {
             let name = measured.cell.name();
@@ -101,7 +101,7 @@ fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
 }
 
 impl Subject {
-    /// Stores name and version of the database from the first line of a check, and the number of rows.
+    /// Stores the database's name and version from the first line of a check's output, and the number of rows.
     fn learn(&mut self, about: &Json, rows: u64) {
         self.name = about["database"].as_str().map(str::to_owned);
         self.db_version = about["db_version"].as_u64();
@@ -109,19 +109,19 @@ impl Subject {
     }
 }
 
-/// A description of the database built for the measurement, if any.
+/// A description of the database that was built for the measurement, if any.
 #[cfg(feature = "lab")]
 fn built(arguments: &BenchArguments) -> Option<String> {
     arguments.build.title()
 }
 
-/// Without the lab, no database can be built.
+/// A build without the lab cannot build a database.
 #[cfg(not(feature = "lab"))]
 fn built(_: &BenchArguments) -> Option<String> {
     None
 }
 
-/// A description of what was measured.
+/// A description of the database that was measured.
 fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     let first = files.first().map(|path| path.display().to_string()).unwrap_or_default();
     let count = match files.len() {
@@ -131,7 +131,7 @@ fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     format!("mdfsck bench: {}{count}", built(arguments).unwrap_or(first))
 }
 
-/// The data files to check; files built for the measurement are deleted with the folder.
+/// The data files to check. If the lab built them, they are in the returned folder, which is deleted when dropped.
 fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
     #[cfg(feature = "lab")]
     if let Some(built) = arguments.build.database(&arguments.paths)? {
@@ -140,7 +140,7 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
     Ok((files(&arguments.paths)?, None))
 }
 
-/// The data files: those in a folder, or the paths as they are named if they are backups.
+/// The data files in the named paths and folders; if a path is a backup, the paths unchanged.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("-: a bench reads its files several times; standard input can be read only once"));
@@ -173,12 +173,12 @@ fn cells(arguments: &BenchArguments) -> Vec<Cell> {
     cells
 }
 
-/// Threads for a degree of parallelism: 0 is one per processor, as for a check.
+/// Number of threads for a degree of parallelism. As in a check, 0 means one thread per processor.
 fn threads(maxdop: u16) -> u16 {
     if maxdop == 0 { u16::try_from(machine::processors()).unwrap_or(u16::MAX) } else { maxdop }
 }
 
-/// Requires that cells of one depth have the same findings, since findings do not depend on the configuration.
+/// Requires that all cells of one depth have the same findings, since the configuration must not change the findings.
 fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     for physical in [false, true] {
         let of_depth = measured.iter().filter(|cell| cell.cell.configuration.is_physical() == physical);

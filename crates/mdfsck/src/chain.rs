@@ -1,4 +1,4 @@
-//! `mdfsck chain`.
+//! `mdfsck chain`: shows to which points in time backups can be restored.
 
 mod verify;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let (paths, unchecked, mut status) = find_all(&arguments.paths);
     let (media, unread) = read_media(&paths);
     status |= unread;
-    // The reason why none of the files is a backup was already reported.
+    // An error for each file that is not a backup was already reported.
     if media.is_empty() && status != 0 {
         return Ok(status);
     }
@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let written = match (script_file, &arguments.script) {
         (None, Some(_)) => output::print(|out| write_script(out)),
         (target, _) => {
-            // Writes the script first, so that it exists even if nothing reads the list.
+            // Writes the script before the list, so that the script exists even if the reader of the list closes the
+            // pipe.
             let scripted = target.map_or(Ok(()), |target| target.write(write_script));
             status |= scripted.map_or_else(Failure::report, |()| 0);
             output::print(|out| {
@@ -86,7 +87,7 @@ fn print(found: &[Found<'_>], is_json: bool, out: &mut dyn io::Write) -> io::Res
     Ok(())
 }
 
-/// The file of the script; `None` if it goes to standard output, or if there is none.
+/// The file for the script; `None` if the script goes to standard output, or if no script is requested.
 fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = arguments.script.as_deref().filter(|path| path.as_os_str() != "-") else {
         return match arguments.script.is_some() && arguments.json {
@@ -94,15 +95,15 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
             false => Ok(None),
         };
     };
-    // The path may be an existing pipe or terminal, but not an existing file.
+    // The target may be an existing pipe or terminal, but not an existing file or folder.
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(Failure::file_exists(path));
     }
     Target::at_new(path).map(Some)
 }
 
-/// If backups on the requested path are damaged and have copies, replaces each by the first copy with which a restore succeeds.
-/// Returns the exit-status bits for the damaged ones.
+/// If backups of the requested chain are damaged and have copies, replaces each damaged backup by the first copy with
+/// which a restore succeeds. Returns the exit-status bits for the damaged backups.
 fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, verifier: &Verifier<'_>) -> u8 {
     let path = match &arguments.at {
         Some(at) => {
@@ -119,7 +120,7 @@ fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, 
     if passed_over.is_empty() { 0 } else { Failure::CORRUPT }
 }
 
-/// The report about a database, and its exit-status bits.
+/// Makes the report about a database. Also returns the exit-status bits.
 fn look<'a>(
     database: &'a DatabaseChains,
     arguments: &ChainArguments,
@@ -161,8 +162,9 @@ fn look<'a>(
     (found, status)
 }
 
-/// The named files, and the backup files in the named folders, each once; the reasons why files that may hold a backup are not
-/// read; and the exit-status bits for files that cannot be read, which are reported.
+/// Finds the named files and the backup files in the named folders, and lists each file once. Also returns the reasons
+/// why files that may hold a backup are skipped, and the exit-status bits for files that cannot be read, which are
+/// already reported.
 pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     let mut search = Search::default();
     for path in named {
@@ -173,13 +175,13 @@ pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     }
     let Search { mut paths, unchecked, status } = search;
     paths.sort();
-    // A link and its target in the same folder are one file.
+    // A symbolic link and its target count as one file.
     let mut seen = BTreeSet::new();
     paths.retain(|path| storage::canonical(path).map_or(true, |file| seen.insert(file)));
     (paths, unchecked, status)
 }
 
-/// Reads the labels of these files. Also returns the exit-status bits for files that hold no backup or cannot be read.
+/// Reads the labels of backup files. Also returns the exit-status bits for files that hold no backup or cannot be read.
 pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
     let (mut media, mut status) = (Vec::new(), 0);
     for path in paths {
@@ -195,7 +197,7 @@ pub(crate) fn read_media(paths: &[PathBuf]) -> (Vec<BackupMedia>, u8) {
     (media, status)
 }
 
-/// The backup files that were found, and the exit-status bits for files that could not be read.
+/// The backup files found so far, and the exit-status bits for files that could not be read.
 #[derive(Default)]
 struct Search {
     paths: Vec<PathBuf>,
@@ -204,7 +206,8 @@ struct Search {
 }
 
 impl Search {
-    /// Searches a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a circle.
+    /// Searches a folder and its subfolders. Follows symbolic links only to files, so that the search cannot go in
+    /// circles.
     fn folder(&mut self, folder: &Path, depth: usize) {
         let entries = match storage::list(folder) {
             Ok(entries) => entries,
@@ -228,16 +231,16 @@ impl Search {
 
     fn file(&mut self, path: PathBuf) {
         match storage::kind(&path) {
-            // For example, a pipe, or a link to a folder.
+            // Skips pipes, and links to folders.
             Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
-            // A dangling link, for example: only its name can show whether it was a backup.
+            // For a dangling link, for example, only the name shows whether it might be a backup.
             Err(cause) if plan::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
                 self.unread(&path, &cause)
             }
             Err(_) => {}
             Ok(_) => match source::starts_backup(&path) {
                 Ok(true) => self.paths.push(path),
-                // The start of the file may be damaged.
+                // The file may be a backup with a damaged start.
                 Ok(false) if plan::is_lost_backup(&path) => {
                     warn(backup::no_set(&path));
                     self.status |= Failure::UNABLE;

@@ -1,4 +1,4 @@
-//! `mdfsck check`.
+//! `mdfsck check`: checks a database or backup for corruption.
 
 pub(crate) mod html;
 mod prepare;
@@ -49,10 +49,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Validates options and opens the history, then runs `act` with the adjusted arguments.
+/// Validates the options and opens the history, then runs `act` with the adjusted arguments.
 ///
 /// # Errors
-/// If something that was requested cannot be done; errors of `act`.
+/// If an option asks for something that cannot be done; errors of `act`.
 pub(crate) fn set_up(
     arguments: &CheckArguments,
     act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
@@ -75,7 +75,7 @@ pub(crate) fn set_up(
     keep::refuse_results(arguments)?;
     windows::refuse_options(arguments)?;
     html::refuse_results(arguments)?;
-    // A history is optional: the check runs even if it cannot be used.
+    // The check runs even if the history cannot be used.
     let (history, unkept) = match arguments.estimate_only {
         // An estimate records nothing.
         true => (arguments.results.history.clone(), 0),
@@ -90,41 +90,41 @@ pub(crate) fn set_up(
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;
     done.map(|status| status | more).map_err(|failure| match failure.status {
-        // The merge is not done if it needs further tasks: the last merge adds these bits.
+        // If the merge needs another round of tasks, it will run again, and the last merge adds these bits.
         Failure::MORE => failure,
         status => Failure { status: status | more, ..failure },
     })
 }
 
-/// Which database is checked.
+/// The database to check.
 pub(crate) struct What<'a> {
-    /// The paths as the user named them.
+    /// The paths exactly as the user named them.
     pub(crate) named: &'a [PathBuf],
-    /// `--set`.
+    /// The value of `--set`.
     pub(crate) choice: &'a SetChoice,
-    /// The backup sets, if they were chosen.
+    /// The backup sets to restore, if the caller has selected them.
     pub(crate) sets: Option<&'a [ChainSet]>,
-    /// The place of the database among several.
+    /// The position of the database in a list of several databases.
     pub(crate) place: Option<Place<'a>>,
-    /// The role of this process in a check over many processes.
+    /// The role of this process in a check that is divided between processes.
     pub(crate) spread: Spread<'a>,
 }
 
-/// Checks one database and writes nothing but its results.
+/// Checks one database and writes its results.
 ///
 /// # Errors
 /// If the database cannot be checked.
 pub(crate) fn one(arguments: &CheckArguments, what: &What<'_>) -> Result<u8, Failure> {
     let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.results.output.as_deref(), source)?));
     let checked = check(arguments, what, target)?;
-    // Even if the results could not be written, the exit status is theirs.
+    // If the results cannot be written, the exit status still has the bits of the results.
     Ok(checked.status | checked.written.map_or_else(Failure::report, |()| 0))
 }
 
 /// Where the results of one database go.
 pub(crate) enum Out<'o> {
     Target(Target),
-    /// Into an output shared with other databases. A write error is kept here.
+    /// An output that holds the results of several databases. A write error is stored in the second field.
     Among(&'o mut dyn io::Write, &'o mut Option<io::Error>),
 }
 
@@ -144,14 +144,14 @@ impl Out<'_> {
 pub(crate) struct Checked {
     /// The exit status.
     pub(crate) status: u8,
-    /// Whether the results could be written.
+    /// The error if the results could not be written.
     written: Result<(), Failure>,
-    /// Its row in the table of several databases; `None` for an estimate.
+    /// The row for the table of several databases; `None` for an estimate.
     pub(crate) row: Option<Row>,
 }
 
-/// Checks one database and passes the report, the pages and their catalog to `act`. Returns the exit-status bits and the result of
-/// `act`.
+/// Checks one database, and passes the report, the pages and their catalog to `act`. Returns the exit-status bits of
+/// the check, and the value that `act` returned.
 ///
 /// # Errors
 /// If the database cannot be checked.
@@ -173,7 +173,7 @@ pub(crate) fn judge<R>(
     Ok((status(&report, arguments.results.exit_zero_on_incomplete), done))
 }
 
-/// Checks one database and records the run. The results go to `out`, which is opened before the check.
+/// Checks one database and records the run. Calls `out` before the check to open the output for the results.
 ///
 /// # Errors
 /// If the database cannot be checked.
@@ -184,7 +184,8 @@ pub(crate) fn check<'o>(
 ) -> Result<Checked, Failure> {
     let started = SystemTime::now();
     check_from(arguments, what, out, started).map_err(|failure| {
-        // A check that needs more memory is tried again alone, so only the last failure is recorded.
+        // One of several databases that needs more memory is checked a second time, alone. Only a failure of the last
+        // attempt is recorded.
         let is_last = !failure.needs_memory || arguments.databases <= 1;
         let unkept = if is_last { keep::failed(arguments, started, &failure) } else { 0 };
         Failure { status: failure.status | unkept, ..failure }
@@ -197,7 +198,7 @@ fn check_from<'o>(
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
     started: SystemTime,
 ) -> Result<Checked, Failure> {
-    // Shows the progress until the run is recorded.
+    // The progress in the history is shown until the run is recorded.
     let live = Live::begin(arguments, started);
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let listener = match &live {
@@ -207,7 +208,7 @@ fn check_from<'o>(
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
     let input = open(arguments, what, listener.as_ref())?;
-    // Opened before the run, so that a path that cannot be written does not cost a night.
+    // The targets are opened before the run, so that an unwritable path fails at once and not after hours.
     let mut page = None;
     let (prepared, out, error_log, windowed) = match window {
         None => {
@@ -243,11 +244,11 @@ fn check_from<'o>(
     let source = prepared.recovered.pages_or(input.pages());
     let Windowed { report, mut outcome } = windowed;
     let database = &prepared.database;
-    // Removes the bar before results are printed.
+    // Removes the progress bar before results are printed.
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
-    // While an image is open, only findings are reported.
+    // While ranges of an image are still unread, only findings are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let findings_only = results.are_findings_only();
     let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };
@@ -264,7 +265,8 @@ fn check_from<'o>(
         }
         said.insert(windows::record(arguments, &ended, outcome.take(), status_now())).write(arguments, out)
     });
-    // Findings in a temporary file may have failed to be read while they were written, so the status is computed again.
+    // Computes the status again: findings kept in a temporary file may have failed to be read back while the results
+    // were written.
     let status = status_now();
     report_aside(arguments, &report, view, source);
     if error_log.is_some() || results.log {
@@ -279,7 +281,7 @@ fn check_from<'o>(
         | unwritten
         | match said {
             Some(said) => said.status,
-            // A window is recorded even if its results could not be printed.
+            // If the results could not be printed, the window is recorded here.
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => keep::checked(arguments, &ended, status, None).1,
         };
@@ -289,17 +291,17 @@ fn check_from<'o>(
 /// A finished run.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended<'a> {
-    /// The result of the run.
+    /// The report of the run.
     pub(crate) report: &'a Report,
     /// The pages that were checked.
     pub(crate) source: &'a dyn PageSource,
-    /// The catalog of these pages.
+    /// The catalog of the checked pages.
     pub(crate) database: &'a Database,
     /// When the run began.
     pub(crate) started: SystemTime,
 }
 
-/// Checks the pages, and reads no faster than allowed.
+/// Checks the pages, within the limit on the read rate.
 fn run_check(
     arguments: &CheckArguments,
     what: &What<'_>,
@@ -314,18 +316,18 @@ fn run_check(
     })
 }
 
-/// Writes to stderr what has no place among the results.
+/// Writes to stderr the facts about the run that the format of the results has no place for.
 fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source: &dyn PageSource) {
     for notice in &report.notices {
         warn(notice);
     }
-    // Cut files were already reported before the run.
+    // Files that are cut off were already reported before the run.
     let is_new = |error: &&str| report.warnings.iter().all(|warning| warning.text != *error);
     let read_errors = report.read_errors.iter().map(String::as_str).filter(is_new);
     for error in read_errors.chain(report.findings.error()).chain(report.demoted.error()) {
         warn(error);
     }
-    // Not part of the results, which are the same for a database and for every backup of it.
+    // This text goes to stderr because the results must be the same for a database and for every backup of it.
     if source.backup().is_some() && !report.findings.is_empty() {
         warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
@@ -336,19 +338,19 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
         to_stderr(|out| report::write_not_verified(report, view, out));
     }
     if arguments.results.stats {
-        // If stderr is closed, the results are still valid.
+        // An error is ignored: if stderr is closed, the results are still valid.
         to_stderr(|out| report::statistics::write(report, out));
     }
 }
 
-/// The number of errors as DBCC counts them, and at least one if there is any finding.
+/// The number of errors as DBCC counts them; at least one if there is any finding.
 fn errors(report: &Report) -> u64 {
     let counts = report.counts();
     let counted = counts.allocation + counts.consistency;
     counted.max(u64::from(!report.findings.is_empty()))
 }
 
-/// The row of this database in the table of several databases.
+/// Makes the row of this database for the table of several databases.
 fn row(report: &Report, database: &Database, status: u8) -> Row {
     let files = &report.database.files;
     Row {
@@ -366,7 +368,7 @@ fn row(report: &Report, database: &Database, status: u8) -> Row {
     }
 }
 
-/// Reports to stderr what was not verified or not shown: TABLERESULTS has no columns for it.
+/// Writes to stderr everything that was not verified or is not shown, since TABLERESULTS has no columns for it.
 fn report_what_has_no_row(report: &Report, view: View) {
     let (shown, follows) = report::not_verified::split(report);
     for entry in shown {
@@ -418,7 +420,8 @@ fn estimate(
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
-    // Recovered pages need memory too; --memory must cover those that cannot go to temporary files.
+    // Adds the memory of recovered pages; the minimum includes only recovered pages that cannot be moved to temporary
+    // files.
     estimate.memory_bytes += recovered.kept_bytes();
     recovered.keep_at_most(0)?;
     estimate.minimum_memory_bytes += recovered.kept_bytes();
@@ -430,7 +433,7 @@ fn estimate(
         arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
-    // DBCC prints a line, and a row, for tempdb only, so the memory goes to stderr.
+    // DBCC prints a line and a row only for tempdb, so the memory for the database goes to stderr.
     if !matches!(format, Format::Json) && written.is_ok() {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));

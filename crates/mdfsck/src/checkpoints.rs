@@ -1,4 +1,4 @@
-//! `mdfsck checkpoints`.
+//! `mdfsck checkpoints`: shows how long checkpoints took.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,20 +23,20 @@ use crate::failure::{Failure, warn};
 use crate::folders;
 use crate::output::{self, Target};
 
-/// The names of the events that are read.
+/// The names of the events to read.
 const EVENTS: [&str; 2] = ["checkpoint_begin", "checkpoint_end"];
 
-/// A change of a database, as `--change` names it.
+/// A change to a database at some time, from `--change`.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// Name or id of the database.
+    /// Name or ID of the database.
     database: String,
     at: Moment,
 }
 
 /// Parses `DATABASE=TIME`; the time must be in UTC.
 pub(crate) fn change(text: &str) -> Result<Change, String> {
-    // A name may contain an equals sign, a time does not.
+    // Splits at the last equals sign: a name may contain one, a time does not.
     let parsed = text.rsplit_once('=').and_then(|(database, at)| Some((database, Moment::parse(at)?)));
     match parsed {
         Some((database, (at, Clock::Utc))) if !database.is_empty() => Ok(Change { database: database.to_owned(), at }),
@@ -45,7 +45,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 }
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
-    // Skips backups in a folder: some have no boot page, and reading them takes time.
+    // Ignores backups in folders: some have no boot page, and reading them takes long.
     let is_wanted = |path: &Path| {
         let wanted = |kind: &FileKind| matches!(kind, FileKind::Log | FileKind::Data { file_id: 1, .. });
         content(path).is_ok_and(|content| match content {
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The target of the page, which must not be a file that is read.
+/// The target of the HTML page, which must not be one of the input files.
 fn page_target(path: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
     let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     match inputs.iter().any(same) {
@@ -89,18 +89,19 @@ fn page_target(path: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
     }
 }
 
-/// The log files of one database, by id.
+/// The log files of one database, by file ID.
 struct LogFiles {
     binding: [u8; 16],
     files: BTreeMap<u16, PathBuf>,
 }
 
-/// The content of the files read so far.
+/// What was found in the files read so far.
 #[derive(Default)]
 struct Read {
     marks: Vec<Mark>,
     traced: BTreeMap<Clock, Vec<Mark>>,
-    /// Name and ID of each database by the binding GUID of its files; `None` if several databases, such as copies, share the GUID.
+    /// Name and ID of each database, by the binding GUID in its files; `None` if several databases have the same GUID,
+    /// for example copies.
     bindings: BTreeMap<[u8; 16], Option<DatabaseTarget>>,
     logs: Vec<LogFiles>,
     of_logs: Vec<([u8; 16], Group)>,
@@ -115,7 +116,7 @@ impl Read {
         self.status |= failure.report();
     }
 
-    /// Reads a file, by its content; logs are only collected.
+    /// Identifies a file by its content and reads it. Log files are only collected here, and read later.
     fn file(&mut self, path: &Path) -> Result<(), Failure> {
         match content(path)? {
             Content::Events(Kind::ErrorLog) => self.error_log(path),
@@ -138,7 +139,8 @@ impl Read {
         }
     }
 
-    /// Adds a log file to the others of its database. A second file with the same ID is a copy and starts a database of its own.
+    /// Adds a log file to the other log files of its database. A second file with the same file ID is a copy, and is
+    /// treated as a log of its own.
     fn log_file(&mut self, path: &Path) -> Result<(), Failure> {
         let (binding, file_id) = header(path)?;
         let is_one_of = |log: &&mut LogFiles| log.binding == binding && !log.files.contains_key(&file_id);
@@ -192,7 +194,7 @@ impl Read {
         Ok(())
     }
 
-    /// Reads name, ID and target recovery time from the boot page of a primary file.
+    /// Reads the database's name, ID and target recovery time from the boot page of a primary data file.
     fn data_file(&mut self, path: &Path) -> Result<(), Failure> {
         let (binding, _) = header(path)?;
         let boot = page(path, 9)?.and_then(target);
@@ -218,9 +220,9 @@ impl Read {
 
     /// Reads the names of all databases of a server from its master database.
     fn names(&mut self, master: &dyn PageSource) {
-        /// The base table sys.sysdbreg.
+        /// The object ID of the base table sys.sysdbreg.
         const DATABASES: i32 = 28;
-        /// More databases than a server can have.
+        /// A limit above the number of databases that a server can have.
         const MOST: usize = 32_768;
         let names = &mut self.report.names;
         let add = |_, row: &[Option<&[u8]>]| {
@@ -312,7 +314,7 @@ impl Read {
         let order =
             |slow: &SlowCheckpoint| (slow.clock, slow.flush.at, slow.flush.database_id, slow.flush.bufs, slow.flush.ms);
         self.report.flushes.sort_by_key(order);
-        // A log and an export of it contain the same events.
+        // A slow checkpoint may be in an error log and in an export of the same log.
         self.report.flushes.dedup();
         for change in changes {
             self.change(change);
@@ -345,7 +347,7 @@ impl Read {
         }
     }
 
-    /// Adds a change to the groups of checkpoints of its database.
+    /// Adds a change to each group of checkpoints of the changed database.
     fn change(&mut self, change: &Change) {
         let is_meant = |group: &&mut Group| {
             let by_name = group.database.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(&change.database));
@@ -379,7 +381,7 @@ fn no_boot_page(path: &Path) -> Failure {
     ))
 }
 
-/// Name, ID and target recovery time in a boot page.
+/// Reads the database's name, ID and target recovery time from a boot page.
 fn target(mut page: PageBytes) -> Option<DatabaseTarget> {
     undo_torn_bits(&mut page);
     let page = Page::new(&page);
@@ -396,7 +398,7 @@ fn is_master(target: &DatabaseTarget) -> bool {
     target.database_id == 1 && target.name == "master"
 }
 
-/// A page of a file; `None` beyond its end.
+/// Reads a page of a file; `None` if the page is beyond the end of the file.
 fn page(path: &Path, number: u64) -> Result<Option<PageBytes>, Failure> {
     let failed = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
     let mut page = [0; PAGE_BYTES];
@@ -405,7 +407,8 @@ fn page(path: &Path, number: u64) -> Result<Option<PageBytes>, Failure> {
     Ok((read == PAGE_BYTES).then_some(page))
 }
 
-/// The binding GUID, which identifies the database of a file, and the file ID, from the header page. Zeros if that is damaged.
+/// Reads the binding GUID, which identifies the database, and the file ID from the file header page. Both are zero if
+/// the page is damaged.
 fn header(path: &Path) -> Result<([u8; 16], u16), Failure> {
     let Some(mut page) = page(path, 0)? else { return Ok(Default::default()) };
     undo_torn_bits(&mut page);

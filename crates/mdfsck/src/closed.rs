@@ -1,17 +1,17 @@
-//! Detects whether standard output was closed when the program started. The standard library opens `/dev/null` in its place before
-//! `main`: results would be lost without an error.
+//! Detects whether standard output was closed when the program started. The standard library opens `/dev/null` in place
+//! of a closed standard output before `main` runs, so results would be lost without an error.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the caller has closed standard output (`>&-`), so that output would go nowhere.
+/// Whether standard output was closed by the caller (`>&-`), so that results would be lost.
 pub(crate) fn is_stdout() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Replaces a closed standard output: every write fails.
+/// Replaces a closed standard output. Every write returns an error.
 pub(crate) struct Closed;
 
 impl io::Write for Closed {
@@ -29,7 +29,7 @@ mod before_main {
     use std::io;
     use std::sync::atomic::Ordering;
 
-    /// The loader calls the functions in this section before the standard library starts.
+    /// The loader calls the functions in the section `.init_array` before the standard library starts.
     #[expect(
         unsafe_code,
         reason = "the section holds such functions, and this one only asks the system about a number"

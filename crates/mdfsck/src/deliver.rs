@@ -1,4 +1,4 @@
-//! Passes events on to the program of `--on-event`.
+//! Calls the program of `--on-event` for each event in the history.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,28 +18,28 @@ use crate::failure::{Failure, warn};
 use crate::keep;
 use crate::program::{self, Ended};
 
-/// The most time that an ended run spends on the events that are left.
+/// The time limit for passing on the remaining events after the run has ended.
 const FAREWELL: Duration = Duration::from_secs(120);
-/// Time until a failed event is tried again.
+/// The pause before a failed attempt to open the history is repeated.
 const AGAIN: Duration = Duration::from_secs(60);
-/// Time between two looks for events.
+/// The interval at which the history is searched for events.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Time between two looks whether the run has ended.
+/// The interval at which a pause tests whether the run has ended.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Passes events on while `act` runs, and the rest when it has ended. Also returns the exit-status bits for events that could not
-/// be passed on.
+/// Passes events on while `act` runs, and passes on the remaining events afterwards. Also returns the exit-status bits
+/// for events that could not be passed on.
 pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (R, u8) {
     let (Some(path), Some(program)) = (&results.history, &results.listener.on_event) else { return (act(), 0) };
     let holder = Holder::new(&keep::host());
-    // Events are passed on even if the run was interrupted.
+    // Events are passed on even after a signal has interrupted the run.
     let deliverer =
         Deliverer { history: path, program, listener: &results.listener, holder: &holder, is_stopped: || false };
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let ends = EndsWithRun(&has_ended);
-        // Starts at once: an earlier run may have been killed before it could pass its events on, and these should not wait for the
-        // end of this run.
+        // The thread starts before the run: an earlier run may have been killed before it passed its events on, and
+        // those events should not wait for the end of this run.
         let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
         let done = act();
         drop(ends);
@@ -51,7 +51,7 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     })
 }
 
-/// Ends the thread that passes events on, however the run ends.
+/// Signals the end of the run to the thread that passes events on, even if the run panics.
 struct EndsWithRun<'a>(&'a AtomicBool);
 
 impl Drop for EndsWithRun<'_> {
@@ -60,7 +60,7 @@ impl Drop for EndsWithRun<'_> {
     }
 }
 
-/// Warns how many events could not be passed on; returns the exit-status bits.
+/// Warns how many events could not be passed on. Returns the exit-status bits.
 fn say_left(left: u64) -> u8 {
     if left == 0 {
         return 0;
@@ -70,23 +70,23 @@ fn say_left(left: u64) -> u8 {
     Failure::UNABLE
 }
 
-/// Passes the events of a history on to a program.
+/// Passes the events in a history on to a program.
 pub(crate) struct Deliverer<'a> {
     pub(crate) history: &'a Path,
     pub(crate) program: &'a Path,
     pub(crate) listener: &'a ListenerArguments,
-    /// This process.
+    /// Identifies this process.
     pub(crate) holder: &'a Holder,
-    /// Returns true once no further event is to be passed on.
+    /// Returns true if no more events should be passed on.
     pub(crate) is_stopped: fn() -> bool,
 }
 
 impl Deliverer<'_> {
-    /// Passes events on until the run has ended, and then the rest. Returns the exit-status bits for events that this process could
-    /// not pass on.
+    /// Passes events on until the run has ended, and then passes on the remaining events. Returns the exit-status bits
+    /// for events that this process could not pass on.
     pub(crate) fn work(&self, has_ended: &AtomicBool) -> u8 {
         let Some(mut history) = self.history(has_ended) else { return Failure::UNABLE };
-        // Retries at once the events that an earlier run could not pass on.
+        // Makes the events that an earlier run could not pass on due immediately.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
         }
@@ -112,7 +112,7 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Opens the history; retries, since the obstacle may pass.
+    /// Opens the history, and retries until the run has ended, since the problem may be temporary.
     fn history(&self, has_ended: &AtomicBool) -> Option<History> {
         loop {
             let is_last = has_ended.load(Ordering::Relaxed);
@@ -127,9 +127,9 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Passes on one event after another until one fails, since the next one would fail, too. Stops when the run ends, or at
-    /// `until`; the next pass, or the next run, passes on the rest. Adds events to `failed` until they succeed, and returns whether
-    /// no event is due.
+    /// Passes on one event after another. Stops at the first failure, since the next event would probably fail too, and
+    /// when the run ends or at `until`; the next pass or the next run continues. `failed` holds the IDs of events that
+    /// have not succeeded yet. Returns whether no further event is due.
     fn pass_on(
         &self,
         history: &mut History,
@@ -137,13 +137,13 @@ impl Deliverer<'_> {
         (has_ended, until): (&AtomicBool, Option<Instant>),
     ) -> history::Result<bool> {
         let is_over = || until.map_or_else(|| has_ended.load(Ordering::Relaxed), |until| Instant::now() >= until);
-        // Taking an event writes to the history, so this looks first whether there is one.
+        // Tests for an event by reading, since `take_event` writes to the history.
         while history.has_event()? {
             if (self.is_stopped)() || is_over() {
                 return Ok(false);
             }
             let Some(message) = history.take_event(self.holder)? else { return Ok(true) };
-            // Counts as failed until its success is recorded.
+            // The event counts as failed until the history has recorded its success.
             failed.insert(message.id);
             let cause = self.call(&message).map_err(|cause| cause.to_string()).and_then(|done| done).err();
             history.passed_on(&message, cause.as_deref())?;
@@ -157,7 +157,7 @@ impl Deliverer<'_> {
         Ok(true)
     }
 
-    /// Calls the program once; the inner error is the reason why the call failed.
+    /// Calls the program once. The inner error is the reason why the call failed.
     fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
         let mut command = Command::new(self.program);
         command
@@ -166,7 +166,7 @@ impl Deliverer<'_> {
             .env("MDFSCK_DATABASE", &message.database)
             .env("MDFSCK_COUNT", message.count.to_string())
             .stdin(input(&message.lines)?)
-            // Standard output carries results only.
+            // The program's output goes to stderr, since stdout is only for results.
             .stdout(io::stderr());
         let limit = self.listener.limit();
         Ok(match program::run(&mut command, limit, &|| false)? {
@@ -182,7 +182,7 @@ impl Deliverer<'_> {
     }
 }
 
-/// Writes the lines to a file without a name: the program decides whether and when it reads them.
+/// Writes the lines to an unnamed temporary file, so that the program need not read them.
 fn input(lines: &str) -> io::Result<Stdio> {
     let mut file: File = tempfile::tempfile()?;
     file.write_all(lines.as_bytes())?;
@@ -190,7 +190,7 @@ fn input(lines: &str) -> io::Result<Stdio> {
     Ok(file.into())
 }
 
-/// Waits for `length`, or until the run has ended.
+/// Pauses for `length`, or until the run has ended.
 fn wait(length: Duration, has_ended: &AtomicBool) {
     let begun = Instant::now();
     while begun.elapsed() < length && !has_ended.load(Ordering::Relaxed) {

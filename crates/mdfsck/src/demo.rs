@@ -1,4 +1,4 @@
-//! `mdfsck demo`: a sound database, damaged in five ways, and what a check reports for each.
+//! `mdfsck demo`: damages copies of a sound database in five ways, and shows what a check reports for each.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -19,16 +19,16 @@ Examples:
   mdfsck demo
   mdfsck demo /tmp/demo && mdfsck check /tmp/demo/3-lost-write";
 
-/// The size of the database: checked in a second, but large enough for trees of several levels.
+/// The size of the database in bytes: a check takes less than a second, but indexes have several levels.
 const BYTES: u64 = 10 << 20;
 const SEED: u64 = 42;
-/// The number of findings shown for each damage.
+/// Maximum number of findings to show for each kind of damage.
 const SHOWN: usize = 2;
 const WIDTH: usize = 96;
 
 /// Folder of the sound database.
 const SOUND: &str = "0-sound";
-/// For each damage, its folder, its kind, and why it matters.
+/// For each kind of damage: the folder, the kind, and a text that says why it matters.
 const DAMAGE: [(&str, Kind, &str); 5] = [
     ("1-bit-rot", Kind::BitRot, "A disk gives back a page that differs in one bit from what was written."),
     (
@@ -70,7 +70,7 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Deletes the files of an earlier demo. Refuses a folder with other files.
+/// Deletes the files of an earlier demo. Refuses a folder that has other files.
 fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -80,7 +80,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
         let found = std::fs::read_dir(folder).and_then(|found| found.collect::<io::Result<Vec<_>>>());
         Ok(found.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
     };
-    // A symbolic link does not belong to a demo, whatever it leads to.
+    // A demo makes no symbolic links, so a link in the folder does not belong to a demo.
     let is_own = |path: &Path, is_kind: fn(&std::fs::Metadata) -> bool| {
         std::fs::symlink_metadata(path).is_ok_and(|metadata| is_kind(&metadata))
     };
@@ -124,13 +124,13 @@ fn check(files: &[PathBuf]) -> Result<Checked, Failure> {
     Ok(Checked { report, database, milliseconds: begin.elapsed().as_millis() })
 }
 
-/// Prints one damage: what was done, what the check reports, and what that means.
+/// Prints one kind of damage: what was done, what the check reports, and what the report means.
 fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
     let Checked { report, database, milliseconds } = checked;
     writeln!(out, "\n{story}\n  {}: {what}", file.display())?;
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
-    // Shows causes before their consequences, and each message once.
+    // Shows findings that follow from others last, and each message number once.
     let mut order: Vec<Cow<'_, Finding>> = report.findings.iter().collect();
     order.sort_by_key(|finding| finding.check.follows_from_another());
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
@@ -155,7 +155,7 @@ fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn W
     }
 }
 
-/// Writes text in lines with a margin, broken between words.
+/// Writes text with a margin, and breaks long lines between words.
 fn indent(text: &str, margin: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut line = String::new();
     for word in text.split_whitespace() {

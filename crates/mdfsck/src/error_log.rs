@@ -1,6 +1,6 @@
-//! `--errorlog-line` and `--log`: the line about a run that DBCC writes to the error log.
+//! `--errorlog-line` and `--log`: write the line about a run that DBCC would write to SQL Server's error log.
 //!
-//! Nothing here changes the verdict: a line that cannot be written causes a warning.
+//! A line that cannot be written only causes a warning, and does not change the verdict.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -15,18 +15,18 @@ use source::PageSource;
 use crate::failure::{Failure, to_stderr, warn};
 use crate::output;
 
-/// Where lines are appended.
+/// The target to which lines are appended.
 pub(crate) enum ErrorLog {
     /// Standard error.
     Stderr,
-    /// A file.
+    /// A file, with its path.
     File(PathBuf, File),
 }
 
-/// Refuses the file of the results, which is replaced at the end, as the file of the line.
+/// Refuses to append the line to the file of the results, since that file is replaced at the end.
 ///
 /// # Errors
-/// If both are the same file.
+/// If both options name the same file.
 pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
     let (Some(line), Some(output)) = (line, output) else { return Ok(()) };
     let place = |path: &Path| {
@@ -44,20 +44,20 @@ pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Resu
 }
 
 impl ErrorLog {
-    /// Opens the file at `path`, or stderr for `-`. Opened before the run, so that a path that cannot be written does not cost a
-    /// night.
+    /// Opens the file at `path`, or stderr for `-`. Call this before the run, so that an unwritable path fails at once
+    /// and not after hours.
     ///
     /// # Errors
-    /// If it is a SQL Server file, or cannot be written.
+    /// If the file is a SQL Server file, or cannot be written.
     pub(crate) fn open(path: &Path, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
         Self::among(path, &inputs)
     }
 
-    /// As [`Self::open`], for these input files.
+    /// Like [`Self::open`], but takes the paths of the input files.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Those of [`Self::open`].
     pub(crate) fn among(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stderr);
@@ -69,7 +69,7 @@ impl ErrorLog {
     }
 
     fn append(self, lines: &[String]) {
-        // The format of ERRORLOG: time, process, text.
+        // The format of SQL Server's error log: time, process, text.
         let prefix = format!("{} {:<12}", now(), format!("spid{}", process::id()));
         let text: String = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
         match self {
@@ -83,7 +83,7 @@ impl ErrorLog {
     }
 }
 
-/// Writes the lines of a run that ends with `status`.
+/// Writes the lines of a run that ended with the exit status `status`.
 pub(crate) fn write(error_log: Option<ErrorLog>, to_system: bool, lines: &[String], status: u8) {
     if let Some(error_log) = error_log {
         error_log.append(lines);
@@ -130,7 +130,7 @@ pub(crate) fn host() -> Option<String> {
     env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
-/// The time in the format of ERRORLOG, to hundredths of a second, in UTC.
+/// The present time in UTC, in the format of SQL Server's error log, to hundredths of a second.
 fn now() -> String {
     const DAYS_1900_TO_1970: i32 = 25_567;
     const DAY_SECONDS: u64 = 86_400;
@@ -143,7 +143,7 @@ fn now() -> String {
     text
 }
 
-/// The severity of a line, by the verdict.
+/// The severity of a line in the system's log, from the exit status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Severity {
     Error,
@@ -169,7 +169,7 @@ fn send(line: &str, severity: Severity) -> Result<(), String> {
     send_to(socket, line, severity).map_err(|cause| format!("{}: {cause}", socket.display()))
 }
 
-/// Sends a datagram of RFC 3164. It has no time: the daemon sets it.
+/// Sends a datagram in the format of RFC 3164, without a time, which the syslog daemon adds.
 #[cfg(unix)]
 fn send_to(socket: &Path, line: &str, severity: Severity) -> std::io::Result<()> {
     const USER: u8 = 1 << 3;
@@ -183,7 +183,8 @@ fn send_to(socket: &Path, line: &str, severity: Severity) -> std::io::Result<()>
     daemon.send_to(text.as_bytes(), socket).map(drop)
 }
 
-/// Writes to the Application log with the system's own program: event 957, because it accepts no number above 1000.
+/// Writes to the Application log with eventcreate.exe. The event ID is 957, because eventcreate.exe accepts no ID above
+/// 1000.
 #[cfg(windows)]
 fn send(line: &str, severity: Severity) -> Result<(), String> {
     let kind = match severity {

@@ -1,4 +1,5 @@
-//! The files of `mdfsck events` and `mdfsck checkpoints`: identified by content, read event by event.
+//! Reads the files of `mdfsck events` and `mdfsck checkpoints`. Identifies each file by its content, and reads one
+//! event at a time.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,17 @@ use source::{FileKind, FromStart, SharedFile, read_fully_at};
 
 use crate::failure::{Failure, unreadable, warn};
 
-/// Faults that are shown per file; the others are counted.
+/// Maximum number of faults to show per file; further faults are only counted.
 const SHOWN_FAULTS: u64 = 10;
 
-/// The content of a file.
+/// The kind of a file, identified by its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
-    /// Events, or an error log.
+    /// The file has events, or is an error log.
     Events(Kind),
-    /// A data or log file, a backup.
+    /// A data file, a log file or a backup.
     Database(FileKind),
-    /// Something else.
+    /// The file has none of these formats.
     Other,
 }
 
@@ -57,7 +58,8 @@ enum Form {
 }
 
 impl EventReader {
-    /// Opens a file of this kind. Of an event file, only events with one of `names` are decoded; all of them if `names` is empty.
+    /// Opens a file of this kind. In an event file, decodes only events with one of `names`, or all events if `names`
+    /// is empty.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -80,7 +82,7 @@ impl EventReader {
         self.faults
     }
 
-    /// The events that ring buffers in the file report as missing.
+    /// What the ring buffers in the file report about missing events.
     pub(crate) fn ring_buffer(&self) -> RingBuffer {
         match &self.form {
             Form::Xel(_) => RingBuffer::default(),
@@ -95,12 +97,12 @@ impl EventReader {
         }
     }
 
-    /// Passes each event to `event`, and ignores faults.
+    /// Passes each event to `event`, without reporting faults.
     pub(crate) fn each_quietly(&mut self, event: impl FnMut(Event) -> std::io::Result<()>) -> std::io::Result<()> {
         std::iter::from_fn(|| self.next()).flatten().try_for_each(event)
     }
 
-    /// Passes each event to `event`. Reports the first faults, and passes their texts to `fault`.
+    /// Passes each event to `event`. Warns about the first faults, and passes their texts to `fault`.
     pub(crate) fn each(
         &mut self,
         mut event: impl FnMut(Event) -> std::io::Result<()>,

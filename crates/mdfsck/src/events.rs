@@ -1,4 +1,4 @@
-//! `mdfsck events`.
+//! `mdfsck events`: shows Extended Events as JSON or CSV.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Run<'_> {
         listing::write_json_summary(self.totals, out)
     }
 
-    /// Reads the files twice: the columns must be known before the first line.
+    /// Reads the files twice, since the first line of CSV needs the columns of all events.
     fn csv(&mut self, files: &[(PathBuf, Kind)], out: &mut dyn Write) -> io::Result<()> {
         let mut columns = EventColumns::default();
         for (path, kind) in files {

@@ -1,4 +1,4 @@
-//! `mdfsck explain`.
+//! `mdfsck explain`: explains checks, messages and limits.
 
 use report::directory::{self, Entries};
 
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Splits the words into keys; a pasted `Msg 8976, Level 16, State 1` without quotes is one key.
+/// Splits the words into keys. A pasted `Msg 8976, Level 16, State 1` is one key even without quotes.
 fn keys(words: &[String]) -> Vec<String> {
     let is_pasted = words.first().is_some_and(|first| {
         let first = first.trim_end_matches(':');

@@ -1,4 +1,4 @@
-//! `mdfsck export`: the rows of tables as files.
+//! `mdfsck export`: writes the rows of tables to files.
 
 mod definitions;
 pub(crate) mod memory;
@@ -25,18 +25,19 @@ use crate::recover::Outcome;
 use crate::spool::Spool;
 use crate::{output, progress, recover};
 
-/// The most bytes of a backup from standard input that are kept.
+/// Maximum number of bytes to keep of a backup from standard input.
 const SPOOL_BYTES: u64 = 100 << 30;
 
-/// A database after recovery, whose rows are read.
+/// A database to read rows from, after recovery.
 pub(crate) struct Opened<'a> {
     pub(crate) pages: &'a dyn PageSource,
     pub(crate) database: &'a Database,
-    /// The memory of recovered pages, in bytes.
+    /// Memory that recovered pages use, in bytes.
     pub(crate) kept_bytes: u64,
 }
 
-/// Opens the database, recovers it, and passes it and the listener to `work`, which drops the listener before it prints.
+/// Opens and recovers the database, and passes the database and the listener to `work`. `work` must drop the listener
+/// before it prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
     stop: &StopArguments,
@@ -102,13 +103,13 @@ struct Run<'a> {
     database: &'a Database,
     plan: &'a Plan,
     texts: Option<&'a Definitions>,
-    /// Memory left beside the fixed part, in bytes.
+    /// The memory grant minus the fixed part, in bytes.
     bytes_left: u64,
     threads: usize,
 }
 
 impl Run<'_> {
-    /// Writes all files.
+    /// Writes the files of all tables and definitions.
     fn write(&self, progress: &dyn Progress) -> Result<(Vec<Exported>, Vec<Definition>), Failure> {
         let print_line = |table: &Exported| {
             let mut printed = Ok(());
@@ -118,12 +119,13 @@ impl Run<'_> {
         progress.phase("export", self.plan.pages(self.database));
         let (mut tables, mut left_out, mut listed) = (Vec::new(), Vec::new(), 0);
         for planned in &self.plan.tables {
-            // Built again for each table: thousands of them take more memory than their names.
+            // Builds each table here and not in the plan, since thousands of tables would need much more memory than
+            // their names.
             let (exported, mut pages) = match Table::of(self.database, planned.object_id) {
                 Ok(table) => self.table(&table, &planned.destination, progress)?,
                 Err(why) => (nothing(planned.object_id, &planned.name, &why), LeftOut::default()),
             };
-            // All tables together list at most `MOST_LISTED` pages.
+            // Limits the list of damaged pages of all tables together to `MOST_LISTED` pages.
             pages.cut_to(MOST_LISTED - listed);
             listed += pages.listed.len();
             if pages.is_cut {
@@ -153,7 +155,7 @@ impl Run<'_> {
         Ok((tables, definitions))
     }
 
-    /// Writes the rows of a table. Also returns the pages that were left out.
+    /// Writes the rows of a table. Also returns the damaged pages that the file leaves out.
     fn table(
         &self,
         table: &Table,
@@ -193,7 +195,7 @@ impl Run<'_> {
         })
     }
 
-    /// Writes the foreign keys of all tables, which are added once the rows are loaded.
+    /// Writes the script that adds the foreign keys of all tables after their rows are loaded.
     fn foreign_keys(&self) -> Result<(), Failure> {
         let (Some(path), Some(texts)) = (&self.plan.foreign_keys, self.texts) else { return Ok(()) };
         let tables: Vec<i32> = self.plan.tables.iter().map(|planned| planned.object_id).collect();
@@ -227,11 +229,11 @@ impl Run<'_> {
     }
 }
 
-/// Pages of a table that were left out and may be salvaged.
+/// Damaged pages that the file of a table leaves out; their rows may be salvaged.
 #[derive(Default)]
 struct LeftOut {
     listed: Vec<(PageId, Why)>,
-    /// Whether the list lacks pages that may have rows to salvage.
+    /// Whether pages are missing from the list because of its limit.
     is_cut: bool,
 }
 
@@ -266,7 +268,7 @@ fn exported(table: &Table, destination: &Destination, written: Written, left_out
     }
 }
 
-/// The entry of a table without a file.
+/// The entry in the report for a table without a file.
 fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
     Exported {
         object: name.to_owned(),

@@ -1,4 +1,4 @@
-//! `mdfsck extract`: writes the data files in a backup, as they are there or as recovery leaves them.
+//! `mdfsck extract`: writes the data files in a backup, as stored in the backup or after recovery.
 
 mod recovered;
 
@@ -13,9 +13,9 @@ use crate::cli::ExtractArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 
-/// Pages copied at a time.
+/// Number of pages to copy at a time.
 const CHUNK_PAGES: u32 = 128;
-/// Part of the file names: the files lack the changes that are only in the backup's log.
+/// Part of the file names. It warns that the files lack the changes that are only in the backup's log.
 const MARK: &str = "not-recovered";
 
 pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -37,16 +37,17 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
-/// Fills a buffer with consecutive pages, from the given one; returns how many of them are missing.
+/// Fills a buffer with consecutive pages, starting with the given page. Returns the number of missing pages.
 type Fill<'f> = dyn FnMut(PageId, &mut [u8]) -> Result<u64, Failure> + 'f;
 
-/// The files to be written. Each has a temporary name until all are complete.
+/// The files to write. All have temporary names until all are complete.
 struct Targets {
     files: Vec<(DataFile, PathBuf)>,
 }
 
 impl Targets {
-    /// Plans a new file in `folder`, which is created, for each data file. Refuses existing files, so no input is overwritten.
+    /// Plans a new file for each data file, and creates `folder`. Refuses existing files, so that no input is
+    /// overwritten.
     fn new(pages: &dyn PageSource, folder: &Path, mark: &str) -> Result<Self, Failure> {
         let names: Vec<(u16, String)> = pages.files().iter().map(|file| (file.file_id, name(pages, file))).collect();
         let targets = targets(&names, mark).into_iter().map(|name| folder.join(name));
@@ -69,12 +70,12 @@ impl Targets {
         Ok(Self { files })
     }
 
-    /// Writes all pages; returns how many are missing.
+    /// Writes all pages of all files. Returns the number of missing pages.
     fn write(&self, fill: &mut Fill<'_>) -> Result<u64, Failure> {
         self.files.iter().try_fold(0, |missing, (file, target)| Ok(missing + extract(file, &partial(target), fill)?))
     }
 
-    /// Renames the files to their targets, and prints them.
+    /// Renames the files to their final names, and prints these names.
     fn finish(&self) -> Result<(), Failure> {
         for (_, target) in &self.files {
             finish(&partial(target), target)?;
@@ -86,7 +87,7 @@ impl Targets {
     /// Deletes the partial files.
     fn discard(&self) {
         for (_, target) in &self.files {
-            // A file that cannot be deleted is completed, or refused, by the next run.
+            // If a file cannot be deleted, the next run completes or refuses it.
             let _ = fs::remove_file(partial(target));
         }
     }
@@ -96,8 +97,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of the file, or its name on the server; no path in a backup is used. The copy of a snapshot is no sparse file: it is
-/// named as the file of its database.
+/// The name of a file; for a backup, its name on the server without the folder. The copy of a snapshot file is
+/// complete, so it gets the name of the database's own file.
 fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     let place = pages.files().iter().position(|other| other.file_id == file.file_id).unwrap_or_default();
     let base = pages.snapshot().and_then(|snapshot| snapshot.bases().nth(place));
@@ -105,10 +106,10 @@ fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id)).to_owned()
 }
 
-/// The names of the files to be written, by file ID and name on the server: marked, and all different.
+/// The names of the files to write, each with `mark` and unique. `files` has the ID and the original name of each file.
 fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
     let names: Vec<[String; 2]> = files.iter().map(|(file_id, name)| parts(*file_id, name)).collect();
-    // Windows does not distinguish upper and lower case.
+    // Windows ignores case in file names.
     let key = |parts: &[String; 2]| parts.concat().to_lowercase();
     let is_alone = |one: &[String; 2]| names.iter().filter(|other| key(other) == key(one)).count() == 1;
     let marked = |((file_id, _), parts): (&(u16, String), &[String; 2])| {
@@ -121,7 +122,7 @@ fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
     files.iter().zip(&names).map(marked).collect()
 }
 
-/// Stem and extension of a name, without characters that file systems or Windows do not allow.
+/// The stem and the extension of a name, without characters that a file system may not allow.
 fn parts(file_id: u16, name: &str) -> [String; 2] {
     let base = name.rsplit(['\\', '/', ':']).next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
@@ -135,7 +136,7 @@ fn parts(file_id: u16, name: &str) -> [String; 2] {
     [stem, extension.to_owned()]
 }
 
-/// Whether Windows treats a name as that of a device, whatever follows its first dot.
+/// Whether Windows treats a name as a device name. Windows ignores everything after the first dot.
 fn is_device(name: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default().trim_end().to_uppercase();
     let is_port = |port: &str| {
@@ -147,15 +148,15 @@ fn is_device(name: &str) -> bool {
     ["CON", "PRN", "AUX", "NUL"].contains(&first.as_str()) || is_port("COM") || is_port("LPT")
 }
 
-/// The name of a file until it is complete.
+/// The temporary name of a file, used until the file is complete.
 fn partial(target: &Path) -> PathBuf {
     let mut partial = target.to_owned().into_os_string();
     partial.push(".partial");
     partial.into()
 }
 
-/// Writes one file, zeros as holes; returns how many of its pages are missing. The file of an earlier, interrupted run
-/// is compared and completed.
+/// Writes one file, with zeros as holes. Returns the number of missing pages. If an interrupted run has left a part of
+/// the file, compares that part and appends the remaining pages.
 fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, Failure> {
     let failed = |error: io::Error| unwritable(partial, &error);
     let mut out = OpenOptions::new()
@@ -195,15 +196,15 @@ fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, 
     Ok(missing)
 }
 
-/// Renames the file to its target, unless the target exists by now.
+/// Renames a file to its final name. Fails if a file with this name exists by now.
 fn finish(partial: &Path, target: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| unwritable(target, &error);
-    // Creates the target first, so that a file created meanwhile is not replaced.
+    // Creates an empty file first, which fails if another program has created the file meanwhile.
     File::create_new(target).map_err(failed)?;
     fs::rename(partial, target).map_err(failed)
 }
 
-/// Reads pages; fills missing ones with zeros and returns their number.
+/// Reads consecutive pages. Fills missing pages with zeros, and returns their number.
 fn read(pages: &BackupPages, first: PageId, bytes: &mut [u8]) -> Result<u64, Failure> {
     if pages.read(first, bytes).is_ok() {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! Failures of commands, and their exit status.
+//! Failures of commands, and the bits of the exit status.
 
 use std::cell::RefCell;
 use std::env;
@@ -12,25 +12,25 @@ use tempfile::SpooledTempFile;
 use crate::many::patterns;
 use crate::progress;
 
-/// Ends a command: one line for stderr and a status.
+/// A failure that ends a command: a line for stderr, and an exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: u8,
     pub(crate) text: String,
-    /// Whether the command was granted too little memory.
+    /// Whether the command failed because its memory grant was too small.
     pub(crate) needs_memory: bool,
 }
 
 impl Failure {
-    /// Corruption was found.
+    /// The check found corruption.
     pub(crate) const CORRUPT: u8 = 1;
     /// The command could not open, read or write something.
     pub(crate) const UNABLE: u8 = 4;
     /// The command was called incorrectly.
     pub(crate) const USAGE: u8 = 8;
-    /// Something that was requested was not verified.
+    /// Something in the request was not verified.
     pub(crate) const INCOMPLETE: u8 = 16;
-    /// There are more tasks to run (merge only).
+    /// Further tasks must run; only `mdfsck merge` uses this bit.
     pub(crate) const MORE: u8 = 32;
 
     /// The command was called incorrectly.
@@ -38,22 +38,22 @@ impl Failure {
         Self { status: Self::USAGE, text: text.to_string(), needs_memory: false }
     }
 
-    /// The command was granted too little memory.
+    /// The command's memory grant is too small.
     pub(crate) fn small_grant(text: impl Display) -> Self {
         Self { needs_memory: true, ..Self::usage(text) }
     }
 
-    /// The command could not do all that was requested.
+    /// The command did only a part of the request.
     pub(crate) fn incomplete(text: impl Display) -> Self {
         Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
-    /// The output exists already, and the user should name another folder.
+    /// The output folder has such a file already; the user should name another folder.
     pub(crate) fn exists(path: &Path) -> Self {
         Self::exists_as(path, "folder")
     }
 
-    /// The output exists already, and the user should name another file.
+    /// The output file exists already; the user should name another file.
     pub(crate) fn file_exists(path: &Path) -> Self {
         Self::exists_as(path, "file")
     }
@@ -62,17 +62,17 @@ impl Failure {
         Self::usage(format!("{}: exists and will not be overwritten; name another {what}", path.display()))
     }
 
-    /// Tasks must run before the merge can continue; the command has already printed which.
+    /// The merge needs further tasks. The command has already printed which tasks to run.
     pub(crate) fn more() -> Self {
         Self { status: Self::MORE, text: String::new(), needs_memory: false }
     }
 
-    /// The reader of its output is gone, so there is nothing to report.
+    /// A failure without a message: the reader of the output has closed the pipe.
     pub(crate) fn quiet() -> Self {
         Self { status: Self::UNABLE, text: String::new(), needs_memory: false }
     }
 
-    /// Reports the reason on stderr, if there is one; returns the status.
+    /// Writes the reason to stderr, if there is one. Returns the exit status.
     pub(crate) fn report(self) -> u8 {
         if !self.text.is_empty() {
             warn(&self.text);
@@ -108,7 +108,7 @@ impl From<source::OpenError> for Failure {
     }
 }
 
-/// The failure to open or read a file.
+/// The failure for a file that cannot be opened or read.
 pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     match is_unmatched(path, cause) {
         true => patterns::unmatched(path),
@@ -116,7 +116,7 @@ pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     }
 }
 
-/// Whether a path that does not exist is a pattern without a match: a shell passes such a pattern on unchanged.
+/// Whether the path does not exist and is a pattern: shells pass a pattern without a match on unchanged.
 fn is_unmatched(path: &Path, cause: &io::Error) -> bool {
     cause.kind() == io::ErrorKind::NotFound && patterns::is_pattern(path.as_os_str())
 }
@@ -133,7 +133,7 @@ impl From<log::LogError> for Failure {
     }
 }
 
-/// Reports failed reads, one line per file; returns the status for them.
+/// Reports failed reads, one line per file. Returns the exit-status bits for them.
 pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
     faults.healed.iter().for_each(warn);
     faults.failed.iter().for_each(|failed| warn(failed.text()));
@@ -141,7 +141,8 @@ pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
 }
 
 thread_local! {
-    /// The database that the stderr lines of this thread are about, and the file that receives them instead of stderr.
+    /// The database that this thread's stderr lines are about, and the file, if any, that receives the lines instead of
+    /// stderr.
     static SPEAKER: RefCell<Speaker> = const { RefCell::new(Speaker { about: None, kept: None }) };
 }
 
@@ -151,16 +152,16 @@ struct Speaker {
     kept: Option<SpooledTempFile>,
 }
 
-/// The database, one of several, that stderr lines are about.
+/// The database that stderr lines are about, if a command has several databases.
 #[derive(Clone)]
 pub(crate) struct About {
     /// The name of the database.
     pub(crate) name: String,
-    /// The first file of the database: a line that begins with it needs no name.
+    /// The first file of the database. A line that begins with this path is not prefixed with the database's name.
     pub(crate) path: PathBuf,
 }
 
-/// Runs `work`; each line that it writes to stderr names the database it is about.
+/// Runs `work`, and prefixes its stderr lines with the name of the database.
 pub(crate) fn speaking_of<T>(about: About, work: impl FnOnce() -> T) -> T {
     SPEAKER.with_borrow_mut(|speaker| speaker.about = Some(about));
     let result = work();
@@ -168,14 +169,14 @@ pub(crate) fn speaking_of<T>(about: About, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work` and writes its stderr lines to `kept`.
+/// Runs `work`, and collects its stderr lines in `kept`.
 pub(crate) fn keeping<T>(kept: SpooledTempFile, work: impl FnOnce() -> T) -> (T, Option<SpooledTempFile>) {
     SPEAKER.with_borrow_mut(|speaker| speaker.kept = Some(kept));
     let result = work();
     (result, SPEAKER.with_borrow_mut(|speaker| speaker.kept.take()))
 }
 
-/// Writes one line to stderr. If that fails, the failure cannot be reported anywhere.
+/// Writes one line to stderr. An error is ignored, since there is no other place to report it.
 pub(crate) fn warn(text: impl Display) {
     let text = text.to_string();
     let line: String = text.chars().map(|c| if report::steers(c) { ' ' } else { c }).collect();
@@ -185,7 +186,7 @@ pub(crate) fn warn(text: impl Display) {
     to_stderr(|out| writeln!(out, "mdfsck: {about}{line}"));
 }
 
-/// Writes to stderr, or to the file that receives the lines of this thread.
+/// Writes to stderr, or to the file that collects this thread's stderr lines.
 pub(crate) fn to_stderr(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let _ = SPEAKER.with_borrow_mut(|speaker| match &mut speaker.kept {
         Some(kept) => write(kept),

@@ -1,4 +1,5 @@
-//! Fingerprints of a few places in a file, to notice that it was rewritten in place without a change of its size and times.
+//! Fingerprints of a file from a few places in it, to notice a file that was overwritten without a change of its size
+//! and times.
 
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -8,17 +9,18 @@ use std::path::Path;
 use source::storage;
 use twox_hash::XxHash64;
 
-/// The bytes read at either end, where headers and labels are.
+/// Number of bytes to read at the start and at the end of a file, where headers and labels are.
 const END: u64 = 64 << 10;
-/// The number of blocks read between the ends, and their size: an extent.
+/// Number of blocks to read between start and end, and the size of a block in bytes.
 const BLOCKS: u64 = 16;
 const BLOCK: u64 = 16 << 10;
-/// A file of at most this size is read whole.
+/// A file of at most this size is read completely.
 const WHOLE: u64 = 2 * END + BLOCKS * BLOCK;
-/// An odd number that spreads the bits of a size over all bits.
+/// An odd multiplier that makes all bits of the product depend on a size.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The fingerprint of a file; `None` for an object, whose tag says more, and for anything but a regular file.
+/// The fingerprint of a file; `None` for an object in storage, which has an entity tag, and for anything that is not a
+/// regular file.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -28,7 +30,7 @@ pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
     }
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    // Two hashes of 64 bits: neither resists somebody who searches for a collision.
+    // Two hashes of 64 bits. They do not protect against somebody who constructs a collision.
     let mut sums = [XxHash64::with_seed(0), XxHash64::with_seed(SPREAD)];
     let mut bytes = Vec::new();
     for (at, length) in places(size) {
@@ -44,7 +46,7 @@ pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(format!("{one:016x}{other:016x}")))
 }
 
-/// The offset and length of each place to read in a file of this size; always the same for one size.
+/// The offset and length of each place to read in a file of this size. Files of the same size have the same places.
 fn places(size: u64) -> Vec<(u64, u64)> {
     if size <= WHOLE {
         return vec![(0, size)];

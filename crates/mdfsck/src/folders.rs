@@ -1,4 +1,4 @@
-//! Files named on the command line, one by one or by their folder.
+//! Expands the folders among the paths on the command line into files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use source::{SharedFile, storage};
 
 use crate::failure::Failure;
 
-/// The depth to which folders are searched: backup jobs use one folder per database and kind.
+/// Maximum depth of the search in folders: backup jobs use one folder per database and kind of backup.
 pub(crate) const MAX_DEPTH: usize = 8;
 
-/// The named paths, with each folder replaced by itself and its subfolders, as far as they hold files.
+/// Replaces each named folder by the list of itself and all its subfolders, without those that hold no files.
 ///
 /// # Errors
-/// If a folder is nested deeper than the search goes.
+/// If folders are nested deeper than [`MAX_DEPTH`].
 pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -20,7 +20,7 @@ pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure
         if storage::is_folder(path) {
             add_folder(path, MAX_DEPTH, &mut all)?;
         }
-        // An unreadable or empty folder is kept: the reader reports what is wrong with it.
+        // Keeps a folder that is unreadable or empty, so that opening it reports the problem.
         if all.len() == before {
             all.push(path.clone());
         }
@@ -47,11 +47,11 @@ fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// The named files, and the wanted files of each named folder, sorted by name. `what` describes wanted files in error
-/// messages.
+/// The named files, and from each named folder the files for which `is_wanted` is true, sorted by name. `what`
+/// describes these files in error messages.
 ///
 /// # Errors
-/// If a folder cannot be read, or holds no wanted file.
+/// If a folder cannot be read, or holds no such file.
 pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -68,7 +68,7 @@ pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> 
                 unreadable = Some((file, cause));
             }
         }
-        // The unreadable file may be a wanted one.
+        // If nothing was found, reports the first unreadable file, which may be the one that the user meant.
         if let (true, Some((file, cause))) = (found.is_empty(), &unreadable) {
             let remedy = source::remedy(cause);
             return Err(Failure::unable(format!("{}: cannot be read: {cause}{remedy}", file.display())));

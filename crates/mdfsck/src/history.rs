@@ -1,4 +1,4 @@
-//! `mdfsck history`.
+//! `mdfsck history`: shows which runs and findings a history has.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     said.map(|()| 0)
 }
 
-/// The target of a history page, which an option names.
+/// Opens the target of a history page. `option` is the option that names the path.
 ///
 /// # Errors
 /// If the target is the history itself or standard output, or cannot be written.
@@ -114,10 +114,10 @@ pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Tar
     Target::at(path)
 }
 
-/// Writes a page about all databases or about one.
+/// Writes an HTML page about all databases or about one database.
 ///
 /// # Errors
-/// If the history cannot be read or the page cannot be written. An existing file is then unchanged.
+/// If the history cannot be read or the page cannot be written. Then an existing file is unchanged.
 pub(crate) fn write_page(option: &str, path: &Path, (history, filter): (&History, &Filter)) -> Result<(), Failure> {
     let target = target(option, path, history)?;
     let now = history::time::text(SystemTime::now());

@@ -1,4 +1,5 @@
-//! The database that a command is to read: data files, or backups as RESTORE would put them together.
+//! The database that a command reads, from data files or from backups, which are combined as RESTORE would combine
+//! them.
 
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use crate::failure::{Failure, warn};
 use crate::recover::{self, Outcome};
 use crate::spool::{self, Spool};
 
-/// A database before its recovery.
+/// A database as stored, before recovery.
 pub(crate) enum Input {
     /// Data files.
     Files(Box<dyn PageSource>),
@@ -26,31 +27,31 @@ pub(crate) enum Input {
 
 /// Backups of one database.
 pub(crate) struct Backups {
-    /// The pages of the full backup, of a differential over it, or of sets of files.
+    /// The pages of the full backup, of the differential applied to it, or of file backups.
     pub(crate) pages: BackupPages,
-    /// The log of this backup and of the log backups after it; `None` if none of it can be read.
+    /// The log of this backup and of the later log backups; `None` if no log can be read.
     pub(crate) log: Option<Log>,
-    /// Where the log of the restore starts.
+    /// The point in the log where the restore starts.
     pub(crate) start: RestoreStart,
-    /// The number of log backups that follow.
+    /// The number of later log backups.
     pub(crate) log_backups: usize,
-    /// Where the restore stops.
+    /// The point where the restore stops; `None` for the end of the log.
     pub(crate) stop: Option<Stop>,
 }
 
-/// How to read the input.
+/// The options for reading the input.
 pub(crate) struct Reading<'a> {
-    /// The paths as the user named them, as opposed to files found in folders.
+    /// The paths that the user named, without files that were found in folders.
     pub(crate) named: &'a [PathBuf],
-    /// `--set`.
+    /// The value of `--set`.
     pub(crate) sets: &'a [u16],
-    /// `--direct`.
+    /// Whether `--direct` was given.
     pub(crate) direct: bool,
-    /// Where to keep standard input.
+    /// Where to keep a copy of standard input.
     pub(crate) spool: Spool<'a>,
-    /// `--memory`.
+    /// The value of `--memory`, in bytes.
     pub(crate) memory: Option<u64>,
-    /// `--stop-at` and similar options.
+    /// The value of `--stop-at` and similar options.
     pub(crate) stop: &'a StopArguments,
 }
 
@@ -71,10 +72,10 @@ impl Backups {
 }
 
 impl Input {
-    /// Opens the named paths: data files with their logs, or backups; `-` is a backup from standard input.
+    /// Opens the named paths: data files with their logs, or backups. The path `-` is a backup from standard input.
     ///
     /// # Errors
-    /// [`OpenError`]; a named log backup that does not follow the others.
+    /// [`OpenError`]; a named log backup that does not continue the other backups.
     pub(crate) fn open(paths: &[PathBuf], reading: &Reading<'_>) -> Result<Self, Failure> {
         let expanded = expand(paths);
         let is_backup = |path: &PathBuf| path.as_os_str() == "-" || source::is_backup(path);
@@ -99,7 +100,7 @@ impl Input {
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 
-    /// Opens these backup sets, to be restored up to `stop`.
+    /// Opens these backup sets for a restore up to `stop`.
     ///
     /// # Errors
     /// [`OpenError`]; errors of the log.
@@ -119,7 +120,7 @@ impl Input {
     /// Recovers the database in memory, with its log.
     ///
     /// # Errors
-    /// A named log that does not belong to the database or cannot be used; a temporary file that fails.
+    /// A named log that does not belong to the database or cannot be used; a temporary file that cannot be written.
     pub(crate) fn recover(
         &self,
         paths: &[PathBuf],
@@ -134,7 +135,7 @@ impl Input {
     }
 }
 
-/// The log of backups; `None` if they have none.
+/// Opens the log in backups; `None` if they have no log.
 fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     match Log::of_backups(backups) {
         Ok(log) => Ok(Some(log).filter(|log| !log.is_empty())),
@@ -143,7 +144,7 @@ fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     }
 }
 
-/// The paths, with each folder that has backups and no data files replaced by its backups.
+/// Replaces each folder that has backups, but no data files, by the backups in it.
 pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut expanded = Vec::new();
     for path in paths {
@@ -162,9 +163,9 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct StopMoment {
-    /// In the format of the log.
+    /// The time in the format of the log.
     pub(crate) time: LogTime,
-    /// In the format of backup sets: `2020-05-12 13:30:00`.
+    /// The time in the format of backup sets: `2020-05-12 13:30:00`.
     text: [u8; 19],
 }
 
@@ -174,7 +175,7 @@ impl StopMoment {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// The time as reports show it: with the fraction of a second, if there is one.
+    /// The time as reports show it, with the fraction of a second unless the fraction is zero.
     pub(crate) fn shown(&self) -> String {
         let text =
             report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
@@ -196,13 +197,14 @@ impl From<StopMoment> for String {
     }
 }
 
-/// Parses a point in time in the local time of the server.
+/// Parses a point in time, in the server's local time.
 pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
     const DAYS_FROM_1601_TO_1900: i64 = 109_207;
     const TICKS_PER_DAY: i64 = 864_000_000_000;
     let parsed = (|| {
         let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
-        // A datetime has 300 ticks per second. Rounds to the nearest tick: a tick shown as .173 is a little later than that.
+        // A datetime has 300 ticks per second. Rounds to the nearest tick, since the shown time may be earlier than its
+        // tick: .173 is the tick at .17333.
         let rounded = moment.0.saturating_add(100_000 / 6);
         let days = i32::try_from(rounded.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
         let ticks = u32::try_from(rounded.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
@@ -221,7 +223,7 @@ mod tests {
     fn moments_are_in_the_ticks_of_the_log() {
         let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
         assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
-        // Servers round in the same way, so a printed time means the tick that it was printed from.
+        // Servers also round to the nearest tick, so a printed time means the tick that it was printed from.
         for (text, days, ticks) in [
             ("2024-03-01T00:00:00.003", 45_350, 1),
             ("2024-03-01T00:00:00.007", 45_350, 2),

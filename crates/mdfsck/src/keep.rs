@@ -1,4 +1,4 @@
-//! `mdfsck check --history`: records each run. Problems with a history never keep a check from its results.
+//! `mdfsck check --history`: records each run. A problem with the history never prevents the results of a check.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, warn};
 use crate::output::place;
 use crate::watch::Mark;
 
-/// Opens or creates the history. On failure, warns and returns the exit-status bits.
+/// Opens or creates the history, and returns its path. On failure, warns and returns the exit-status bits.
 pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
     let Some(path) = path else { return (None, 0) };
     match History::open_or_create(path) {
@@ -22,10 +22,10 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
     }
 }
 
-/// Refuses the history as the file of the results or of the error log.
+/// Requires that the history is not the file of the results or of the error log.
 ///
 /// # Errors
-/// If they are the same file.
+/// If it is.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
     for (option, path) in
@@ -39,7 +39,8 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Records a finished run, and prints what it changed. Also returns the exit-status bits for problems with the history.
+/// Records a finished run, and prints which findings are new, confirmed or gone. Also returns the exit-status bits for
+/// problems with the history.
 pub(crate) fn checked(
     arguments: &CheckArguments,
     ended: &Ended<'_>,
@@ -70,8 +71,8 @@ pub(crate) fn checked(
 /// Records a run that failed.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
-    // An empty text means that the reader of the output is gone: the failure is not about the database. An estimate records
-    // nothing.
+    // Does not record a failure without text, which means that the reader of the output has closed the pipe and says
+    // nothing about the database. Does not record an estimate.
     if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
@@ -88,7 +89,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     recorded.map_or_else(|error| unkept(&error), |()| 0)
 }
 
-/// Prints one line with the number of findings that are new, confirmed and gone.
+/// Prints one line with the numbers of findings that are new, confirmed or gone.
 fn say(recorded: &Recorded) {
     let Recorded { new, confirmed, gone, not_looked_at, .. } = *recorded;
     if new + confirmed + gone + not_looked_at == 0 {
@@ -102,7 +103,7 @@ fn say(recorded: &Recorded) {
     warn(format!("history: {new} new, {confirmed} confirmed, {gone} gone{rest}"));
 }
 
-/// Reports why a run is not recorded; returns the exit-status bits.
+/// Reports why a run is not recorded. Returns the exit-status bits.
 pub(crate) fn unkept(error: &HistoryError) -> u8 {
     let failure = Failure::from(error);
     warn(format!("{}; the run is not recorded", failure.text));
@@ -115,7 +116,7 @@ impl From<&HistoryError> for Failure {
     }
 }
 
-/// The host, server and replica settings by which the history identifies databases.
+/// The host, server and replica settings that the history uses to identify databases.
 pub(crate) fn naming(arguments: &CheckArguments) -> Naming {
     let named = &arguments.results.naming;
     Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas }

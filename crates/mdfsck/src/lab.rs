@@ -1,4 +1,4 @@
-//! `mdfsck lab`: sample databases and backups.
+//! `mdfsck lab`: writes sample databases and backups.
 
 mod build;
 mod chain;
@@ -48,39 +48,40 @@ Examples:
 pub(crate) enum LabCommand {
     /// Write a sound database
     ///
-    /// The same options write the same database, byte for byte except for the paths in its catalog. It is for tools that
-    /// check or read databases; SQL Server cannot attach it.
+    /// The same options write the same database, byte for byte except for the paths in its catalog. The database is
+    /// meant for tools that check or read databases; SQL Server cannot attach it.
     New(NewArguments),
 
     /// Copy a database and damage the copy
     ///
-    /// Reports what was done and which messages to expect, at least one of which a check gives. The same seed does the same
-    /// damage.
+    /// Reports the damage and the messages to expect; a check gives at least one of these messages. The same seed does
+    /// the same damage.
     Damage(DamageArguments),
 
     /// Write a backup of a database
     ///
-    /// In SQL Server's layout, except for what only a server knows. With --in-flight the database appears to have been in use
-    /// while it was copied.
+    /// The backup has SQL Server's layout, without the facts that only a server knows. With --in-flight, the database
+    /// appears to have been in use while it was copied.
     Backup(BackupArguments),
 
     /// Write a database that crashed in use, with its log
     ///
-    /// Transactions run on a small database and stop at some record, with some of the changed pages on disk. The folder
-    /// truth has the data files as recovery must make them, and truth.json the rows that committed transactions left. The
-    /// same options write the same bytes.
+    /// Transactions run on a small database and stop at some log record, with some of the changed pages on disk. The
+    /// folder truth has the data files as recovery must make them, and truth.json has the rows that committed
+    /// transactions left. The same options write the same bytes.
     Crash(CrashArguments),
 
     /// Write backups of a database in use: full, differential and log backups
     ///
-    /// Transactions go on between the backups and while pages are copied, some of them open at the end of a set. truth.json
-    /// has the rows that a restore up to the end of each set must give. The same options write the same bytes.
+    /// Transactions run between the backups and while pages are copied, and some are still open at the end of a set.
+    /// truth.json has the rows that a restore up to the end of each set must give. The same options write the same
+    /// bytes.
     Chain(ChainArguments),
 
     /// Write the files of a database snapshot
     ///
-    /// Sparse files with the pages of the database as it was then that are others now. The snapshot is made of a database that is
-    /// at rest, such as the one that 'mdfsck extract --recovered' writes.
+    /// The sparse files have the old version of each page that has changed since the snapshot. The database must be at
+    /// rest when the snapshot is made, like one that 'mdfsck extract --recovered' writes.
     Snapshot(SnapshotArguments),
 }
 
@@ -113,7 +114,7 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = BackupKind::Full)]
     kind: BackupKind,
 
-    /// Data files as they were at the full backup that the differential is based on; that full backup is written too
+    /// Data files as they were at the full backup on which the differential is based; that full backup is written too
     #[arg(long, value_name = "PATH", required_if_eq("kind", "diff"))]
     since: Vec<PathBuf>,
 
@@ -121,32 +122,32 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), default_value_t = 1)]
     stripes: u16,
 
-    /// WITH COMPRESSION
+    /// Write the backup WITH COMPRESSION
     #[arg(long)]
     compressed: bool,
 
-    /// WITH CHECKSUM
+    /// Write the backup WITH CHECKSUM
     #[arg(long)]
     checksum: bool,
 
-    /// WITH COPY_ONLY
+    /// Write the backup WITH COPY_ONLY
     #[arg(long)]
     copy_only: bool,
 
-    /// Pages that change while they are copied
+    /// Number of pages that change while they are copied
     #[arg(long, value_name = "N", default_value_t = 0)]
     in_flight: usize,
 
-    /// Backup sets in each file
+    /// Number of backup sets in each file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), default_value_t = 1)]
     sets: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BackupKind {
-    /// All pages in use
+    /// A full backup: all pages in use
     Full,
-    /// Extents that differ from the files of --since
+    /// A differential backup: extents that differ from the files of --since
     Diff,
 }
 
@@ -164,22 +165,22 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "SCHEMA", default_value_t = Schema::Orders)]
     schema: Schema,
 
-    /// Write this many tables instead, most of them empty, as business software has them
+    /// Write this many tables instead, most of them empty, as in databases of business software
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["size", "schema"])]
     tables: Option<u32>,
 
-    /// Nonclustered indexes per table
+    /// Number of nonclustered indexes per table
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=64), requires = "tables",
           default_value_t = 0)]
     indexes: u16,
 
-    /// Rows in the largest tables (one table in 64; one in 16 has up to a dozen rows)
+    /// Number of rows in each of the largest tables (one table in 64 is that large; one in 16 has up to a dozen rows)
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(0..=1_000_000), requires = "tables",
           default_value_t = 200)]
     rows: u64,
 
-    /// Seed from which all values derive
+    /// Seed for all values
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -195,7 +196,8 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
     verify: Verify,
 
-    /// Leave it as after a crash: N times a row of each page was changed and changed back, in the log only
+    /// Leave the database as after a crash: the log changes a row of each page and changes it back, N times, and none
+    /// of these changes is in the data files
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     in_log: Option<u32>,
 
@@ -219,7 +221,7 @@ pub(crate) struct DamageArguments {
     #[arg(long, value_parser = kinds(), value_name = "KIND")]
     kind: Kind,
 
-    /// Seed that selects the place
+    /// Seed that selects the place of the damage
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -236,13 +238,13 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 enum Schema {
     /// Customers, orders, order lines and documents, with filtered, computed and covering indexes, LOBs and heaps
     Orders,
-    /// One table with an index on an int and one on a string, as used to measure other checkers
+    /// One table with an index on an int and an index on a string, as used to measure other checkers
     Entries,
-    /// Every type with the values at its limits, as heap and clustered, uncompressed and compressed
+    /// Every data type with its extreme values, in heaps and clustered indexes, uncompressed and compressed
     Types,
-    /// Tables whose columns were dropped and added by ALTER, as heap and clustered, uncompressed and compressed
+    /// Tables with columns that ALTER dropped and added, as heaps and clustered indexes, uncompressed and compressed
     Histories,
-    /// Random tables by seed, which also sets version, size, files and page protection
+    /// Random tables; the seed also decides the version, size, files and page protection
     Random,
 }
 
@@ -252,7 +254,7 @@ impl Schema {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The description of a database of this schema.
+    /// Describes a database with this schema, for the lab to write.
     fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
         let description = match self {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
@@ -272,10 +274,10 @@ fn with_files(mut description: Description, files: u16) -> Description {
     description
 }
 
-/// The most tables listed; further ones are only counted.
+/// Maximum number of tables to list; further tables are only counted.
 const MOST_LISTED: usize = 50;
 
-/// Writes a database into a folder, which is created if missing.
+/// Writes a database into a folder, and creates the folder if it is missing.
 fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
     fs::create_dir_all(folder).map_err(|cause| Failure::unable(format!("{}: {cause}", folder.display())))?;
     ::lab::write(description, folder).map_err(unwritten)
@@ -325,7 +327,8 @@ fn snapshot(arguments: &SnapshotArguments) -> Result<u8, Failure> {
 fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| Failure::unable(format!("{}: {cause}", dir.display())))?;
-    // Versions before 2008 R2 do not compress, and the lab does not write databases of 2008.
+    // Version 2 of compressed backups: versions before 2008 R2 cannot compress, and the lab does not write databases of
+    // 2008.
     let full = BackupOptions {
         base: None,
         copy_only: arguments.copy_only,
@@ -346,7 +349,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
         write(&then, 1, BackupOptions { in_flight: 0, ..full }, "full")?;
-        // The differential is based on the last full backup.
+        // The differential is based on the last set of full backups.
         let base = Base { files: &then, step: arguments.sets };
         write(&now, 1 + arguments.sets, BackupOptions { base: Some(base), ..full }, "diff")?;
     } else {
@@ -408,10 +411,10 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
 }
 
 fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
-    // Opens the database only to find the data files among the paths.
+    // Opens the database only to find out which of the paths are data files.
     let source = DataFiles::open(&arguments.paths)?;
     let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
-    // Damages the copies under a temporary name, so that a copy with its final name always has the damage.
+    // Damages the copies under temporary names, so that a copy with its final name is always damaged.
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let staged = tempfile::Builder::new().prefix(".damage.").suffix(".partial").tempdir_in(dir);
@@ -420,7 +423,7 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     let copies = copy(&files, staged.path())?;
     let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::unable)?;
     for (copy, name) in copies.iter().zip(&final_names) {
-        // Windows syncs only files that are open for writing.
+        // Windows can sync only files that are open for writing.
         let synced = fs::File::options().write(true).open(copy).and_then(|file| file.sync_all());
         synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
     }
@@ -435,7 +438,7 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Copies files into a folder; existing files are not replaced.
+/// Copies files into a folder. Never replaces an existing file.
 pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
     let copies = free_names(files, folder)?;
@@ -445,7 +448,7 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
     Ok(copies)
 }
 
-/// The names for copies of files in a folder. None of them may exist there.
+/// The paths for copies of files in a folder. Fails if one of these paths exists.
 fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
     match names.iter().find(|name| name.exists()) {
@@ -454,7 +457,7 @@ fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure>
     }
 }
 
-/// The failure for files that the lab could not write, usually because they exist already.
+/// The failure for files that the lab could not write, usually because the files exist already.
 fn unwritten(error: ::lab::LabError) -> Failure {
     match error {
         ::lab::LabError::Io { path, source } if source.kind() == std::io::ErrorKind::AlreadyExists => {

@@ -1,6 +1,7 @@
-//! Records the progress of a check in the history while it runs, for `mdfsck serve`.
+//! Records the progress of a check in the history while the check runs, for `mdfsck serve`.
 //!
-//! A separate thread does that, so that the check never waits for the history. Progress that cannot be recorded is not shown.
+//! A separate thread writes to the history, so that the check never waits for it. If progress cannot be recorded, it is
+//! not shown.
 
 mod map;
 
@@ -23,29 +24,30 @@ use crate::failure::warn;
 use crate::keep;
 use map::Map;
 
-/// The shortest interval between two updates; a check that ends earlier records no progress.
+/// The shortest interval between two updates. A check that takes less time records no progress.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest interval between two updates: a long check updates its progress less often.
+/// The longest interval between two updates. The interval grows during a check.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The interval is the time so far divided by this number, within [`FIRST`] and [`LONGEST`].
+/// The interval is the elapsed time divided by this number, but at least [`FIRST`] and at most [`LONGEST`].
 const NOTES: u32 = 300;
-/// The number of consecutive updates that another program may block before the check gives up.
+/// Maximum number of consecutive updates that fail because another program locks the history; then the check stops
+/// recording progress.
 const TRIES: u32 = 20;
-/// The longest time that a check waits for the thread at its end.
+/// The longest time that an ending check waits for the thread.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The stack of the thread, in bytes.
+/// Size of the thread's stack, in bytes.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Records the progress of a check until it is dropped.
+/// Records the progress of a check. Dropping this value ends the recording.
 pub(crate) struct Live {
     course: Arc<Running>,
-    /// Ends the thread when dropped.
+    /// Dropping this sender ends the thread.
     end: Option<Sender<()>>,
-    /// Disconnected once the thread has ended.
+    /// Disconnects when the thread has ended.
     ended: Receiver<()>,
 }
 
-/// The progress of a check, shared by its threads.
+/// The progress of a check, shared between its threads.
 struct Running {
     begun: Instant,
     naming: Naming,
@@ -62,7 +64,7 @@ struct Running {
 #[derive(Default)]
 struct Phases {
     list: Vec<(&'static str, f64)>,
-    /// The number of pages of the last phase, or 0.
+    /// The number of pages of the current phase; 0 if unknown.
     pages: u64,
 }
 
@@ -105,7 +107,7 @@ impl Live {
         Some(Self { course, end: Some(end), ended })
     }
 
-    /// A listener that also passes everything on to `shown`.
+    /// A listener that records progress, and also passes it on to `shown`.
     pub(crate) fn beside<'a>(&'a self, shown: Box<dyn Progress + 'a>) -> Box<dyn Progress + 'a> {
         Box::new(Both { shown, course: &self.course })
     }
@@ -114,12 +116,13 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.end = None;
-        // Nothing is ever sent: this waits until the thread has removed the progress from the history.
+        // The thread never sends a message. The channel disconnects when the thread has removed the progress from the
+        // history.
         let _ = self.ended.recv_timeout(FAREWELL);
     }
 }
 
-/// A listener that passes everything on to `shown`, and records it.
+/// A listener that records progress, and also passes it on to `shown`.
 struct Both<'a> {
     shown: Box<dyn Progress + 'a>,
     course: &'a Running,
@@ -166,7 +169,7 @@ impl Running {
     fn phase(&self, name: &'static str, pages: u64) {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = phases.list.last().is_some_and(|(last, _)| *last == name);
-        // A phase that is announced again continues.
+        // If the current phase is announced again without a number of pages, it continues.
         if is_same && pages == 0 {
             return;
         }
@@ -187,14 +190,14 @@ impl Running {
     }
 }
 
-/// The thread that writes progress to the history.
+/// The thread that writes the progress to the history.
 struct Writer {
     path: PathBuf,
     paths: Vec<PathBuf>,
     started: SystemTime,
     course: Arc<Running>,
     samples: Vec<Sample>,
-    /// Time between two samples.
+    /// The interval between two samples.
     step: Duration,
 }
 
@@ -204,7 +207,7 @@ impl Writer {
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(self.wait()) {
             match self.note(&mut note) {
                 Ok(true) => failures = 0,
-                // The history has dropped this progress.
+                // The history no longer has an entry for this check.
                 Ok(false) => break,
                 Err(HistoryError::Busy { .. }) if failures < TRIES => failures += 1,
                 Err(error) => {
@@ -216,8 +219,8 @@ impl Writer {
         // Waits until the check ends.
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
         if let Some((mut history, id)) = note {
-            // Progress that cannot be removed is shown as a check that stopped, until the database is checked again. Another
-            // process may lock the history for a while, so this retries.
+            // Until the database is checked again, an entry that is not removed is shown as a check that stopped.
+            // Retries, since another process may lock the history for a while.
             let begun = Instant::now();
             while matches!(history.end_progress(id), Err(HistoryError::Busy { .. })) && begun.elapsed() < 6 * LONGEST {}
         }
@@ -227,7 +230,7 @@ impl Writer {
         (self.course.begun.elapsed() / NOTES).clamp(FIRST, LONGEST)
     }
 
-    /// Writes the progress; returns whether the history still has an entry for it.
+    /// Writes the progress to the history. Returns whether the history still has the entry.
     fn note(&mut self, note: &mut Option<(History, i64)>) -> history::Result<bool> {
         let (history, id) = match note {
             Some(note) => note,
@@ -238,7 +241,7 @@ impl Writer {
         history.note_progress(*id, &course)
     }
 
-    /// Adds a sample if one is due. If there are too many, drops every second one and doubles the interval.
+    /// Adds a sample if one is due. If there are too many samples, drops every second sample and doubles the interval.
     fn sample(&mut self) {
         let seconds = self.course.seconds();
         if self.samples.last().is_some_and(|last| seconds - last.seconds < self.step.as_secs_f64() * 0.9) {

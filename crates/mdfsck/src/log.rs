@@ -1,4 +1,4 @@
-//! `mdfsck log`.
+//! `mdfsck log`: shows the contents of a transaction log.
 
 use std::io::Write;
 
@@ -13,7 +13,8 @@ use crate::failure::{Failure, warn};
 use crate::log_filter::Filter;
 use crate::{logs, output};
 
-/// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number in the backup history.
+/// Parses an LSN. The text is hexadecimal as SQL Server prints it, `00000022:00000a78:00a0`, or the decimal number in
+/// the backup history.
 pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
     let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();
     let parsed = match parts.as_slice() {
@@ -24,7 +25,7 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
                 slot: u16::from_str_radix(slot, 16).ok()?,
             })
         })(),
-        // A numeric(25, 0): its last digits are ten of the block and five of the slot.
+        // A numeric(25, 0): the last five digits are the slot, and the ten digits before them are the block.
         [digits] => digits.parse::<u128>().ok().and_then(|number| {
             let (rest, slot) = (number / 100_000, number % 100_000);
             let (vlf, block) = (rest / 10_000_000_000, rest % 10_000_000_000);
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
                     status |= Failure::INCOMPLETE;
                 }
             }
-            // Keeps the output so far; the rest is missing.
+            // The output so far is kept, but is not complete.
             Err(Stop::Read(error)) => {
                 warn(error);
                 status |= Failure::UNABLE;
@@ -78,13 +79,14 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The error that ended the reading early.
+/// An error that ended the reading early.
 enum Stop {
     Read(LogError),
     Write(std::io::Error),
 }
 
-/// Reads the log from front to back and writes the requested output; returns a description of the log's fault, if it has one.
+/// Reads the log from start to end, and writes the requested output. Returns a description of the log's fault, if it
+/// has one.
 fn read(
     log: &Log,
     arguments: &LogArguments,
@@ -166,7 +168,7 @@ fn read(
 }
 
 impl LogArguments {
-    /// Whether records are requested: all of them, or some.
+    /// Whether log records, all or selected ones, are to be listed.
     fn lists_records(&self) -> bool {
         self.records
             || self.page.is_some()

@@ -1,4 +1,4 @@
-//! Selects the records that `mdfsck log` lists.
+//! Selects the log records that `mdfsck log` lists.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ use crate::cli::LogArguments;
 use crate::failure::Failure;
 use crate::scope;
 
-/// The most transactions of one name that may be open at a time.
+/// Maximum number of open transactions with the requested name to remember.
 const MAX_NAMED: usize = 1_000_000;
-/// The prefix of operations in fn_dblog.
+/// The prefix of operation names in fn_dblog.
 const PREFIX: &str = "LOP_";
 
-/// Accepts the records that every given option accepts.
+/// Accepts log records that match all given options.
 pub(crate) struct Filter {
     page: Option<PageId>,
     lsns: (Option<Lsn>, Option<Lsn>),
@@ -24,14 +24,14 @@ pub(crate) struct Filter {
     operations: Option<Vec<Operation>>,
     transaction: Option<String>,
     object_id: Option<i32>,
-    /// The open transactions with the requested name.
+    /// IDs of the open transactions that have the requested name.
     named: HashSet<TransactionId>,
-    /// The clock of the log: the last time in a record or a block.
+    /// The latest time that a log record or a block contained.
     now: Option<LogTime>,
 }
 
 impl Filter {
-    /// Makes a filter of the options.
+    /// Makes a filter from the options.
     ///
     /// # Errors
     /// An operation or an object that does not exist; `--object` without data files.
@@ -55,12 +55,12 @@ impl Filter {
         })
     }
 
-    /// Sets the clock at the start of a block: newer versions store when it was closed.
+    /// Notes the time at the start of a block. Only newer versions of SQL Server store when a block was closed.
     pub(crate) fn enter(&mut self, block: &Block<'_>) {
         self.now = block.closed().or(self.now);
     }
 
-    /// Whether a record is to be listed. The caller must pass all records, in order.
+    /// Whether to list a log record. The caller must pass all records, in order.
     pub(crate) fn wants(&mut self, lsn: Lsn, record: &LogRecord<'_>, database: Option<&Database>) -> bool {
         let began = record.begin_transaction().and_then(|begin| begin.began);
         let ended = record.end_transaction().and_then(|(ended, _)| ended);
@@ -105,7 +105,8 @@ impl Filter {
     }
 }
 
-/// The operations whose names begin with `name`, with or without `LOP_`.
+/// The operation with this name, or else all operations with names that begin with `name`. The prefix `LOP_` is
+/// optional.
 fn operations(name: &str) -> Result<Vec<Operation>, Failure> {
     let upper = name.to_ascii_uppercase();
     let wanted = upper.strip_prefix(PREFIX).unwrap_or(&upper);

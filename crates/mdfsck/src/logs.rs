@@ -1,5 +1,5 @@
-//! Finds log files: those named on the command line, and those of a database, by the names in the catalog and by the usual names
-//! beside the data files.
+//! Finds log files: those that the user named, and those of a database, by their names in the catalog and by the usual
+//! names of log files in the folders of the data files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ use source::{FileKind, PageSource, SharedFile, identify, read_fully_at, storage}
 use crate::failure::Failure;
 use crate::{folders, recover};
 
-/// The value of sysprufiles.filetype for a log.
+/// The value of sysprufiles.filetype for a log file.
 pub(crate) const LOG: u8 = 1;
 
-/// Opens the named log: log files of one database, or backups of its log. Of a folder with log files, backups are ignored.
+/// Opens the named log: the log files of one database, or backups of its log. In a folder that has log files, ignores
+/// backups.
 ///
 /// # Errors
 /// [`log::LogError`], [`source::OpenError`], a folder without a log, log files mixed with backups.
@@ -34,7 +35,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
     let is_named = |path: &PathBuf| paths.contains(path);
     if files.iter().any(|path| is_log(path)) {
-        // Ignores backups that were only found in the same folder.
+        // Ignores backups that the user did not name.
         files.retain(|path| is_named(path) || is_log(path));
     }
     let backups = files.iter().filter(|path| source::is_backup(path)).count();
@@ -47,9 +48,9 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
 }
 
-/// A text that says that the log of a database is missing, with the names in the catalog.
+/// A message that the log of a database was not found. It lists the names of the log files in the catalog.
 pub(crate) fn not_at_hand(database: &Database) -> String {
-    /// The most names in the text.
+    /// Maximum number of names in the message.
     const LISTED: usize = 3;
     let names: Vec<&str> = database.files.iter().filter(|row| row.file_type == LOG).map(base_name).collect();
     match (names.as_slice(), names.len().saturating_sub(LISTED)) {
@@ -63,10 +64,11 @@ pub(crate) fn not_at_hand(database: &Database) -> String {
     }
 }
 
-/// The catalog of the data files named together with a log, and the names of its principals; `None` without data files.
+/// The catalog of the data files that were named together with a log, and the names of the database's principals;
+/// `None` without data files.
 ///
 /// # Errors
-/// [`source::OpenError`] if the files cannot be read; data files of another database than the log.
+/// [`source::OpenError`] if the data files cannot be read; data files and log of different databases.
 pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database, Logins)>, Failure> {
     let data: Vec<PathBuf> = paths.iter().filter(|path| source::is_data_file(path)).cloned().collect();
     if data.is_empty() {
@@ -87,11 +89,11 @@ pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database,
     Ok(Some((database, logins)))
 }
 
-/// The names of the users and roles of a database by security identifier, as far as they can be read.
+/// The names of the database's users and roles, by security identifier. Names that cannot be read are missing.
 fn logins(source: &dyn PageSource, database: &Database) -> Logins {
-    /// The base table sys.sysowners.
+    /// The object ID of the base table sys.sysowners.
     const PRINCIPALS: i32 = 27;
-    /// More principals than any database has.
+    /// A limit above the number of principals in any database.
     const MOST: usize = 100_000;
     let mut logins = Logins::new();
     let add = |_, row: &[Option<&[u8]>]| {
@@ -101,12 +103,12 @@ fn logins(source: &dyn PageSource, database: &Database) -> Logins {
             logins.entry(sid.to_vec()).or_insert_with(|| utf16(name));
         }
     };
-    // An error is ignored: names only make a report easier to read.
+    // Ignores an error, since the names only make reports easier to read.
     let _ = catalog::read_base_table(source, database, PRINCIPALS, &["sid", "name"], add);
     logins
 }
 
-/// Whether a path is a log file by its content.
+/// Whether the content of a file is that of a log file.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut start = vec![0; 4 * format::PAGE_BYTES];
     let read = match storage::is_file(path) {
@@ -116,12 +118,12 @@ pub(crate) fn is_log(path: &Path) -> bool {
     identify(start.get(..read).unwrap_or_default()) == FileKind::Log
 }
 
-/// The base name of a file on the server.
+/// The name of a file on the server, without its folder.
 pub(crate) fn base_name(row: &FileRow) -> &str {
     row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
-/// The logs in the catalog, whether found or not, and the files with usual log names beside the data files.
+/// The log files in the catalog, found or not, and the files with usual log names in the folders of the data files.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {
     let beside = files_beside(source);
     let lookup = |name: &str| {

@@ -1,4 +1,5 @@
-//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: facts from headers, labels and the catalog, without the rows of tables.
+//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: show facts from file headers, backup labels and the catalog,
+//! without reading the rows of tables.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     }
 }
 
-/// Prints databases and backups, one after another, and a table with a line for each at the end.
+/// Prints several databases and backups, one after another, and at the end a table with one line for each.
 fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failure> {
     let Inventory { databases, backups, problems, notes } = inventory;
     notes.iter().for_each(warn);
@@ -61,7 +62,7 @@ fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failur
     Ok(status)
 }
 
-/// Reports that one of several databases cannot be shown: on stderr, and as a line of JSON in its place.
+/// Reports a database that cannot be shown, one of several, on stderr and as a line of JSON among the results.
 fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8 {
     if !failure.text.is_empty() {
         table.refused(&failure.text);
@@ -107,7 +108,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&source.read_faults()))
 }
 
-/// Describes log files that were named without data files.
+/// Describes log files for which no data files were named.
 fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
     let size = |path: &PathBuf| source::storage::length(path).unwrap_or(0);
     let logs: Vec<(&Path, u64)> = arguments.paths.iter().map(|path| (path.as_path(), size(path))).collect();
@@ -174,10 +175,10 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning when the system tables behind a list have a gap that the catalog does not know.
+/// The warning for a list from a system table that has a gap of which the catalog does not know.
 const NOT_WHOLE: &str = "a system table cannot be read to its end: the list is not complete";
 
-/// Prints the catalog as recovery leaves it. `write` returns whether all of it was readable.
+/// Prints facts from the catalog after recovery. `write` returns whether it could read all of them.
 fn show_catalog(
     arguments: &DatabaseArguments,
     is_json: bool,
@@ -192,7 +193,7 @@ fn show_catalog(
     gaps.iter().for_each(warn);
     let mut is_whole = true;
     output::print(|out| {
-        // There is nothing to show if the catalog cannot be found.
+        // Without the boot page, or in an encrypted database, there is no catalog to show.
         if database.boot.is_some() && !database.is_encrypted {
             is_whole = write(source, &database, out)?;
         }
@@ -207,7 +208,7 @@ fn show_catalog(
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
 }
 
-/// The parts of the catalog that could not be read, one text each.
+/// Describes the parts of the catalog that could not be read.
 fn gaps(source: &dyn PageSource, database: &Database, lacks_input: bool) -> Vec<String> {
     if database.boot.is_none() {
         return vec![recover::without_boot_page(source).to_owned()];

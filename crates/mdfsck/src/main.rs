@@ -1,4 +1,4 @@
-//! mdfsck: is this SQL Server database sound? The command line.
+//! The command line of mdfsck, which checks whether a SQL Server database is sound.
 
 mod advise;
 mod arguments;
@@ -119,34 +119,34 @@ fn run(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Makes a limit on the size of files (`ulimit -f`) an error of the write that hits it, not the end of the process. The system
-/// sends a signal first; if any handler is installed, the write fails instead.
+/// Turns a limit on the size of files (`ulimit -f`) into an error of the write that exceeds it, so that it does not end
+/// the process. The kernel sends SIGXFSZ first; if the signal has any handler, the write fails.
 #[cfg(unix)]
 fn survive_size_limits() {
     let met = std::sync::Arc::default();
-    // If no handler can be installed, the signal has its usual effect.
+    // If no handler can be installed, the signal ends the process as usual.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
 }
 
-/// Raises the limit on open files as far as the system allows: a restore reads all its log backups, and the usual limit is meant
-/// for shells.
+/// Raises the limit on open files to the maximum that the system allows, since a restore has all its log backups open.
+/// The default limit is too low for that.
 #[cfg(unix)]
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If the limit cannot be raised, it stays as it is.
+    // If the limit cannot be raised, it stays unchanged.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// This system has no such limit.
+/// Does nothing: other systems have no such limit.
 #[cfg(not(unix))]
 fn raise_file_limit() {}
 
-/// This system has no such signal.
+/// Does nothing: other systems have no such signal.
 #[cfg(not(unix))]
 fn survive_size_limits() {}
 
-/// Reports an error of clap; help and version are not errors.
+/// Reports an error of clap. Help and version are not errors.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -164,7 +164,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
 /// Prints the failure as the only JSON line on stdout, so that callers need to read stdout only.
 fn print_failure(failure: &Failure) {
     if !failure.text.is_empty() {
-        // If this cannot be written, the failure is still on stderr.
+        // Ignores an error of the write, since the failure is on stderr too.
         let _ = output::print(|out| report::json::write_failure(&failure.text, failure.status, out));
     }
 }

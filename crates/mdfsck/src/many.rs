@@ -1,4 +1,4 @@
-//! Several databases and backups: checks each separately, and prints a table of all at the end.
+//! Checks several databases and backups separately, and prints a table of all databases at the end.
 
 mod block;
 pub(crate) mod patterns;
@@ -26,10 +26,10 @@ pub(crate) use plan::Planned;
 use plan::{Item, Job, Plan};
 use side_by_side::side_by_side;
 
-/// Checks all items of a plan. If there is only one, prints nothing but its results.
+/// Checks all items of a plan. For a single item, prints only its results.
 ///
 /// # Errors
-/// If the results cannot be written, or the only item cannot be checked.
+/// If the results cannot be written, or a single item cannot be checked.
 pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
     let Plan { mut items, passed_over, notes } = plan;
     notes.iter().for_each(warn);
@@ -56,13 +56,13 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
             _ if arguments.estimate_only => {}
             Format::Text if is_quiet && rows.iter().all(is_silent) => {}
             Format::Json => databases::write_json(&rows, &passed_over, status, out)?,
-            // TABLERESULTS has no columns for the table.
+            // TABLERESULTS has no columns for the table of databases, so the table goes to stderr.
             Format::TableResults(_) => to_stderr(|out| databases::write(&rows, view, out)),
             _ => databases::write(&rows, view, out)?,
         }
         Ok(())
     });
-    // Even if the results could not be written, the exit status is theirs.
+    // If the results cannot be written, the exit status still has the bits of the results.
     Ok(status | written.map_or_else(Failure::report, |()| 0))
 }
 
@@ -88,7 +88,7 @@ fn table_view(target: &Target) -> TableView {
     }
 }
 
-/// The check of several databases.
+/// A run that checks several databases.
 struct Run<'a> {
     arguments: &'a CheckArguments,
     choice: &'a SetChoice,
@@ -97,14 +97,15 @@ struct Run<'a> {
 
 /// The reason why one of several databases has no row.
 enum Stopped {
-    /// Its results cannot be written. Has the bits of its exit status.
+    /// The results of the database cannot be written. Has the bits of its exit status.
     Output(io::Error, u8),
-    /// Its share of the memory is too small.
+    /// The database needs more memory than its share.
     NeedsMemory,
 }
 
 impl Run<'_> {
-    /// Checks all databases, and adds their bits to `status`. Stops if the results of one cannot be written.
+    /// Checks all databases, and adds the bits of each exit status to `status`. Stops if the results of a database
+    /// cannot be written.
     fn rows(&self, blocks: &mut Blocks<'_>, status: &mut u8) -> io::Result<Vec<Row>> {
         let mut rows = Vec::new();
         if self.arguments.databases > 1 {
@@ -142,7 +143,7 @@ impl Run<'_> {
         databases::heading(&item.name, &item.paths, &sets)
     }
 
-    /// Checks a database. If it is not `is_alone` and needs more memory, returns [`Stopped::NeedsMemory`].
+    /// Checks a database. Returns [`Stopped::NeedsMemory`] if the database needs more memory, unless `is_alone`.
     fn check(
         &self,
         number: usize,
@@ -186,7 +187,7 @@ impl Run<'_> {
         let Some(item) = self.items.get(number) else { return Err(io::ErrorKind::NotFound.into()) };
         speaking_of(about(item), || warn(&failure.text));
         let mut status = failure.status;
-        // If a check was tried, its failure is already recorded.
+        // If the database was checked, the check has already recorded its failure.
         if matches!(item.job, Job::Refused(_)) {
             status |= keep::failed(&self.arguments.of(item.paths.clone()), SystemTime::now(), failure);
         }
@@ -198,7 +199,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether WITH NO_INFOMSGS leaves nothing to print.
+/// Whether the database has nothing to print WITH NO_INFOMSGS.
 fn is_silent(row: &Row) -> bool {
     row.verdict == Verdict::Sound && row.status == 0
 }

@@ -1,8 +1,9 @@
-//! `--nice`: the lowest priority of the system.
+//! `--nice`: runs the program with the lowest priority of the operating system.
 
 use crate::failure::warn;
 
-/// Lowers the priority, so that all other programs go first. On Windows another process does the work; returns its status.
+/// Lowers the priority of this process, so that all other programs run first. On Windows, runs the whole command in
+/// another process and returns its exit status.
 #[cfg(unix)]
 pub(crate) fn yield_to_others() -> Option<u8> {
     if let Err(error) = rustix::process::nice(19) {
@@ -11,12 +12,13 @@ pub(crate) fn yield_to_others() -> Option<u8> {
     None
 }
 
-/// Starts this program again with low priority, since a process cannot lower its own priority without unsafe code.
+/// Starts this program a second time with low priority, since a process cannot lower its own priority without unsafe
+/// code.
 #[cfg(windows)]
 pub(crate) fn yield_to_others() -> Option<u8> {
     use std::os::windows::process::CommandExt;
     const IDLE_PRIORITY_CLASS: u32 = 0x40;
-    /// Set for the process that was started again.
+    /// Environment variable that marks the second process.
     const STARTED_AGAIN: &str = "MDFSCK_STARTED_AGAIN";
     if std::env::var_os(STARTED_AGAIN).is_some() {
         return None;
@@ -27,7 +29,7 @@ pub(crate) fn yield_to_others() -> Option<u8> {
         command.creation_flags(IDLE_PRIORITY_CLASS).status()
     });
     match status {
-        // The status of a process that has crashed does not fit into a byte.
+        // The status of a process that crashed does not fit into a byte.
         Ok(status) => {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
             Some(code.unwrap_or(crate::failure::Failure::UNABLE))
@@ -39,7 +41,7 @@ pub(crate) fn yield_to_others() -> Option<u8> {
     }
 }
 
-/// Priorities are not supported on this system.
+/// Warns that priorities are not supported on this system.
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn yield_to_others() -> Option<u8> {
     warn("--nice: not supported on this system; start the program with a lower priority instead");

@@ -1,7 +1,7 @@
-//! Where results go: stdout, or a file that does not belong to a database.
+//! Decides where results go: to stdout, or to a file that is not a SQL Server file.
 //!
-//! A file of results is complete or absent: it is written under a temporary name in its folder and renamed at the end, so that a
-//! killed run leaves neither an empty file nor a partial one.
+//! A file of results is either complete or absent. It is written under a temporary name in the target folder and
+//! renamed at the end, so that a killed run leaves neither an empty file nor a partial one under the final name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,45 +13,46 @@ use tempfile::NamedTempFile;
 use crate::closed::{self, Closed};
 use crate::failure::Failure;
 
-/// The bytes read to identify a file.
+/// Number of bytes to read from the start of a file to identify it.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
-/// The most symbolic links followed to the file to be replaced; Linux follows as many.
+/// Maximum number of symbolic links to follow from the target path to the file; the same as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// A target for results that was tested for write access before there are any results.
+/// A target for results. Opening the target tests write access before there are any results.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Standard output.
     Stdout,
-    /// A pipe, a terminal, `/dev/null`, `/dev/stdout`: written directly.
+    /// A pipe, a terminal, `/dev/null` or `/dev/stdout`, which is written directly.
     Direct(PathBuf, File),
-    /// A file that is replaced or created.
+    /// A file, which is created or replaced.
     File(PathBuf),
-    /// A file that is created, and never replaced.
+    /// A new file, which never replaces an existing file.
     New(PathBuf),
 }
 
 impl Target {
-    /// The target named by `path`; stdout for `-` or no path. An existing file is unchanged until [`Self::write`] has all results.
+    /// Opens the target at `path`; stdout for `-` or no path. [`Self::write`] replaces an existing file only when all
+    /// results are written.
     ///
     /// # Errors
-    /// If the file is one of `inputs`, or any SQL Server file, or the target cannot be written.
+    /// If the file is one of `inputs` or any SQL Server file, or if the target cannot be written.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
         Self::among(path, &inputs)
     }
 
-    /// As [`Self::open`], for these input files.
+    /// Like [`Self::open`], but takes the paths of the input files.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Those of [`Self::open`].
     pub(crate) fn among(path: Option<&Path>, inputs: &[&Path]) -> Result<Self, Failure> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Ok(Self::Stdout) };
         refuse_database_files("--output", path, inputs)?;
         Self::at(path)
     }
 
-    /// The target named by `path`.
+    /// Opens the target at `path`.
     ///
     /// # Errors
     /// If the target is a SQL Server file, or cannot be written.
@@ -59,22 +60,22 @@ impl Target {
         refuse_sql_server_file(path)?;
         let failed = |cause| unwritable(path, &cause);
         let Some(file) = replaceable(path).map_err(failed)? else {
-            // /dev/stdout may be a file that already has content.
+            // Appends, since /dev/stdout may be a file that already has content.
             let out = OpenOptions::new().append(true).open(path).map_err(failed)?;
             return Ok(Self::Direct(path.to_owned(), out));
         };
         if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(unwritable(path, &io::Error::from(io::ErrorKind::PermissionDenied)));
         }
-        // Creates and removes a file now, so that an unwritable folder does not cost a night.
+        // Creates and removes a temporary file now, so that an unwritable folder fails at once and not after hours.
         drop(beside(&file).map_err(failed)?);
         Ok(Self::File(file))
     }
 
-    /// As [`Self::at`], for a file that must still not exist when it is written.
+    /// Like [`Self::at`], but the file must still not exist when the results are written.
     ///
     /// # Errors
-    /// As [`Self::at`].
+    /// Those of [`Self::at`].
     pub(crate) fn at_new(path: &Path) -> Result<Self, Failure> {
         Ok(match Self::at(path)? {
             Self::File(path) => Self::New(path),
@@ -82,10 +83,10 @@ impl Target {
         })
     }
 
-    /// Writes the results, all or none: a file is replaced only when everything is on disk.
+    /// Writes all results or none: a file is replaced only when all results are on disk.
     ///
     /// # Errors
-    /// If they cannot be written. An existing file is then unchanged.
+    /// If the results cannot be written. Then an existing file is unchanged.
     pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
             Self::Stdout => print(write),
@@ -103,11 +104,13 @@ impl Target {
     }
 }
 
-/// The regular file that `path` names, following links, or will name; `None` if it is something else.
+/// The regular file that `path` names, after following symbolic links. The file need not exist yet. `None` for a path
+/// that names anything else.
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // Links in /proc name open files: /dev/stdout is one, and a file with the name it shows may be another file.
+        // Links in /proc, such as /dev/stdout, name open files. The path that such a link shows may meanwhile name
+        // another file.
         if fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
             return Ok(None);
         }
@@ -122,7 +125,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
-/// The full path of the file that is written for `path`. The file may not exist yet.
+/// The full path of the file that would be written for the target `path`. The file may not exist yet.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let file = replaceable(path).ok().flatten();
     let path = file.as_deref().unwrap_or(path);
@@ -137,7 +140,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A new file in the folder of `path`, with the permissions that `path` has or would get.
+/// Creates a temporary file in the folder of `path`, with the permissions of the existing file, or of a new file.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
@@ -146,7 +149,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder_of(path)).map_err(|cause| {
-        // Drops the temporary file name at the end of the text: it means nothing to a user.
+        // Removes the name of the temporary file from the end of the message, since the name means nothing to a user.
         let text = cause.to_string();
         let (text, folder) = (text.split(" at path ").next().unwrap_or_default(), folder_of(path).display());
         io::Error::new(cause.kind(), format!("no file can be made in the folder {folder}: {text}"))
@@ -169,7 +172,7 @@ fn replace(path: &Path, may_replace: bool, write: impl FnOnce(&mut dyn Write) ->
         false => file.persist_noclobber(path),
     }
     .map_err(|failed| failed.error)?;
-    // The new name must be on disk too. Not every system can sync a folder.
+    // Syncs the folder too, so that the new name is on disk. Some systems cannot sync a folder.
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
@@ -180,7 +183,7 @@ pub(crate) fn unwritable(path: &Path, cause: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {cause}", path.display()))
 }
 
-/// An existing file that is an input, or any data, log or backup file, is never overwritten.
+/// Refuses to overwrite one of the input files.
 pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let same = |input: &Path| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     if inputs.iter().any(|input| same(input)) {
@@ -189,10 +192,10 @@ pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &[&Path])
     Ok(())
 }
 
-/// A data, log or backup file is never overwritten, whatever its name.
+/// Refuses to overwrite an existing data, log or backup file, whatever its name.
 pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
-    // Identified by content, so that hard links to inputs and logs beside them are safe too. Only regular files are
-    // read: a pipe would not end.
+    // Identifies the file by its content, which also protects hard links to inputs and log files. Reads only regular
+    // files, since reading a pipe might never end.
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(IDENTIFY_BYTES).read_to_end(&mut start));
@@ -205,7 +208,7 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses standard output for a page: a page is not meant for a terminal.
+/// Refuses standard output as the target of an HTML page.
 ///
 /// # Errors
 /// If `path` is standard output.
@@ -217,7 +220,7 @@ pub(crate) fn refuse_standard_output(option: &str, path: &Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether a path, such as `/dev/stdout`, leads to standard output.
+/// Whether a path, such as `/dev/stdout`, names standard output.
 #[cfg(unix)]
 fn is_standard_output(path: &Path) -> bool {
     use std::os::fd::AsFd;
@@ -234,8 +237,8 @@ fn is_standard_output(_: &Path) -> bool {
 /// Runs `write` on stdout.
 ///
 /// # Errors
-/// If not all of it could be written. A reader that closed the pipe (`| head`) needs no message, since it has seen what it wanted,
-/// but the status must not be that of a complete result.
+/// If not everything could be written. If the reader has closed the pipe (`| head`), the failure has no message, since
+/// the reader has all the output that it wanted; but the status must differ from that of a complete result.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let written = match closed::is_stdout() {
         true => write(&mut Closed),

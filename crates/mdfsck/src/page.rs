@@ -1,4 +1,4 @@
-//! `mdfsck page`.
+//! `mdfsck page`: shows one page, field by field.
 
 use catalog::{Database, Fetched, Level, Rowset};
 use format::allocation::{self, BITMAP_BYTES, EXTENT_PAGES, INTERVAL_EXTENTS, PFS_PAGES};
@@ -14,8 +14,8 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::{self, Outcome};
 use crate::{logs, output};
 
-/// Parses `1:153` in the spellings of people and messages: `(1:153)`, `1,153` as for DBCC PAGE, `1 153`. The address of a row,
-/// `(1:153:2)`, names its page.
+/// Parses a page address in the spellings of people and of messages: `1:153`, `(1:153)`, `1 153`, or `1,153` as for
+/// DBCC PAGE. The address of a row, `(1:153:2)`, is accepted as the address of its page.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
     let wrong = || "a page address is FILE:PAGE, for example 1:153".to_owned();
     let bare = text.trim();
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     let after = recovered.pages.as_ref();
     let database = after.map(|pages| catalog::load(pages));
     match (after, &database) {
-        // Shows both versions if recovery has changed the page.
+        // If recovery has changed the page, shows both versions.
         (Some(pages), Some(database)) if let Some(work) = pages.work(at) => {
             let made = read(pages, at)?;
             let made = Shown::new(pages, database, at, &made);
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     Ok(report_not_recovered(&recovered, at) | report_read_faults(&source.read_faults()))
 }
 
-/// Reports that recovery could not recover this page; returns the exit-status bits.
+/// Reports that recovery could not recover this page. Returns the exit-status bits.
 fn report_not_recovered(recovered: &Outcome<'_>, at: PageId) -> u8 {
     let not_recovered = recovered.pages.iter().flat_map(|pages| &pages.recovery().applied.not_recovered);
     match not_recovered.into_iter().find(|entry| entry.page == at) {
@@ -94,7 +94,7 @@ fn report_not_recovered(recovered: &Outcome<'_>, at: PageId) -> u8 {
     }
 }
 
-/// A page, with the sources of its description.
+/// A page, with everything that is needed to describe it.
 struct Shown<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
@@ -107,7 +107,7 @@ impl<'a> Shown<'a> {
         Self { source, database, at, bytes }
     }
 
-    /// The IDs of the page's owner.
+    /// The IDs of the object, index and partition to which the page belongs.
     fn owner(&self) -> Option<PageOwner> {
         let (_, rowset) = owner_of(self.database, Page::new(self.bytes))?;
         let Rowset { object_id, index_id, id: partition_id, .. } = *rowset;
@@ -149,7 +149,7 @@ fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
     Ok(bytes)
 }
 
-/// The rowset of the allocation unit in the page header, and a description of the owner.
+/// The rowset to which the allocation unit in the page header belongs, and a description of it.
 fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a Rowset)> {
     let unit = page.header().alloc_unit();
     let unit = database.units.get(database.unit_index(unit)?)?;
@@ -168,14 +168,14 @@ fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a R
     Some((words, rowset))
 }
 
-/// The page's entries in the allocation maps; a damaged map has none.
+/// The entries for a page in the allocation maps. If a map is damaged, its entry is missing.
 fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> Allocation {
     let pfs = PageId::new(at.file, allocation::pfs_page_of(at.page));
     let pfs_byte = sound(source, pfs, PageType::Pfs)
         .and_then(|bytes| allocation::pfs_bytes(Page::new(&bytes))?.get((at.page % PFS_PAGES) as usize).copied());
     let gam = allocation::gam_page_of(at.page);
     let extent = at.page / EXTENT_PAGES % INTERVAL_EXTENTS;
-    // The differential and minimally logged maps are at the same place in each interval.
+    // The differential map and the minimally logged map have fixed places at the start of each interval.
     let interval = at.page / allocation::INTERVAL_PAGES * allocation::INTERVAL_PAGES;
     let map = |page: u32, kind: PageType| {
         let page = PageId::new(at.file, page);
@@ -193,7 +193,7 @@ fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> 
     }
 }
 
-/// Reads a page; `None` if it cannot be read, is damaged, or has another type than `kind`.
+/// Reads a page; `None` if the page cannot be read, is damaged, or is not of type `kind`.
 fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<PageBytes>> {
     match catalog::fetch(source, page) {
         Fetched::Sound(bytes) if Page::new(&bytes).header().kind() == Some(kind) => Some(bytes),
@@ -201,7 +201,8 @@ fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<Pa
     }
 }
 
-/// SQL Server 2000 counted the levels above the data pages of a clustered index from 0 again, so the page type decides there.
+/// In a clustered index, SQL Server 2000 numbered the levels above the data pages from 0 again, so level 0 is a leaf
+/// only on a data page.
 fn level_of(page: Page<'_>, rowset: Option<&Rowset>) -> Level {
     let header = page.header();
     let is_above_data = header.kind() == Some(PageType::Index) && rowset.is_some_and(|rowset| rowset.index_id == 1);

@@ -1,36 +1,36 @@
-//! Runs programs of the user: without a shell, and with a limit on their time.
+//! Runs programs that the user names, without a shell and with a time limit.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks whether a program has ended.
+/// The interval at which the code tests whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time that a program has to end after it was asked to, and again after it was killed.
+/// The time for a program to end after a request to end, and again after it is killed.
 const MERCY: Duration = Duration::from_secs(3);
 
-/// How a program has ended.
+/// How the run of a program ended.
 pub(crate) enum Ended {
-    /// The program ended by itself, with this status.
+    /// The program exited with this status.
     By(ExitStatus),
-    /// The program took too long and was ended.
+    /// The program exceeded its time limit and was killed.
     TookTooLong,
-    /// The caller asked to stop, and the program was ended.
+    /// The caller asked to stop, and the program was killed.
     Stopped,
-    /// The program should have ended for one of these reasons but is still running: one that waits for a disk or a share cannot be
-    /// ended.
+    /// The program was killed for one of these reasons but is still running. A program that waits for a disk or a
+    /// network share cannot be killed.
     NotAtAll,
 }
 
-/// Runs a program until it ends, takes longer than `limit`, or `is_stopped`; then ends it, together with its child processes where
-/// the system keeps track of them. Leaves a program alone that cannot be ended. If its standard input is a pipe, the pipe stays
-/// open until then.
+/// Runs a program until it exits, exceeds `limit`, or `is_stopped` returns true. In the last two cases, kills the
+/// program, and its child processes if the operating system can group processes. Returns even if the program cannot be
+/// killed. If the program's standard input is a pipe, the pipe stays open until then.
 ///
 /// # Errors
 /// If the program cannot be started.
 pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() -> bool) -> io::Result<Ended> {
-    // Its own process group, so that its child processes end with it.
+    // A process group, so that child processes of the program can be killed too.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.spawn()?;
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
             if end(&mut child)? {
                 return Ok(reason);
             }
-            // Waits in a thread, so that the system can drop the process once it ends.
+            // A thread waits for the process, so that the operating system can free its entry when the process ends.
             let _ = thread::Builder::new().spawn(move || child.wait());
             return Ok(Ended::NotAtAll);
         }
@@ -53,7 +53,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
     }
 }
 
-/// Ends a program; asks it first, where the system can do that. Returns whether it has ended.
+/// Ends a program. On Unix, first asks it to end with SIGTERM. Returns whether the program has ended.
 fn end(child: &mut Child) -> io::Result<bool> {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -62,12 +62,12 @@ fn end(child: &mut Child) -> io::Result<bool> {
         has_ended_soon(child)?;
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // Fails if the program has ended just now.
+    // An error is ignored: the program may have ended just now.
     let _ = child.kill();
     has_ended_soon(child)
 }
 
-/// Waits for at most [`MERCY`] for a program to end; returns whether it has ended.
+/// Waits at most [`MERCY`] for a program to end. Returns whether the program has ended.
 fn has_ended_soon(child: &mut Child) -> io::Result<bool> {
     let begun = Instant::now();
     loop {
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     #[ignore = "full tier: takes seconds"]
     fn a_program_that_cannot_be_ended_is_not_waited_for_for_long() {
-        // Stands for a program that waits for a disk: no signal ends it while the test waits.
+        // Simulates a program that waits for a disk: no signal is sent while `has_ended_soon` waits.
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let has_ended = has_ended_soon(&mut child);
         child.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Progress reports on stderr.
+//! Reports the progress of a check on stderr.
 
 #[cfg(unix)]
 mod interrupt;
@@ -13,21 +13,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::ProgressKind;
 
-/// Time between two frames of a spinner.
+/// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
-/// The least columns of a terminal for a bar with page numbers.
+/// Minimum width of a terminal, in columns, for a bar with page numbers.
 const WIDE_COLUMNS: u16 = 72;
 
-/// A window handles signals itself.
+/// Leaves SIGINT and SIGTERM to a check in a window, which handles them itself.
 #[cfg(unix)]
 pub(crate) fn leave_signals() {
     interrupt::leave();
 }
 
-/// The bar on the terminal, if there is one: lines of text are written above it.
+/// The bar on the terminal, if there is one. Lines of text are written above the bar.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
-/// The database, one of several, that a check is about.
+/// The database that a check is about, if a command checks several databases.
 pub(crate) struct Place<'a> {
     /// The number of the database, from 1.
     pub(crate) number: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Place<'a> {
     pub(crate) of: usize,
     /// The name of the database.
     pub(crate) name: &'a str,
-    /// Whether others are checked at the same time.
+    /// Whether other databases are checked at the same time.
     pub(crate) is_beside_others: bool,
 }
 
@@ -53,7 +53,7 @@ impl Place<'_> {
     }
 }
 
-/// The listener for `kind`. If databases are checked side by side, it reports only the start of each.
+/// Makes the listener for `kind`. If databases are checked side by side, only the start of each check is reported.
 pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn Progress> {
     if let (ProgressKind::Lines | ProgressKind::Json, Some(place)) = (kind, place) {
         place.announce(kind == ProgressKind::Json);
@@ -78,23 +78,23 @@ pub(crate) fn without_bar(write: impl FnOnce()) {
     }
 }
 
-/// Removes the bar from the terminal, and shows another one.
+/// Removes the present bar from the terminal, and shows `bar` instead.
 fn replace_bar(bar: Option<ProgressBar>) {
     let Ok(mut active) = ACTIVE.write() else { return };
     if let Some(old) = active.take() {
         old.finish_and_clear();
     }
     if let Some(bar) = bar {
-        // Draws the bar only now, so that it is complete from the first time on.
+        // The bar is drawn only from now on, so that it is never drawn incomplete.
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.enable_steady_tick(TICK);
         *active = Some(bar);
     }
 }
 
-/// A bar that redraws itself and vanishes at the end of its phase; a spinner if the length of the phase is unknown.
+/// Shows a bar for each phase and removes it at the end of the phase; a spinner if the length of the phase is unknown.
 struct Bar {
-    /// The database, if the check has several.
+    /// Number and name of the database; empty if the command checks only one.
     prefix: String,
 }
 
@@ -108,7 +108,7 @@ impl Bar {
     }
 }
 
-/// The phase that copies standard input; it counts bytes, and their total is unknown.
+/// The name of the phase that copies standard input. This phase counts bytes, and the total is unknown.
 pub(crate) const SPOOL: &str = "spool";
 
 /// The layout of the bar for a phase of `pages` pages.
@@ -147,8 +147,8 @@ impl Drop for Bar {
     }
 }
 
-/// Lines `phase percent current maximum eta`, or the same as JSON: at the start and end of a phase and once per second between, no
-/// line twice. Unknown values are `-`.
+/// Writes lines `phase percent current maximum eta`, or the same values as JSON: at the start and end of a phase, and
+/// at most once per second between them. Does not repeat a line. Unknown values are `-`.
 struct Lines {
     json: bool,
     done: AtomicU64,
@@ -160,7 +160,7 @@ struct Phase {
     pages: u64,
     started: Instant,
     reported: Instant,
-    /// The last line.
+    /// The line that was written last.
     line: String,
 }
 
@@ -171,7 +171,7 @@ impl Lines {
         Self { json, done: AtomicU64::new(0), phase: Mutex::new(None) }
     }
 
-    /// Writes the line of a phase, unless it equals the last one.
+    /// Writes the line of a phase, unless it equals the line written last.
     fn report(&self, phase: &mut Phase) {
         let done = self.done.load(Ordering::Relaxed);
         let line = line(self.json, phase.name, (done, phase.pages), phase.started.elapsed());
@@ -182,7 +182,7 @@ impl Lines {
     }
 }
 
-/// The line for a phase with `done` of `pages` pages done, `elapsed` after its start.
+/// Formats the line for a phase. `done` of `pages` pages are done, `elapsed` after the start of the phase.
 fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Duration) -> String {
     let has_length = pages > 0;
     let percent = has_length.then(|| done.min(pages) * 100 / pages);
@@ -202,7 +202,7 @@ fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Dura
 impl Progress for Lines {
     fn phase(&self, name: &'static str, pages: u64) {
         let Ok(mut current) = self.phase.lock() else { return };
-        // A phase that is announced again continues.
+        // If the current phase is announced again without a number of pages, it continues.
         if pages == 0 && current.as_ref().is_some_and(|phase| phase.name == name) {
             return;
         }
@@ -216,7 +216,7 @@ impl Progress for Lines {
 
     fn advance(&self, pages: u64) {
         self.done.fetch_add(pages, Ordering::Relaxed);
-        // The thread with the lock is already reporting.
+        // If another thread has the lock, that thread writes the report.
         let Ok(mut current) = self.phase.try_lock() else { return };
         if let Some(phase) = current.as_mut().filter(|phase| phase.reported.elapsed() >= INTERVAL) {
             phase.reported = Instant::now();
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(line(false, "sweep", (116, 464), after(10)), "reading-pages 25 116 464 30");
         assert_eq!(line(false, "sweep", (464, 464), after(40)), "reading-pages 100 464 464 0");
         assert_eq!(line(false, "survey", (0, 0), after(5)), "reading-allocation-maps - 0 0 -");
-        // 100 percent is the most, even if more pages are read than expected.
+        // Even if more pages are read than expected, the line shows at most 100 percent.
         assert_eq!(line(false, "sweep", (500, 464), after(40)), "reading-pages 100 500 464 0");
         let json: serde_json::Value = serde_json::from_str(&line(true, "sweep", (116, 464), after(10))).unwrap();
         assert_eq!((&json["phase"], &json["current"], &json["maximum"]), (&"sweep".into(), &116.into(), &464.into()));

@@ -1,4 +1,4 @@
-//! The database as recovery would leave it, if its log was given or is beside its data files.
+//! Recovers the database in memory, if its log was named or is in the folder of its data files.
 
 mod found;
 mod summary;
@@ -22,26 +22,26 @@ use found::{damage, foreign};
 pub(crate) use summary::{names, report_doubts};
 use summary::{not_given, report, summarize, summary_of, unusable};
 
-/// Memory without `--memory`.
+/// The memory for recovery without `--memory`, in bytes.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
 
 /// The result of recovery.
 #[derive(Default)]
 pub(crate) struct Outcome<'s> {
-    /// The recovered pages; `None` if the files are to be read as they are.
+    /// The recovered pages; `None` if the caller should read the pages as stored.
     pub(crate) pages: Option<RecoveredPages<'s>>,
-    /// What recovery did; `None` if there was no reason to look for a log, or none was found.
+    /// A summary of recovery; `None` if no log was needed, or if no log was found and its absence does not matter.
     pub(crate) summary: Option<RecoverySummary>,
 }
 
 impl Outcome<'_> {
-    /// The result if nothing was recovered because pages are newer than the log.
+    /// The result if nothing is recovered because pages are newer than the log.
     pub(crate) fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are not of one moment";
         Self { pages: None, summary: Some(unusable(reason)) }
     }
 
-    /// The pages and catalog to read: those after recovery, or else those in the files.
+    /// The pages and the catalog to read: after recovery if there are recovered pages, otherwise as stored.
     pub(crate) fn view<'a>(
         &'a self,
         source: &'a dyn PageSource,
@@ -53,36 +53,38 @@ impl Outcome<'_> {
         }
     }
 
-    /// The recovered pages, or else `source`.
+    /// The recovered pages if there are any, otherwise `source`.
     pub(crate) fn pages_or<'a>(&'a self, source: &'a dyn PageSource) -> &'a dyn PageSource {
         self.pages.as_ref().map_or(source, |pages| pages)
     }
 
-    /// The memory of recovered pages, in bytes.
+    /// Memory that the recovered pages use, in bytes.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes())
     }
 
-    /// Moves recovered pages to temporary files until at most this many bytes stay in memory, as far as they can be moved.
+    /// Moves recovered pages to temporary files, until those in memory use at most `bytes` or no further page can be
+    /// moved.
     ///
     /// # Errors
-    /// If a temporary file fails.
+    /// If a temporary file cannot be written.
     pub(crate) fn keep_at_most(&mut self, bytes: u64) -> Result<(), Failure> {
         let kept = self.pages.as_mut().map_or(Ok(()), |pages| pages.recovery_mut().keep_at_most(bytes));
         kept.map_err(|cause| Failure::unable(Refusal::Temporary(cause)))
     }
 }
 
-/// Whether the database is tempdb, whose log is neither applied nor compared with its pages.
+/// Whether the database is tempdb. The log of tempdb is neither applied nor compared with the pages.
 pub(crate) fn is_tempdb(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(Boot::is_tempdb)
 }
 
-/// Recovers the database in memory, with the log named in `paths`, or else the log beside the data files. `is_newer` is called once
-/// the pages are made, and returns whether the audit found pages that are newer than the log.
+/// Recovers the database in memory, with the log named in `paths`, or else with the log in the folder of the data
+/// files. Calls `is_newer` after the recovered pages are made; it returns whether the audit found pages that are newer
+/// than the log.
 ///
 /// # Errors
-/// A named log that does not belong to the data files or cannot be read; a temporary file that fails.
+/// A named log that does not belong to the data files or cannot be read; a temporary file that cannot be written.
 pub(crate) fn recover<'s>(
     paths: &[PathBuf],
     options: &RecoveryArguments,
@@ -139,7 +141,7 @@ pub(crate) fn recover<'s>(
     Ok(Outcome { pages, summary: Some(summary) })
 }
 
-/// The result for a snapshot, which was recovered when it was made, and has no log.
+/// The result for a database snapshot, which SQL Server recovered when it was created, and which has no log.
 fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static>, Failure> {
     if let Some(log) = paths.iter().find(|path| logs::is_log(path)) {
         return Err(Failure::usage(format!(
@@ -155,11 +157,12 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory: applies the log backups that follow, or the log of a backup whose pages changed while they were
-/// copied.
+/// Recovers backups in memory: applies the later log backups, or the log inside a backup with pages that changed while
+/// they were copied.
 ///
 /// # Errors
-/// Log that does not reach the point where the restore stops, or cannot be used; a temporary file that fails.
+/// Log that ends before the point where the restore stops, or that cannot be used; a temporary file that cannot be
+/// written.
 pub(crate) fn restore<'s>(
     backups: &'s Backups,
     options: &RecoveryArguments,
@@ -168,7 +171,8 @@ pub(crate) fn restore<'s>(
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
     let Some(log) = backups.log.as_ref().filter(|_| has_log || is_in_flight) else { return Ok(Outcome::default()) };
-    // The log of one set of files does not fit pages of the others.
+    // If the pages come from file backups of different times, the log of one backup does not fit the pages of the
+    // others.
     if !backups.pages.has_one_moment() {
         return Ok(Outcome::default());
     }
@@ -220,15 +224,16 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Warns about missing files and stripes, and about log that is not applied; `done` is what the command does with the pages:
-/// "shown", "exported". Returns whether files or stripes are missing: then anything that is not found may be in these.
+/// Warns about missing files and stripes, and about log that was not applied. `done` names in the warnings what the
+/// command does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing: anything
+/// that is not found may be in the missing ones.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);
     missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
     !missing.is_empty()
 }
 
-/// Why the catalog cannot be found if the boot page cannot be read.
+/// The reason why the catalog cannot be found if the boot page cannot be read.
 pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
@@ -241,7 +246,8 @@ pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     }
 }
 
-/// The system tables that cannot be read completely, one text each; only one text for all if missing input is the cause.
+/// Describes each system table that cannot be read completely. If missing input is the cause, returns a single text for
+/// all tables.
 pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, rest: &str) -> Vec<String> {
     match lacks_input && !database.gaps.is_empty() {
         true => vec![format!("without the missing parts the catalog cannot be read completely: {rest}")],
@@ -249,7 +255,7 @@ pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, re
     }
 }
 
-/// Whether recovery is needed and possible, from the boot page and the headers of the log: no record is read.
+/// Whether recovery is needed and possible, according to the boot page and the headers of the log. Reads no log record.
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
     // A snapshot has no log.
     let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
@@ -269,7 +275,7 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     });
     let last = log.as_ref().ok().and_then(|log| log.run().last()).map_or(0, |placed| placed.vlf.sequence);
     let (need, problem) = match boot.clean_shutdown() {
-        // A database that was shut down cleanly does not need its log, so it does not matter if the log does not belong to it.
+        // After a clean shutdown, the database does not need its log, so a log of another database does no harm.
         true if last <= boot.checkpoint_lsn.vlf => (info::Need::No, None),
         true => (info::Need::Perhaps, None),
         false => (info::Need::Yes, log.err()),
@@ -277,8 +283,8 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     Some(Need { need, from: boot.redo_lsn, problem })
 }
 
-/// The result if a log cannot recover the database: an error if the log was named and does not belong to it; a log that was only
-/// found is skipped.
+/// The result for a log that cannot recover the database. A log that the user named, but that does not belong to the
+/// database, is an error; a log that was only found is skipped.
 fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
     if let Some(least) = refusal.least_grant_bytes() {
         let least = size::text(least);
@@ -288,7 +294,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         Refusal::Temporary(_) => Err(Failure::unable(refusal)),
         _ if is_unusable(&refusal) => {
             warn(format!("{}; the files are read as they are, without the log", with_name(&refusal, logs)));
-            // The files of a database that was shut down cleanly need no log.
+            // After a clean shutdown, the data files need no log.
             let summary = (is_named || !is_clean).then(|| unusable(&cause(&refusal)));
             Ok(Outcome { pages: None, summary })
         }
@@ -299,14 +305,14 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         ))),
         _ => {
             warn(format!("{}; skipped", with_name(&refusal, logs)));
-            // The files of a database that was shut down cleanly need no log.
+            // After a clean shutdown, the data files need no log.
             let summary = (!is_clean).then(|| not_given(format!("the log beside it cannot be used: {refusal}")));
             Ok(Outcome { pages: None, summary })
         }
     }
 }
 
-/// Whether the refusal means that the log cannot be used, as opposed to a log that does not belong to the data files.
+/// Whether the log is unusable, as opposed to a log that belongs to other data files.
 fn is_unusable(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -328,7 +334,7 @@ fn is_unusable(refusal: &Refusal) -> bool {
     )
 }
 
-/// The part of a refusal that goes into a report: without paths, since reports do not depend on where files are.
+/// The text of a refusal for a report. It has no paths, since reports must not depend on where the files are.
 fn cause(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Log(error) => damage(error),
@@ -336,7 +342,7 @@ fn cause(refusal: &Refusal) -> String {
     }
 }
 
-/// The text of a refusal after the names of the log files; the text of a log error already begins with the name.
+/// The text of a refusal, prefixed with the names of the log files. The text of a log error already has this prefix.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),

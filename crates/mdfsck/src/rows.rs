@@ -1,4 +1,4 @@
-//! `mdfsck rows`: the first rows of a table.
+//! `mdfsck rows`: shows the first rows of a table.
 
 use ::export::{TableSource, cells, write_some};
 use ::rows::{RangeCounts, ScanOptions, Table};
@@ -34,10 +34,11 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The most rows of an aligned table: the width of a column is known only after the last row.
+/// Maximum number of rows of an aligned table: all rows stay in memory, since the column widths are known only after
+/// the last row.
 const MOST_ALIGNED_ROWS: u64 = 10_000;
 
-/// Prints an aligned table; returns the counts of what was read.
+/// Prints an aligned table. Returns counts of the pages and records that were read or left out.
 fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     if limit > MOST_ALIGNED_ROWS {
         return Err(Failure::usage(format!(
@@ -57,7 +58,7 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     Ok(previewed.counts)
 }
 
-/// Reports the rows that were not shown; returns the exit-status bits.
+/// Reports the rows that are not shown. Returns the exit-status bits.
 fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     let name = table.full_name();
     for (page, why) in counts.damaged_pages.iter().take(3) {

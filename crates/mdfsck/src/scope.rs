@@ -1,4 +1,4 @@
-//! From the names on the command line to the ids of the catalog.
+//! Resolves names on the command line to IDs in the catalog.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use catalog::{Database, Object};
 
 use crate::failure::Failure;
 
-/// The base table of objects.
+/// The object ID of the base table of objects.
 const SYSSCHOBJS: i32 = 34;
 
-/// The object named by `text`: an id, a name (in dbo first, then in any schema) or schema and name, with or without
-/// brackets. Case counts only if several names differ by nothing else.
+/// Finds the object that `text` names: by ID, by name (in dbo first, then in any schema), or by schema and name, with
+/// or without brackets. Case matters only if several names differ in nothing but case.
 pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     let with_rows: BTreeSet<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     if let Ok(id) = text.parse::<i32>() {
@@ -62,7 +62,7 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     Err(unknown(text))
 }
 
-/// Adds the names nearest to the given one to the failure to find a table.
+/// If a table was not found, adds the most similar table names to the failure.
 pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Failure {
     const SHOWN: usize = 3;
     let unknown = unknown(given);
@@ -88,7 +88,7 @@ pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Fai
     Failure::usage(format!("{} {end}", unknown.text))
 }
 
-/// The number of letters to change, add or remove to turn one name into the other.
+/// The number of letters to change, add or remove to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -105,12 +105,12 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// The failure for an unknown object, message 2501.
+/// The failure for an unknown object, with the text of message 2501.
 fn unknown(name: &str) -> Failure {
     Failure::usage(format!("Cannot find a table or object with the name \"{name}\". Check the system catalog."))
 }
 
-/// Splits `[schema].[name]` at its dots; `]]` inside brackets means `]`. `None` if a bracket is not closed.
+/// Splits `[schema].[name]` at its dots. Inside brackets, `]]` means `]`. `None` if a bracket is not closed.
 fn parts(text: &str) -> Option<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut rest = text.chars().peekable();
@@ -128,12 +128,12 @@ fn parts(text: &str) -> Option<Vec<String>> {
     (!quoted).then_some(parts)
 }
 
-/// The filegroup named by `text`: an id or a name.
+/// Finds the filegroup that `text` names, by ID or by name.
 pub(crate) fn filegroup(database: &Database, text: &str) -> Result<u16, Failure> {
     let mut known: Vec<(u16, String)> =
         database.filegroups.iter().map(|group| (group.id, group.name.clone())).collect();
     if known.iter().all(|(id, _)| *id != 1) {
-        // 2005 stores filegroups elsewhere; the first one exists in every database.
+        // SQL Server 2005 stores filegroups elsewhere. Filegroup 1 exists in every database.
         known.push((1, "PRIMARY".to_owned()));
     }
     let of_units: BTreeSet<u16> = database.units.iter().map(|unit| unit.filegroup).filter(|&id| id != 0).collect();

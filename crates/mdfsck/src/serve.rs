@@ -1,7 +1,8 @@
 //! `mdfsck serve`: serves the pages of a history to a browser.
 //!
-//! Read-only. Each of a fixed number of threads handles one connection at a time, for a limited time; the system queues the
-//! others. No text of a request ever becomes a path: a request holds numbers, and the history maps them to files.
+//! The server is read-only, except for acknowledgements. Each of a fixed number of threads handles one connection at a
+//! time, for a limited time, and the operating system queues further connections. No text of a request ever becomes a
+//! path: a request has only numbers, and the history maps the numbers to files.
 
 mod gate;
 mod http;
@@ -23,13 +24,13 @@ use http::{Answer, Connection, Refused};
 use site::Site;
 use token::Token;
 
-/// The most connections at a time.
+/// Maximum number of connections at a time.
 const THREADS: usize = 32;
-/// Stack of a thread, in bytes.
+/// Size of a thread's stack, in bytes.
 const STACK_BYTES: usize = 1 << 20;
-/// The time to wait for the next request on a connection.
+/// The time that the server waits for the next request on a connection.
 const IDLE: Duration = Duration::from_secs(3);
-/// The time for the head and body of a request; the second one applies while more than half of the threads are busy.
+/// The time limit for receiving a request. `LITTLE_PATIENCE` applies while more than half of the threads are busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     say(&gate.address(address), token.filter(|_| arguments.token_file.is_none()))?;
     let server = Server { listener, site, gate, hosts: Hosts::of(ip, &arguments.name), open: AtomicUsize::new(0) };
     let server = &server;
-    // With fewer threads, the server handles fewer connections at a time.
+    // If the system grants fewer threads, the server handles fewer connections at a time.
     let started = thread::scope(|scope| {
         let start = || thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || server.work());
         (0..THREADS).filter(|_| start().is_ok()).count()
@@ -79,8 +80,8 @@ fn say(address: &str, token: Option<Token>) -> Result<(), Failure> {
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The names under which this server answers. A request for any other name comes from a foreign page that made its own name resolve
-/// to this address.
+/// The host names that this server accepts in requests. A request for another name may come from a foreign website that
+/// made its own name resolve to this address.
 struct Hosts {
     is_loopback: bool,
     names: Vec<String>,
@@ -97,8 +98,8 @@ impl Hosts {
         Self { is_loopback, names }
     }
 
-    /// Whether requests for `host`, with or without a port, are answered. IP addresses are safe: they cannot be made to resolve
-    /// elsewhere.
+    /// Whether to answer requests for `host`, which may have a port. IP addresses are safe, since no website can make
+    /// them resolve to another address.
     fn has(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -120,7 +121,7 @@ struct Server {
     open: AtomicUsize,
 }
 
-/// An open connection, counted until it is dropped.
+/// An open connection. Dropping it lowers the count of open connections.
 struct Open<'a>(&'a AtomicUsize);
 
 impl<'a> Open<'a> {
@@ -137,16 +138,16 @@ impl Drop for Open<'_> {
 }
 
 impl Server {
-    /// Accepts connections, one after another, forever.
+    /// Accepts and handles one connection after another, without end.
     fn work(&self) {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let _open = Open::new(&self.open);
-                    // An error is ignored: the client has disconnected or is too slow.
+                    // An error is ignored: the client has disconnected or was too slow.
                     let _ = self.serve(stream);
                 }
-                // For example, too many open files.
+                // The system may have too many open files, for example.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }
         }

@@ -1,9 +1,9 @@
-//! Sizes as people write them: 512MB, 2GB.
+//! Parses and formats sizes such as 512MB and 2GB.
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
 
-/// Reads a size: a whole number and a unit (B, KB, MB, GB, TB, in powers of 1024; the B is optional), bytes without
-/// one.
+/// Parses a size as a number of bytes: a whole number and an optional unit (B, KB, MB, GB, TB, in powers of 1024). The
+/// B of a unit may be omitted.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
@@ -17,9 +17,9 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "not a size such as 256MB or 2GB".to_owned())
 }
 
-/// A size for display, rounded up, so that the printed size is enough.
+/// Formats a size. Rounds up, so that the printed size is sufficient as a grant.
 pub(crate) fn text(bytes: u64) -> String {
-    // Uses a unit that gives at least two digits, or an exact single digit.
+    // Chooses the largest unit that gives at least two digits, or one digit without rounding.
     let is_plain = |shift: u32| bytes >> shift >= 10 || bytes >> shift > 0 && bytes.is_multiple_of(1 << shift);
     let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| is_plain(*shift)).unwrap_or(("KB", 10));
     format!("{} {name}", bytes.div_ceil(1 << shift))

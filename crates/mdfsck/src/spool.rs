@@ -1,4 +1,5 @@
-//! Copies a backup from standard input to a temporary file, since a check does not read pages in the order of a backup.
+//! Copies a backup from standard input to a temporary file, since a check reads pages in another order than the backup
+//! has them.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,34 +12,34 @@ use crate::failure::{Failure, warn};
 use crate::progress::SPOOL;
 use crate::size;
 
-/// The bytes read at once; zeros of this length become holes.
+/// Number of bytes per read. A chunk that has only zeros becomes a hole.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Where standard input is kept, and the most bytes that are kept.
+/// Where to keep standard input, and how much of it.
 pub(crate) struct Spool<'a> {
-    /// `--temp-dir`.
+    /// The folder from `--temp-dir`.
     pub(crate) directory: Option<&'a Path>,
-    /// `--spool-limit`, in bytes.
+    /// The limit from `--spool-limit`, in bytes.
     pub(crate) limit: u64,
-    /// Receives the number of copied bytes.
+    /// The listener that receives the number of copied bytes.
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Tests whether a folder accepts temporary files, before a run that may need some takes a night.
+/// Tests whether a folder accepts temporary files, before the start of a long run that may need some.
 ///
 /// # Errors
-/// If the folder does not accept them.
+/// If no file can be created in the folder.
 pub(crate) fn try_folder(folder: &Path) -> Result<(), Failure> {
     let failed = |cause: io::Error| {
         let text = cause.to_string();
-        // Drops the temporary file name at the end of the text: it means nothing to a user.
+        // Removes the name of the temporary file from the end of the message, since the name means nothing to a user.
         let text = text.split(" at path ").next().unwrap_or_default();
         Failure::unable(format!("--temp-dir {}: no temporary file can be made there: {text}", folder.display()))
     };
     tempfile::tempfile_in(folder).map(drop).map_err(failed)
 }
 
-/// Copies standard input to a file, if a path is `-`.
+/// Copies standard input to a temporary file, if one of the paths is `-`.
 pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<File>, Failure> {
     match paths.iter().filter(|path| path.as_os_str() == "-").count() {
         0 => Ok(None),
@@ -50,7 +51,7 @@ pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<
     }
 }
 
-/// Copies `input` to an unnamed file; zeros become holes.
+/// Copies `input` to an unnamed file, with zeros as holes.
 fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<File, Failure> {
     let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {
@@ -72,7 +73,7 @@ fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<Fil
         let file = match &mut file {
             Some(file) => file,
             None => {
-                // Identifies the input by its first bytes, before anything is kept.
+                // Identifies the input by its first bytes, before anything is stored.
                 if !matches!(identify(bytes), FileKind::Backup(_)) {
                     return Err(match Archive::of(bytes) {
                         Some(archive) => OpenError::Compressed { path: "-".into(), archive }.into(),

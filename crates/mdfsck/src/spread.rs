@@ -1,4 +1,4 @@
-//! One check over many processes: `mdfsck plan`, `task` and `merge`.
+//! Divides one check between many processes: `mdfsck plan`, `task` and `merge`.
 
 mod engine;
 mod eof;
@@ -38,15 +38,15 @@ pub(crate) use window::{Outcome, Stored, Subject, Terms, WindowEnd, check as win
 
 use evidence::Evidence;
 
-/// The key and audit that all processes of a plan share.
+/// The key and the audit that all processes of a plan share.
 pub(crate) struct Common {
-    /// The key under which all facts are hashed.
+    /// The key for hashing all facts.
     pub(crate) key: HashKey,
-    /// The result of the comparison with the log; `None` before it is made, `Some(None)` if there is none.
+    /// The comparison of the pages with the log; `None` if not made yet, `Some(None)` if there is no log to compare.
     pub(crate) audit: Option<Option<Arc<LogAudit>>>,
 }
 
-/// The role of this process in a check over many processes.
+/// The role of this process in a check that is divided between processes.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum Spread<'a> {
     /// The process runs the whole check.
@@ -61,7 +61,7 @@ pub(crate) enum Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// The key and audit that all processes of the plan share.
+    /// The key and the audit that all processes of the plan share.
     pub(crate) fn common(self) -> Option<&'a Common> {
         match self {
             Self::Plan(common) => Some(common),
@@ -77,7 +77,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// The most pages whose maps are in memory at once; `None` for all.
+    /// Maximum number of pages that have their allocation maps in memory at the same time; `None` for no limit.
     pub(crate) fn mapped_pages(self) -> Option<u64> {
         match self {
             Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
@@ -85,7 +85,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Checks that this process reads the same database as the plan.
+    /// Requires that this process reads the same database as the plan.
     ///
     /// # Errors
     /// An error that says what has changed.
@@ -105,24 +105,24 @@ impl<'a> Spread<'a> {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Planned {
-    /// The paths to open.
+    /// The files and folders to open.
     paths: Vec<PathBuf>,
-    /// The positions of `--set`.
+    /// The positions of backup sets from `--set`.
     sets: Vec<u16>,
-    /// The backup sets of a restore, if they were selected among others.
+    /// The backup sets to restore, if the paths have further sets.
     restore: Option<Vec<PlannedSet>>,
     scope: ScopeArguments,
     no_log: bool,
     stop: StopArguments,
-    /// Whether the folder holds a comparison with the log.
+    /// Whether the plan's folder has a comparison of the pages with the log.
     has_audit: bool,
-    /// Shows that a later window reads the same bytes; `None` for `mdfsck plan`.
+    /// Evidence that a later window reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
 }
 
 impl Planned {
-    /// The options of a check.
+    /// The part of a check's options that the plan stores.
     fn of(check: &CheckArguments, what: &What<'_>) -> Self {
         Self {
             paths: check.paths.clone(),
@@ -137,7 +137,7 @@ impl Planned {
     }
 }
 
-/// A backup set, by its files and its position in them.
+/// A backup set, identified by its files and its position in them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlannedSet {
@@ -155,7 +155,7 @@ impl PlannedSet {
 pub(crate) struct Opened {
     folder: Folder,
     plan: Plan<Planned>,
-    /// The further rounds, in order.
+    /// The further rounds of tasks, in order.
     rounds: Vec<OpenRound<Planned>>,
     common: Common,
 }
@@ -174,7 +174,7 @@ impl Opened {
         Ok(Self { folder, plan, rounds, common })
     }
 
-    /// The arguments of the planned check, with the resources of this process.
+    /// The arguments of the planned check, but with the resources of this process.
     fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
         CheckArguments {
@@ -195,7 +195,7 @@ impl Opened {
         }
     }
 
-    /// The backup sets of the restore, if they were selected.
+    /// The backup sets to restore, if the plan names them.
     fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
         let Some(planned) = &self.plan.options.restore else { return Ok(None) };
         let files: BTreeSet<&PathBuf> = planned.iter().flat_map(|set| &set.files).collect();
@@ -211,7 +211,7 @@ impl Opened {
         planned.iter().map(find).collect::<Result<Vec<_>, Failure>>().map(Some)
     }
 
-    /// Checks that this process has read the same files and the same catalog as the plan.
+    /// Requires that this process has read the same files and the same catalog as the plan.
     fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
         if let Some((now, _)) = files.iter().zip(&self.plan.files).find(|(now, then)| now != then) {
             let what = "is not among the files of the plan, or has changed".to_owned();
@@ -223,19 +223,19 @@ impl Opened {
         }
     }
 
-    /// Describes a source file that has changed since the previous window, if there is one.
+    /// Describes a source file that has changed since the previous window; `None` if no file has changed.
     fn changed_file(&self) -> Option<String> {
         let by_time = || self.plan.verify_files().err().map(|error| error.to_string());
         self.plan.options.evidence.as_ref().and_then(Evidence::changed_file).or_else(by_time)
     }
 
-    /// Checks that no source file has changed.
+    /// Requires that no source file has changed.
     fn verify_files(&self) -> Result<(), Failure> {
         self.plan.verify_files()?;
         self.plan.options.evidence.as_ref().map_or(Ok(()), |evidence| evidence.verify_files())
     }
 
-    /// Checks that the maps are those of the plan.
+    /// Requires that the allocation maps are those of the plan.
     fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
         match self.plan.image.is_maps(maps) {
             true => Ok(()),
@@ -260,7 +260,7 @@ fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
     })
 }
 
-/// All source files as they are now, sorted by path.
+/// All source files in their present state, sorted by path.
 fn files_of(
     arguments: &CheckArguments,
     what: &What<'_>,

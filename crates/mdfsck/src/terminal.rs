@@ -1,4 +1,5 @@
-//! The terminal that results go to: its width, whether it shows colors, and a summary for it.
+//! Properties of the terminal that receives results: its width, and whether it shows colors. Also writes the summary
+//! for a terminal.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -10,14 +11,14 @@ use terminal_size::{Width, terminal_size_of};
 
 use crate::cli::CheckArguments;
 
-/// The columns if the output is not a terminal.
+/// Number of columns if the output is not a terminal.
 const COLUMNS: usize = 80;
-/// Longer lines are harder to read.
+/// Maximum number of columns of a summary, since longer lines are hard to read.
 const MOST_COLUMNS: usize = 100;
-/// Shorter lines hold no message.
+/// Minimum number of columns of a summary, since a message does not fit into shorter lines.
 const LEAST_COLUMNS: usize = 40;
 
-/// Whether results go to a terminal.
+/// Whether stdout is a terminal.
 pub(crate) fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
@@ -27,7 +28,7 @@ pub(crate) fn columns() -> usize {
     terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
 }
 
-/// The width and color of a summary on stdout or in a file.
+/// The width and the use of color for a summary on stdout or in a file.
 pub(crate) fn style(output: Option<&Path>) -> Style {
     if output.is_some() || !is_stdout() {
         return Style { columns: COLUMNS, has_color: false };
@@ -36,16 +37,16 @@ pub(crate) fn style(output: Option<&Path>) -> Style {
     Style { columns: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS), has_color: has_color() }
 }
 
-/// Whether the terminal has colors, and neither NO_COLOR nor CLICOLOR=0 is set.
+/// Whether the terminal supports colors, and neither NO_COLOR nor CLICOLOR=0 is set.
 fn has_color() -> bool {
     let is_unwanted = anstyle_query::no_color() || anstyle_query::clicolor() == Some(false);
-    // No colours if a Windows console refuses to switch them on.
+    // An old Windows console may refuse to enable colors.
     let has_escapes = || anstyle_query::windows::enable_ansi_colors().unwrap_or(true);
     !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
 }
 
-/// Writes a summary, with the commands that show more. If there are several databases, writes only the verdict, since their table
-/// follows.
+/// Writes the summary of a check, with commands that show more. For one of several databases, writes only the verdict,
+/// since a table of all databases follows.
 pub(crate) fn write_summary(
     report: &check::Report,
     view: View,
@@ -59,7 +60,7 @@ pub(crate) fn write_summary(
     report::summary::write(report, view, style, Repeated::of(arguments).commands(status), out)
 }
 
-/// The command of this run, without secrets, for commands that repeat it in another form.
+/// The command of this run without secrets, for texts that suggest the same command with other options.
 pub(crate) struct Repeated {
     paths: String,
     command: &'static str,
@@ -75,19 +76,19 @@ impl Repeated {
         Self { paths: paths.join(" "), command, arguments }
     }
 
-    /// The parts of commands that show more, after a run with this exit status.
+    /// The parts of the suggested commands, for a run that ended with this exit status.
     pub(crate) fn commands(&self, status: u8) -> Commands<'_> {
         Commands { paths: &self.paths, command: self.command, arguments: &self.arguments, status }
     }
 
-    /// The command as it was typed, without secrets.
+    /// The command as the user typed it, without secrets.
     pub(crate) fn command_line(&self) -> String {
         let arguments = crate::arguments::shown().map(|argument| source::argument(Path::new(&argument)));
         ["mdfsck".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The arguments of `command`, quoted for a shell, without its name, format and page.
+/// The arguments after `command`, quoted for a shell, without --format and --html.
 fn without_format(command: &str, arguments: impl Iterator<Item = OsString>) -> String {
     let mut arguments = arguments.skip_while(|argument| argument == command);
     let mut kept = Vec::new();

@@ -1,5 +1,5 @@
-//! URLs among the arguments. Secrets are removed before any other code sees the arguments, so that none can be printed, and are
-//! passed to the code that reads objects.
+//! Handles URLs among the arguments. Removes their secrets before any other code sees the arguments, so that no code
+//! can print a secret, and passes the secrets to the code that reads objects in storage.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,35 +9,35 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The most bytes read of a file with links.
+/// Maximum number of bytes to read of a file with links.
 const MOST_LINK_BYTES: u64 = 1 << 20;
 
-/// The schemes of URLs that can be read if the program is built with object storage.
+/// The supported schemes of URLs. Reading them requires a build with object storage.
 const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
 
-/// The variable that names a file with links, one per line. Their secrets then appear neither in an argument, which other users of
-/// the machine can see, nor in a plan.
+/// The environment variable that names a file of links, one per line. The secrets in the file appear neither in
+/// arguments, which other users of the machine can see, nor in a plan.
 const LINKS: &str = "MDFSCK_SAS_FILE";
-/// The variable that names servers to which a web server may redirect.
+/// The environment variable that names servers to which a web server may redirect.
 #[cfg(feature = "cloud")]
 const REDIRECTS: &str = "MDFSCK_REDIRECT_TO";
 
-/// The arguments without secrets, and the original URLs, by the form without secrets.
+/// The arguments without secrets, and the complete URLs.
 #[derive(Default)]
 pub(crate) struct Shown {
     pub(crate) arguments: Vec<OsString>,
-    /// The URLs that had a secret.
+    /// The complete URLs that have a secret, by their form without secrets.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// All URLs, by the form without secrets.
+    /// All complete URLs, by their form without secrets.
     names: BTreeMap<String, String>,
-    /// Whether an argument is a URL.
+    /// Whether the arguments have a URL.
     pub(crate) has_urls: bool,
 }
 
 /// Removes the secrets from the arguments.
 ///
 /// # Errors
-/// A URL that cannot be read: its scheme is unknown, it names a user, or this program was built without object storage.
+/// A URL with an unknown scheme or with a user name; a file of links that cannot be used.
 pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     let mut shown = Shown::default();
     for argument in arguments {
@@ -53,7 +53,8 @@ pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     Ok(shown)
 }
 
-/// The URL in an argument, and the text before it: `--option=`, `-o`, blanks.
+/// Splits an argument into the text before its URL, such as `--option=`, `-o` or blanks, and the URL; `None` if the
+/// argument has no URL.
 fn url_in(argument: &str) -> Option<(&str, &str)> {
     let scheme = argument.split_once("://")?.0;
     let start = match scheme.as_bytes() {
@@ -66,7 +67,7 @@ fn url_in(argument: &str) -> Option<(&str, &str)> {
 }
 
 impl Shown {
-    /// Adds the secrets of the links in a file.
+    /// Adds the secrets of the links in a file of links.
     fn take_links(&mut self, path: &Path) -> Result<(), Failure> {
         let cause = |cause| Failure::unable(format!("{}: {cause}; {LINKS} names it", path.display()));
         let (mut text, mut file) = (String::new(), File::open(path).map_err(cause)?.take(MOST_LINK_BYTES));
@@ -77,7 +78,7 @@ impl Shown {
                 return Err(Failure::usage(format!("{}: line {number} {expected}", path.display())));
             };
             let plain = url.split('?').next().unwrap_or_default().to_owned();
-            // A link on the command line takes precedence.
+            // A link on the command line takes precedence over a link in the file.
             self.secrets.entry(plain).or_insert_with(|| url.to_owned());
         }
         Ok(())
@@ -85,7 +86,8 @@ impl Shown {
 
     fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        // In names on S3 and Google, a question mark is a pattern for one character; only a signature shows that a query follows.
+        // In S3 and Google Cloud names, a question mark is a wildcard for one character, so only a signature shows that
+        // a query follows.
         let is_query = match scheme {
             "s3" | "gs" => rest.contains("Signature="),
             "az" => rest.contains("sig="),
@@ -104,7 +106,7 @@ impl Shown {
             return Err(Failure::usage(format!("{plain}: this kind of URL is not read; URLs begin with {known}")));
         }
         self.has_urls = true;
-        // Two links may differ only in their queries.
+        // Numbers links that differ only in their queries.
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
         let is_free = |name: &String| self.names.get(name).is_none_or(|known| known == url);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
@@ -119,7 +121,7 @@ impl Shown {
 /// Enables the reading of URLs.
 ///
 /// # Errors
-/// If there are URLs, and this program was built without object storage.
+/// Only in a build without object storage, if there are URLs.
 #[cfg(feature = "cloud")]
 pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
     let held_bytes = held_bytes.unwrap_or(remote::MOST_HELD_BYTES);
@@ -136,7 +138,7 @@ pub(crate) fn read(has_urls: bool, _: BTreeMap<String, String>, _: Option<u64>) 
     if has_urls { Err(Failure::usage(text)) } else { Ok(()) }
 }
 
-/// The share of a run's memory for pieces of objects, in bytes.
+/// The part of the memory grant that cached pieces of objects may use, in bytes.
 pub(crate) fn share(granted: Option<u64>) -> Option<u64> {
     const BETWEEN: (u64, u64) = (4 << 20, 256 << 20);
     granted.map(|granted| (granted / 4).clamp(BETWEEN.0, BETWEEN.1))

@@ -1,4 +1,4 @@
-//! `mdfsck watch`: finds new backups, waits until each is whole, and checks each once.
+//! `mdfsck watch`: finds new backups, waits until each backup is complete, and checks each backup once.
 
 mod check;
 mod engine;
@@ -33,15 +33,15 @@ use check::Checker;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
-/// The interval at which the watcher looks for something to report.
+/// The interval at which the watcher tests whether there is something to report.
 const TICK: Duration = Duration::from_millis(100);
-/// The interval at which it looks even if the history has not changed.
+/// The interval after which the watcher reads the history even if its version is unchanged.
 const AGAIN: Duration = Duration::from_secs(2);
-/// The interval at which it compares the fingerprint of a file.
+/// The interval at which the watcher compares the fingerprint of each file.
 const COMPARED: Duration = Duration::from_secs(3600);
-/// A time after all others: every report was made before it.
+/// A time that sorts after all others, so that every earlier report is older than it.
 const ALWAYS: &str = "9999";
-/// The most consecutive failures that a service tolerates.
+/// Maximum number of consecutive failures before a service ends.
 const MOST_FAILURES: u32 = 10;
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
@@ -93,7 +93,8 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         let beating = scope.spawn(|| beat(arguments, (&holder, &shared), &has_ended));
         let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
         let ended = if arguments.once { watcher.once(&workers) } else { watcher.serve(&is_stopped) };
-        // After a signal, the watcher does not wait for checks: the backups that they have claimed become ready again.
+        // After a signal, the watcher does not wait for running checks. It releases its claims, so that the claimed
+        // backups become ready again.
         if is_stopped() || ended.is_err() {
             shared.stop();
             let _ = watcher.history.release_all(&holder);
@@ -115,7 +116,7 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
 }
 
-/// Fails if the page of all databases cannot be written to this path.
+/// Fails if the HTML page of all databases cannot be written to this path.
 fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Result<(), Failure> {
     // `show::target` refuses the path of the history itself.
     let beside = beside_history(arguments).into_iter().skip(1);
@@ -127,7 +128,7 @@ fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Resul
     show::target("--html", page, history).map(drop)
 }
 
-/// The paths of the history and of the files that SQLite writes beside it.
+/// The paths of the history and of the files that SQLite creates next to it.
 fn beside_history(arguments: &WatchArguments) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = arguments.history.clone().into_os_string();
@@ -137,7 +138,7 @@ fn beside_history(arguments: &WatchArguments) -> Vec<PathBuf> {
     ["", "-wal", "-shm", "-journal"].into_iter().map(beside).collect()
 }
 
-/// The files that the watcher itself writes.
+/// The paths of the files that the watcher writes.
 fn own(arguments: &WatchArguments) -> Vec<PathBuf> {
     let mut own = beside_history(arguments);
     own.extend([&arguments.metrics, &arguments.html].into_iter().flatten().cloned());
@@ -152,14 +153,14 @@ fn format(arguments: &WatchArguments) -> WatchFormat {
     }
 }
 
-/// Milliseconds since 1970.
+/// The present time, in milliseconds since 1970.
 fn milliseconds() -> i64 {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Tolerates some consecutive failures, since the disk of the history may be full for a while. Returns whether there was no
-/// failure.
+/// Tolerates some consecutive failures, since the disk of the history may be full for a while. Returns whether the last
+/// call succeeded.
 fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> {
     match done {
         Ok(()) => *failures = 0,
@@ -172,8 +173,8 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
-/// Whether the history may have changed since it was last `seen`: it has another version, or [`AGAIN`] has passed, since some
-/// changes depend on time alone.
+/// Whether the history may have changed since it was last `seen`: its version is another one, or [`AGAIN`] has passed.
+/// Some changes result from the passage of time alone.
 fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     let version = history.data_version().ok();
     let is_same = |(known, at): (i64, Instant)| Some(known) == version && at.elapsed() < AGAIN;
@@ -184,7 +185,7 @@ fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     true
 }
 
-/// The main loop, which finds backups and reports results.
+/// The main loop of the watcher, which finds backups and reports results.
 struct Watcher<'a> {
     arguments: &'a WatchArguments,
     history: History,
@@ -192,22 +193,22 @@ struct Watcher<'a> {
     holder: &'a Holder,
     shared: &'a Shared,
     format: WatchFormat,
-    /// Problems that were already reported.
+    /// Problems that were reported already.
     warned: BTreeSet<String>,
-    /// Backups that could not be checked and were reported, with the number of failed attempts.
+    /// Reported backups that could not be checked: their IDs, with the number of failed attempts.
     said: HashSet<(i64, u32)>,
-    /// Backups for which a line was printed.
+    /// IDs of the backups for which a line was printed.
     printed: HashSet<i64>,
     counts: Counts,
     status: u8,
-    /// The version of the history that had no news, and when it was read.
+    /// The version of the history when it was last read, and the time of that.
     seen: Option<(i64, Instant)>,
-    /// When the fingerprint of each file was last compared.
+    /// When the fingerprint of each file was last compared, by path.
     compared: HashMap<String, Instant>,
 }
 
 impl Watcher<'_> {
-    /// Looks for backups until a signal comes.
+    /// Looks for backups repeatedly, until a signal arrives.
     fn serve(&mut self, is_stopped: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut failures = 0;
         while !is_stopped() {
@@ -224,10 +225,10 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Looks for backups once, and waits until they are checked.
+    /// Looks for backups once, and waits until all are checked.
     fn once(&mut self, workers: &[thread::ScopedJoinHandle<'_, ()>]) -> Result<(), Failure> {
         let is_stopped = windows::signals::is_raised;
-        // Looks again once new files have settled.
+        // If files have not settled yet, waits and looks a second time.
         if let Some(left) = self.look()? {
             let begun = Instant::now();
             while begun.elapsed() < left && !is_stopped() {
@@ -245,12 +246,13 @@ impl Watcher<'_> {
                 self.report(false)?;
             }
         }
-        // A backup whose result could not be recorded becomes ready again.
+        // A backup with a result that could not be recorded becomes ready again.
         self.reclaim().map_err(|error| Failure::from(&error))?;
         self.report(true)
     }
 
-    /// Lists the files and puts their backups into the queue. Returns the time until the last file has settled; `None` if all have.
+    /// Lists the files and puts their backups into the queue. Returns the time until all files have settled; `None` if
+    /// they have.
     fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.reclaim().map_err(failed)?;
@@ -281,7 +283,7 @@ impl Watcher<'_> {
             .retain(|path, _| listed.files.contains_key(path) || data_files.iter().any(|file| file.seen.path == *path));
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
-        // The state of a file; the content of data files counts as known, since they have no labels.
+        // The state of a file for the queue. Data files have no labels, so their content counts as known without them.
         let looked = |state: &FileState, has_labels: bool| {
             let is_known = has_labels && ready::is_settled(state, settle, now);
             (
@@ -309,13 +311,13 @@ impl Watcher<'_> {
         Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Makes backups ready again whose checks were abandoned.
+    /// Makes abandoned backups ready again, whose checks have ended without a result.
     fn reclaim(&mut self) -> history::Result<usize> {
         let working = self.shared.working();
         self.history.reclaim(self.holder, &working)
     }
 
-    /// Whether there is something to report. Costs next to nothing while the history does not change.
+    /// Whether there is something to report. This test costs almost nothing while the history does not change.
     fn has_news(&mut self) -> bool {
         if !has_changed(&self.history, &mut self.seen) {
             return false;
@@ -324,7 +326,8 @@ impl Watcher<'_> {
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
-    /// Reads the labels of a file and stores them. A file that changes meanwhile is read again once it has settled.
+    /// Reads the labels of a file and stores them in the history. If the file changes meanwhile, its labels are read
+    /// again once it has settled.
     fn read_labels(&mut self, state: &mut FileState) -> io::Result<()> {
         let path = Path::new(&state.seen.path);
         let labels = labels::read(path)?;
@@ -337,8 +340,9 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Compares the fingerprint of a file with the stored one, since a program may have written to the file and reset its times. A
-    /// service does so once per [`COMPARED`]. A file that cannot be read now is left to the check.
+    /// Compares the fingerprint of a file with the stored one, since a program may have written to the file and reset
+    /// its times. A service compares each file once per [`COMPARED`]. If a file cannot be read now, its check will
+    /// report that.
     fn compare(&mut self, state: &mut FileState, now: i64) -> Result<(), Failure> {
         let path = Path::new(&state.seen.path);
         let is_recent = self.compared.get(&state.seen.path).is_some_and(|at| at.elapsed() < COMPARED);
@@ -356,8 +360,8 @@ impl Watcher<'_> {
         self.history.keep_fingerprint(state, &fingerprint, now).map_err(|error| Failure::from(&error))
     }
 
-    /// Reports checks that have ended, and writes the page and the metrics; after a look, or at the end of `--once`, also reports
-    /// waiting backups and broken promises.
+    /// Reports checks that have ended, and writes the HTML page and the metrics. If `is_whole`, also reports waiting
+    /// backups and broken promises.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -366,14 +370,14 @@ impl Watcher<'_> {
             history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
         };
         let patience = ago(self.arguments.patience);
-        // A scheduler gets a reminder in each run, a service once per `patience`.
+        // With --once, for a scheduler, each run repeats its reports; a service repeats them once per `patience`.
         let reminded = if self.arguments.once { ALWAYS.to_owned() } else { patience.clone() };
         let (patience, reminded) = if is_whole { (patience.as_str(), reminded.as_str()) } else { ("", "") };
         let reported = self.history.unreported(patience, reminded);
         let mut reported = reported.map_err(failed)?;
         reported.retain(|item| self.shared.is_own(item));
         if self.arguments.once {
-            // A failure in this run was already reported when it happened.
+            // Drops failures of this run, which were reported when they happened.
             reported.retain(|item| item.state != "ready" || self.said.insert((item.id, item.tries)));
         }
         let format = self.format;
@@ -409,14 +413,14 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Sets the exit-status bit if a worker could not use the history.
+    /// Sets the bit of the exit status if a worker could not use the history.
     fn note_unable(&mut self) {
         if self.shared.is_unable.load(Ordering::Relaxed) {
             self.status |= Failure::UNABLE;
         }
     }
 
-    /// Reports broken promises.
+    /// Reports promises that are broken.
     fn alarms(&mut self) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();
@@ -450,7 +454,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Prints the backups that are not complete yet and the last line; returns the exit status.
+    /// Prints the backups that are still incomplete, and the last line. Returns the exit status.
     fn end(&mut self, arguments: &WatchArguments) -> Result<u8, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -459,7 +463,7 @@ impl Watcher<'_> {
         self.counts.ready = queued.iter().filter(|item| item.state == "ready").count() as u64;
         queued.retain(|item| item.state == "waiting");
         self.counts.waiting = queued.len() as u64;
-        // Backups that were reported as unknown already have a line.
+        // Drops backups for which a line was already printed.
         queued.retain(|item| !self.printed.contains(&item.id));
         output::print(|out| {
             queued.iter().try_for_each(|item| lines::write(item, Status::Waiting, self.format, out))?;

@@ -1,4 +1,4 @@
-//! `mdfsck check --window` and `--within`: a check that continues in the next night, and the promises about it.
+//! `mdfsck check --window` and `--within`: checks a database over several nights, and judges the promises about it.
 
 pub(crate) mod signals;
 
@@ -21,10 +21,10 @@ use crate::input::Input;
 use crate::keep;
 use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
 
-/// Refuses options of windows that do not fit each other.
+/// Refuses options of windows that do not fit together.
 ///
 /// # Errors
-/// If an option lacks another one.
+/// If an option requires another option that is missing, or contradicts another option.
 pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
     let windows = &arguments.windows;
     let has_history = arguments.results.history.is_some();
@@ -51,15 +51,17 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
     }
 }
 
-/// The result of a window.
+/// The result of a check in a window.
 pub(crate) struct Windowed {
-    /// The findings, in the whole image or in the ranges read so far.
+    /// The report on the whole image, or on the ranges read so far.
     pub(crate) report: Report,
-    /// `None` if this was a whole check, as for an encrypted database.
+    /// The result of the window; `None` if the database could not be divided and was checked as a whole, for example an
+    /// encrypted database.
     pub(crate) outcome: Option<Box<Outcome>>,
 }
 
-/// The end of the window of a database: several databases share a window, and later ones get the time that earlier ones left.
+/// When the window of one database ends. Several databases share the time of the window, and a database that ends early
+/// leaves its time to the later ones.
 fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
@@ -71,8 +73,8 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as much as fits into the window. `before` has the state of the files before they were opened. `whole` checks a database
-/// that cannot be divided.
+/// Checks as many ranges as fit into the window. `before` has the identities of the files before they were opened.
+/// `whole` checks a database that cannot be divided into ranges.
 ///
 /// # Errors
 /// If the database cannot be checked.
@@ -117,22 +119,22 @@ pub(crate) fn check<'i>(
     }
 }
 
-/// The text printed after the report, and its exit-status bits.
+/// What to print about the window and the promises after the report, and the exit-status bits.
 pub(crate) struct Said {
-    /// `None` if the history could not be read.
+    /// The data to print; `None` if the history could not be read.
     view: Option<View>,
     /// The exit-status bits.
     pub(crate) status: u8,
 }
 
-/// The time of a window, used and allowed.
+/// How much time a window has used, and how much it was allowed.
 struct Span {
     used: Duration,
     allowed: Duration,
     is_interrupted: bool,
 }
 
-/// The data of a [`WindowView`].
+/// The data for a [`WindowView`].
 struct View {
     database: String,
     done: Option<Span>,
@@ -141,7 +143,8 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// `None` if relations are not compared, since no image is closed then.
+    /// Whether all relations were proven in time; `None` if the check does not compare relations, since then no image
+    /// is completed.
     closed: Option<Kept>,
     changed: Changed,
     now: i64,
@@ -180,13 +183,13 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
             }
             Said { view: Some(view), status: bits }
         }
-        // The problem with the history was already reported when the run was recorded.
+        // The problem with the history was reported when the run was recorded.
         Err(_) if unkept != 0 => Said { view: None, status: bits },
         Err(error) => Said { view: None, status: bits | keep::unkept(&error) },
     }
 }
 
-/// Records whether the promises are broken; if there is a listener, also an event when that changes.
+/// Records whether the promises are broken. If there is a listener, also records an event when this changes.
 fn raise(
     path: &std::path::Path,
     promise: &Promise,
@@ -235,9 +238,9 @@ fn judged(
     let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
     let is_left = |range: &history::windows::promise::Range| {
-        // A range begins at page 0 or at the start of its task.
+        // In the history, a range begins at page 0 of its file or at the start of its task.
         known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
-            // `left` is in the order of tasks, by file and page.
+            // `left` has the order of the tasks, which are sorted by file and page.
             let next = left.partition_point(|place| *place < (*file, *first));
             left.get(next).is_some_and(|place| *place < (*file, first.saturating_add(*pages)))
         })
@@ -286,7 +289,7 @@ impl View {
 }
 
 impl Said {
-    /// Writes the text among the results, or to stderr if their format has no place for it.
+    /// Writes the text after the results, or to stderr if the format of the results has no place for it.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -299,16 +302,16 @@ impl Said {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
-            // Printed even with NO_INFOMSGS if a promise is broken.
+            // If a promise is broken, the text is printed even with NO_INFOMSGS.
             Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
     }
 }
 
-/// The read rate of the last windows over a database, for an estimate.
+/// The read rate of earlier windows on this database, for an estimate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    // An estimate neither creates a history nor starts a promise.
+    // An estimate must not create a history or record a promise.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let naming = keep::naming(arguments);
     let opening = opening(arguments, (source, database, SystemTime::now()), &naming);

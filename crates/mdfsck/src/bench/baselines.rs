@@ -1,4 +1,4 @@
-//! Where results are saved under a name: in a history, or as files of a folder.
+//! Where named results are saved: in a history, or as files in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,28 +9,28 @@ use super::results::{self, Results};
 use crate::failure::Failure;
 use crate::output::Target;
 
-/// The folder of baselines, in the current folder.
+/// The folder for baselines, below the current folder.
 const FOLDER: &str = ".mdfsck-bench";
 
-/// The place of baselines.
+/// Where baselines are saved.
 pub(super) enum Place<'a> {
     Folder,
     History(&'a Path),
 }
 
-/// The target for results.
+/// Where to save the results of this run.
 pub(super) enum Saved<'a> {
     File(Target),
     History(&'a Path, String),
 }
 
 impl<'a> Place<'a> {
-    /// The history if there is one, otherwise the folder.
+    /// The history if one is given, otherwise the folder.
     pub(super) fn of(history: Option<&'a Path>) -> Self {
         history.map_or(Self::Folder, Self::History)
     }
 
-    /// The target for results under a name.
+    /// The target for results that are saved under `name`.
     pub(super) fn target(&self, name: &str) -> Result<Saved<'a>, Failure> {
         let path = path(name)?;
         match self {
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Loads the results saved under a name.
+    /// Loads the results that were saved under `name`.
     pub(super) fn load(&self, name: &str) -> Result<Results, Failure> {
         let path = path(name)?;
         let missing = |place: &str, cause: &str| {
@@ -75,7 +75,7 @@ impl<'a> Place<'a> {
 }
 
 impl Saved<'_> {
-    /// Saves results.
+    /// Saves the results as a file or in the history.
     pub(super) fn write(self, results: &Results) -> Result<(), Failure> {
         let text = results.json()?;
         match self {

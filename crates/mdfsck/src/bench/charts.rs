@@ -1,4 +1,4 @@
-//! The charts of the page: bars that share one axis, and one run over time.
+//! The charts of the HTML page: bars that share one axis, and one run over time.
 
 use std::fmt::Write;
 
@@ -8,15 +8,15 @@ use report::html::{Curves, axis, escape, figure, short};
 use super::measure::{Measured, Run};
 use super::results::Results;
 
-/// The width of a chart, in the units of its text: a phone shows it at full size.
+/// Width of a chart in SVG units, small enough for a phone to show the chart at full size.
 const WIDTH: f64 = 440.0;
-/// The left and right end of bars; the number of threads is before them, the time after them.
+/// Left and right end of the bars. The number of threads is to the left of a bar, and the time to its right.
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 310.0;
-/// The height of a line with a bar, and of one with a heading.
+/// Height of a line with a bar, and of a line with a heading.
 const LINE: f64 = 24.0;
 
-/// Bars of the cells of one memory grant and cache state, in the order of the table.
+/// One chart: the bars of all cells with the same memory grant and cache state, in the order of the table.
 pub(super) fn bars(
     caption: &str,
     cells: &[&Measured],
@@ -61,7 +61,8 @@ pub(super) fn bars(
     figure(caption, WIDTH, y + 4.0, &(svg + &lines))
 }
 
-/// One bar with its spread, the baseline under it, the time of reading alone, and the time in words.
+/// Draws the bar of a cell, with its fastest and slowest run, the baseline below the bar, a mark for the time of
+/// reading alone, and the time as text.
 fn bar(
     cell: &Measured,
     results: &Results,
@@ -115,7 +116,7 @@ fn bar(
     let _ = write!(svg, "<text class='{class}' x={after:.1} y={:.1}>{} s{more}</text>", y + 11.0, short(median));
 }
 
-/// Throughput, processors in use, memory and spilled bytes over time, each in a small chart.
+/// Four small charts of one run over time: throughput, processors in use, memory and spilled bytes.
 pub(super) fn over_time(run: &Run) -> String {
     let sample = |&[seconds, bytes, cpu_seconds, memory, spilled]: &[f64; 5]| Sample {
         seconds,

@@ -1,4 +1,4 @@
-//! The figures of each cell: one list of columns for the table, the page and CSV.
+//! The figures of each cell: one list of columns for the table, the HTML page and CSV.
 
 use std::io;
 
@@ -6,9 +6,9 @@ use super::measure::Measured;
 use super::results::Results;
 use crate::failure::Failure;
 
-/// One column.
+/// A column of the results.
 pub(crate) struct Figure {
-    /// The heading for people.
+    /// The heading in the table and the HTML page.
     pub(crate) head: &'static str,
     /// The heading in CSV.
     key: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Figure {
     value: fn(&Results, &Measured) -> Option<f64>,
 }
 
-/// Gigabytes per second, unless the cell is too small to measure.
+/// Throughput in gigabytes per second; `None` if the check was too short to measure.
 fn rate(cell: &Measured) -> Option<f64> {
     (!cell.is_too_small()).then(|| cell.throughput() / 1e9)
 }
@@ -26,7 +26,7 @@ fn deviation(cell: &Measured) -> f64 {
     100.0 * deviation / mean.max(1e-9)
 }
 
-/// The columns, in order.
+/// All columns of figures, in order.
 pub(crate) const FIGURES: [Figure; 13] = [
     figure("median s", "median_s", 3, |_, cell| Some(cell.median(|run| run.seconds))),
     figure("mean s", "mean_s", 3, |_, cell| Some(cell.mean(|run| run.seconds).0)),
@@ -53,7 +53,7 @@ const fn figure(
 }
 
 impl Figure {
-    /// The value for a cell, as a number without a unit; empty if there is none.
+    /// The figure of a cell as a number without a unit; empty if the cell has no such figure.
     fn text(&self, results: &Results, cell: &Measured) -> String {
         let value = (!cell.runs.is_empty()).then(|| (self.value)(results, cell)).flatten();
         value.map_or_else(String::new, |value| format!("{value:.*}", self.decimals))
@@ -63,12 +63,12 @@ impl Figure {
 /// Headings of the columns that identify a cell.
 const CELL: [&str; 4] = ["configuration", "dop", "memory", "cache"];
 
-/// Headings of the table for people.
+/// Headings of the table and the HTML page.
 pub(crate) fn heads() -> Vec<&'static str> {
     CELL.into_iter().chain(FIGURES.iter().map(|figure| figure.head)).chain(["remark"]).collect()
 }
 
-/// The rows of the table, one per cell, with columns as in [`heads`]: `-` where there is no figure.
+/// The rows of the table, one per cell, with the columns of [`heads`]. A missing figure is shown as `-`.
 pub(crate) fn rows<'r>(
     results: &'r Results,
     baseline: Option<&'r Results>,
@@ -94,7 +94,8 @@ fn remark(cell: &Measured, baseline: Option<&Results>) -> String {
     }
 }
 
-/// Writes the figures as CSV: a line for each cell, numbers without units, and on each line the facts about database and machine.
+/// Formats the figures as CSV. Each cell is a line of numbers without units, followed by the facts about the database
+/// and the machine.
 pub(crate) fn csv(results: &Results, baseline: Option<&Results>) -> Result<String, Failure> {
     let text = || -> io::Result<String> {
         let mut out = csv::Writer::from_writer(Vec::new());
@@ -133,7 +134,7 @@ fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The facts about database and machine, as columns.
+/// The facts about the database and the machine, as names and values of columns.
 fn facts(results: &Results) -> impl Iterator<Item = (&'static str, String)> {
     let (machine, database) = (&results.machine, &results.database);
     let facts = [

@@ -1,4 +1,5 @@
-//! One self-contained page: the facts about database and machine, the elapsed time of each cell, and each cell over time.
+//! One self-contained HTML page: the facts about the database and the machine, the elapsed time of each cell, and a run
+//! of each cell over time.
 
 use std::fmt::Write;
 
@@ -10,10 +11,10 @@ use super::raw::RawRead;
 use super::results::Results;
 use super::{charts, figures};
 
-/// The fewest samples of a run for a line in a chart.
+/// The smallest number of samples that a run must have for charts over time.
 const MIN_SAMPLES: usize = 6;
 
-/// The page; `compared` is the name of a baseline and what it holds.
+/// Writes the HTML page. `compared` is the name and the results of the baseline.
 pub(crate) fn page(title: &str, results: &Results, compared: Option<(&str, &Results)>) -> String {
     let mut html = cards(results);
     html.push_str("<h2>What was measured</h2><dl>");
@@ -52,7 +53,7 @@ fn legend(compared: Option<(&str, &Results)>) -> String {
     text
 }
 
-/// The best cell of each depth.
+/// Summary cards: the fastest full and physical-only check, the fastest reading alone, and the peak of memory.
 fn cards(results: &Results) -> String {
     let mut html = String::from("<div class=cards>");
     let mut card = |value: &str, what: &str, detail: &str| {
@@ -68,7 +69,8 @@ fn cards(results: &Results) -> String {
             card("too small to measure", what, "try --size 2GB");
             continue;
         }
-        // With several batches, the database is read several times; the fewest bytes are its size.
+        // A check in several batches reads the database several times, so the smallest number of bytes is the size of
+        // the database.
         let bytes = of_depth().map(|cell| cell.median(|run| run.bytes)).fold(f64::MAX, f64::min);
         let rate = format!("{:.2} GB/s", bytes / seconds(best) / 1e9);
         card(&rate, what, &format!("{:.2} s: {}", seconds(best), best.cell.name()));
@@ -84,7 +86,7 @@ fn cards(results: &Results) -> String {
     html + "</div>"
 }
 
-/// A chart for each memory grant and cache state, in the order of the table, with one axis for all.
+/// A chart for each memory grant and cache state, in the order of the table. All charts share one axis.
 fn bars(results: &Results, baseline: Option<&Results>) -> String {
     let then = |cell: &Measured| {
         baseline.and_then(|baseline| baseline.like(&cell.cell)).map_or(0.0, |then| then.median(|run| run.seconds))

@@ -1,4 +1,4 @@
-//! The machine of the measurements: a baseline means nothing without it.
+//! Describes the machine, since a baseline of another machine cannot be compared.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::size;
 
-/// The machine; a value is `None` if the system does not report it.
+/// The machine and its storage. A value is `None` if the operating system does not report it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Machine {
     /// Model of the processor.
     pub(crate) processor: Option<String>,
-    /// Number of cores of all sockets.
+    /// Number of cores in all sockets.
     pub(crate) cores: Option<usize>,
     /// Number of processors that the program may use.
     pub(crate) processors: Option<usize>,
@@ -22,19 +22,19 @@ pub(crate) struct Machine {
     /// Operating system, with its version and architecture.
     pub(crate) system: Option<String>,
     pub(crate) is_virtual: Option<bool>,
-    /// The type of the filesystem that holds the first file.
+    /// Type of the filesystem that holds the first file.
     pub(crate) filesystem: Option<String>,
-    /// The disk of that filesystem.
+    /// Name and type of the disk that holds this filesystem.
     pub(crate) disk: Option<String>,
 }
 
-/// Processors that the program may use.
+/// Number of processors that the program may use.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Machine {
-    /// This machine, with the storage that holds `file`.
+    /// Describes this machine, and the storage that holds `file`.
     pub(crate) fn this(file: Option<&Path>) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (cpuinfo, mountinfo) = (read("/proc/cpuinfo"), read("/proc/self/mountinfo"));
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// The known values, by name.
+    /// Names and values of the known facts.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
         let cores = [self.cores.map(|cores| count(cores, "core")), self.processors.map(|n| count(n, "processor"))];
@@ -72,7 +72,7 @@ impl Machine {
         facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The values that differ from `then`, in words; values unknown to either are not compared.
+    /// Describes each value that differs from `then`. Skips values that are unknown for one of the machines.
     pub(crate) fn differences(&self, then: &Self) -> Vec<String> {
         let (now, then) = (self.facts(), then.facts());
         let value = |name: &str| Some(&then.iter().find(|fact| fact.0 == name)?.1);
@@ -84,7 +84,7 @@ impl Machine {
     }
 }
 
-/// The value of the first line `name: value`.
+/// The value in the first line that has the form `name: value`.
 fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     fields(text, name).next()
 }
@@ -94,7 +94,7 @@ fn fields<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(value).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Cores of all sockets; hyperthreads of one core share its number.
+/// Number of cores in all sockets. Hyperthreads of one core have the same core ID, and count once.
 fn cores(cpuinfo: &str) -> Option<usize> {
     let of_processor =
         |block: &str| Some((field(block, "physical id")?.to_owned(), field(block, "core id")?.to_owned()));
@@ -114,7 +114,7 @@ fn system(os_release: &str, kernel: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Where a filesystem is mounted, as Linux lists it.
+/// A mounted filesystem, from a line of `/proc/self/mountinfo`.
 struct Mount {
     /// Major and minor number of the device.
     device: String,
@@ -122,13 +122,14 @@ struct Mount {
 }
 
 impl Mount {
-    /// The filesystem that holds `path`: the one with the longest mount point above it, and the last of these.
+    /// The filesystem that holds `path`: the one with the longest mount point that contains `path`, and of several, the
+    /// one listed last.
     fn of(path: &Path, mountinfo: &str) -> Option<Self> {
         let read = |line: &str| {
             let (before, after) = line.split_once(" - ")?;
             let mut fields = before.split(' ');
             let (device, place) = (fields.nth(2)?, fields.nth(1)?);
-            // Blanks in names are written in octal.
+            // Linux writes a blank in a path as `\040`.
             let place = PathBuf::from(place.replace("\\040", " "));
             let mount = Self { device: device.to_owned(), filesystem: after.split(' ').next()?.to_owned() };
             path.starts_with(&place).then(|| (place.components().count(), mount))
@@ -137,10 +138,11 @@ impl Mount {
     }
 }
 
-/// Name and type of a block device. A mount without one, such as memory or a network, is named by its filesystem.
+/// Name and type of a block device; `None` if the filesystem has no block device, for example in memory or on a
+/// network.
 fn disk(device: &str) -> Option<String> {
     let folder = fs::canonicalize(Path::new("/sys/dev/block").join(device)).ok()?;
-    // A partition is listed inside its disk.
+    // The folder of a partition is inside the folder of its disk.
     let disk =
         [Some(folder.as_path()), folder.parent()].into_iter().flatten().find(|path| path.join("queue").is_dir())?;
     let read = |name: &str| Some(fs::read_to_string(disk.join(name)).ok()?.trim().to_owned());

@@ -1,21 +1,22 @@
-//! The matrix: every configuration at every degree of parallelism, memory grant and cache state.
+//! The matrix: each configuration with each degree of parallelism, memory grant and cache state.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::size;
 
-/// How a check is configured.
+/// A configuration of the check, as a name and options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Configuration {
-    /// Its name on the command line and in results.
+    /// The configuration's name on the command line and in results.
     pub(crate) name: &'static str,
     /// The options of `mdfsck check` for this configuration.
     pub(crate) options: &'static [&'static str],
 }
 
-/// All configurations: those that articles on CHECKDB measure. All or PHYSICAL_ONLY, one batch or several (trace flag 2562),
-/// dedicated readers for each file (2549), and both.
+/// All configurations, those in which published articles measure CHECKDB. A full check and PHYSICAL_ONLY each have
+/// four: the default, several batches (trace flag 2562), dedicated readers for each file (trace flag 2549), and batches
+/// with dedicated readers.
 pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
     Configuration { name: "full", options: &[] },
     Configuration { name: "full/batches", options: &["--batches", "4"] },
@@ -27,7 +28,7 @@ pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
     Configuration { name: "physical/both", options: &["--physical-only", "--batches", "4", "--readers", "per-file"] },
 ];
 
-/// Whether the files are in the system's cache.
+/// Whether the files are in the operating system's cache before a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Cache {
@@ -56,7 +57,7 @@ pub(crate) struct Cell {
     pub(crate) cache: Cache,
 }
 
-/// Serializes the name.
+/// Serializes a configuration as its name.
 impl Serialize for Configuration {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.name)
@@ -71,20 +72,20 @@ impl<'de> Deserialize<'de> for Configuration {
 }
 
 impl Configuration {
-    /// Whether the check skips what PHYSICAL_ONLY skips.
+    /// Whether the check is limited to PHYSICAL_ONLY.
     pub(crate) fn is_physical(self) -> bool {
         self.name.starts_with("physical")
     }
 }
 
 impl Cell {
-    /// Identifies the cell in results and baselines.
+    /// The name of the cell in results and baselines.
     pub(crate) fn name(&self) -> String {
         let (memory, cache) = (self.memory_text(), self.cache.name());
         format!("{} dop {} memory {memory} {cache}", self.configuration.name, self.maxdop)
     }
 
-    /// The memory grant in words.
+    /// The memory grant as text.
     pub(crate) fn memory_text(&self) -> String {
         self.memory.map_or_else(|| "default".to_owned(), size::text)
     }

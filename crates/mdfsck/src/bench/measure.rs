@@ -1,4 +1,4 @@
-//! Runs a cell in its own process, so that runs do not affect each other, and measures its cost.
+//! Runs each cell in a separate process, so that runs do not affect each other, and measures the cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use super::matrix::Cell;
 use super::raw;
 use crate::failure::Failure;
 
-/// A check that takes less time is too small to measure: starting a process takes some hundredths of a second.
+/// A check that takes less time than this is too short to measure: the start of a process takes some hundredths of a
+/// second.
 const SMALLEST_SECONDS: f64 = 0.1;
 
 /// The cost of one run.
@@ -26,15 +27,17 @@ pub(crate) struct Run {
     pub(crate) spilled_bytes: f64,
     pub(crate) memory_peak: f64,
     pub(crate) findings: u64,
-    /// Table rows that the check has read.
+    /// Number of table rows that the check has read.
     pub(crate) rows: u64,
-    /// All counters of the run, by name: sums over its phases, and those of the system.
+    /// All counters of the run, by name: the sums of the counters of all phases, and the counters of the operating
+    /// system.
     pub(crate) counters: BTreeMap<String, f64>,
-    /// Samples of (seconds, bytes, processor seconds, memory, spilled), totals since the start.
+    /// Samples of (seconds, bytes, processor seconds, memory, spilled bytes). Times and read bytes are totals since the
+    /// start.
     pub(crate) series: Vec<[f64; 5]>,
 }
 
-/// The median of ascending values: the middle one, or the mean of the two in the middle.
+/// The median of ascending values: the middle value, or the mean of the two middle values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let middle = |at: usize| values.get(at).copied().unwrap_or_default();
     (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
@@ -46,7 +49,7 @@ pub(crate) struct Measured {
     #[serde(flatten)]
     pub(crate) cell: Cell,
     pub(crate) runs: Vec<Run>,
-    /// Why the cell could not run.
+    /// The reason why the cell could not run.
     #[serde(default)]
     pub(crate) error: Option<String>,
 }
@@ -58,12 +61,12 @@ impl Measured {
         values
     }
 
-    /// The median of a figure over the runs.
+    /// The median of `value` over the runs.
     pub(crate) fn median(&self, value: impl Fn(&Run) -> f64) -> f64 {
         median(&self.sorted(value))
     }
 
-    /// The mean of a figure over the runs, and its standard deviation.
+    /// The mean and the standard deviation of `value` over the runs.
     pub(crate) fn mean(&self, value: impl Fn(&Run) -> f64) -> (f64, f64) {
         let count = self.runs.len().max(1) as f64;
         let mean = self.runs.iter().map(&value).sum::<f64>() / count;
@@ -71,25 +74,25 @@ impl Measured {
         (mean, (squares / (count - 1.0).max(1.0)).sqrt())
     }
 
-    /// Fastest and slowest run, in seconds.
+    /// The times of the fastest and the slowest run, in seconds.
     pub(crate) fn spread(&self) -> (f64, f64) {
         let values = self.sorted(|run| run.seconds);
         (values.first().copied().unwrap_or_default(), values.last().copied().unwrap_or_default())
     }
 
-    /// Bytes per second, at the median time.
+    /// Bytes per second, computed with the median time.
     pub(crate) fn throughput(&self) -> f64 {
         self.median(|run| run.bytes) / self.median(|run| run.seconds).max(1e-9)
     }
 
-    /// The run with a time closest to the median.
+    /// The run whose time is closest to the median.
     pub(crate) fn typical(&self) -> Option<&Run> {
         let median = self.median(|run| run.seconds);
         let distance = |run: &Run| (run.seconds - median).abs();
         self.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// Whether the checks were so short that process start dominates their time.
+    /// Whether the checks are so short that the start of the process dominates their time.
     pub(crate) fn is_too_small(&self) -> bool {
         !self.runs.is_empty() && self.median(|run| run.seconds) < SMALLEST_SECONDS
     }
@@ -105,7 +108,8 @@ impl Measured {
     }
 }
 
-/// Runs a cell once. Returns its cost, and what the check printed about the database.
+/// Runs a cell once. Returns the cost of the run, and the first line of the check's output, which describes the
+/// database.
 pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure> {
     raw::prepare(cell.cache, files)?;
     let program =
@@ -119,7 +123,7 @@ pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure
     };
     let (Some(statistics), Some(summary)) = (line("statistics"), line("summary")) else {
         let error = String::from_utf8_lossy(&output.stderr);
-        // The last line has the reason why the process failed.
+        // The last line of stderr has the reason for the failure.
         let reason = error
             .lines()
             .last()
@@ -152,7 +156,7 @@ fn read(statistics: &Json, summary: &Json) -> Run {
     }
 }
 
-/// All numbers in the statistics of a run; those of its phases are added up.
+/// All numbers in the statistics of a run. Numbers with the same name in several phases are added up.
 fn counters(statistics: &Json) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
     let phases = statistics["phases"].as_array().map(Vec::as_slice).unwrap_or_default();

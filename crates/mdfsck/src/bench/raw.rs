@@ -1,4 +1,4 @@
-//! Raw reads: how fast the files can be read if nothing is done with their bytes.
+//! Raw reads: measures how fast the files can be read without processing the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,12 +13,12 @@ use super::matrix::Cache;
 use super::measure::median;
 use crate::failure::Failure;
 
-/// Bytes of one read.
+/// Number of bytes per read.
 const READ_BYTES: u64 = 1 << 20;
-/// The bytes that a thread reads at a time.
+/// Size of a share of a file, the unit of work that a thread reads.
 const SHARE_BYTES: u64 = 16 * READ_BYTES;
 
-/// Reading the files with large reads, without a check.
+/// The measurement of reading the files in large reads, without a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RawRead {
     pub(crate) cache: Cache,
@@ -29,19 +29,19 @@ pub(crate) struct RawRead {
 }
 
 impl RawRead {
-    /// The median time.
+    /// The median time of a round, in seconds.
     pub(crate) fn median(&self) -> f64 {
         let mut seconds = self.seconds.clone();
         seconds.sort_by(f64::total_cmp);
         median(&seconds)
     }
 
-    /// Bytes per second.
+    /// Bytes read per second, computed with the median time.
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 / self.median().max(1e-9)
     }
 
-    /// Reads the files once more.
+    /// Reads the files once more, and adds the time of this round.
     pub(crate) fn round(&mut self, files: &[PathBuf]) -> Result<(), Failure> {
         prepare(self.cache, files)?;
         let start = Instant::now();
@@ -55,7 +55,8 @@ fn failed(path: &Path, cause: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be read: {cause}", path.display()))
 }
 
-/// Reads all files with `threads` threads; each thread reads one share after another. Returns the bytes read.
+/// Reads all files with `threads` threads, each of which reads one share after another. Returns the number of bytes
+/// read.
 fn read(files: &[PathBuf], threads: u16) -> Result<u64, Failure> {
     let mut shares = Vec::new();
     for path in files {
@@ -91,7 +92,7 @@ fn read_share(path: &Path, from: u64, buffer: &mut [u8]) -> io::Result<u64> {
     }
 }
 
-/// Loads the files into the cache, or drops them from it.
+/// Loads the files into the operating system's cache, or drops them from it.
 pub(crate) fn prepare(cache: Cache, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
         let file = File::open(path).map_err(|cause| failed(path, &cause))?;

@@ -1,4 +1,4 @@
-//! The results of a run of `bench`: writing, loading, and comparing them with saved ones.
+//! The results of `bench`: writes them, loads saved results, and compares both.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,12 +14,13 @@ use super::raw::RawRead;
 use crate::failure::Failure;
 use crate::size;
 
-/// The version of the format that is written and read.
+/// The format version of saved results.
 const FORM: u32 = 1;
 /// 1970-01-01 as a [`Moment`].
 const MOMENT_OF_1970: i64 = 116_444_736_000_000_000;
 
-/// The measurements, with the database, the machine and the time. Fields added later are empty in older saved results.
+/// The measurements, with the database, the machine and the time. Fields that were added in later versions are empty in
+/// older saved results.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Results {
     kind: String,
@@ -33,7 +34,7 @@ pub(crate) struct Results {
     pub(crate) database: Subject,
     files: Vec<String>,
     processors: usize,
-    /// The number of rounds: runs of each cell that could run.
+    /// Number of rounds; each round runs every cell once.
     #[serde(default)]
     pub(crate) repeat: u16,
     #[serde(default)]
@@ -47,13 +48,13 @@ pub(crate) struct Results {
 pub(crate) struct Subject {
     pub(crate) name: Option<String>,
     pub(crate) db_version: Option<u64>,
-    /// Bytes of all files.
+    /// Total size of all files, in bytes.
     pub(crate) bytes: Option<u64>,
     pub(crate) rows: Option<u64>,
 }
 
 impl Subject {
-    /// The database in words.
+    /// Describes the database as text.
     pub(crate) fn text(&self) -> String {
         let version = self.db_version.and_then(|version| format::version::product(u16::try_from(version).ok()?));
         let parts = [
@@ -66,21 +67,21 @@ impl Subject {
     }
 }
 
-/// How a cell compares with its baseline.
+/// The comparison of a cell with the same cell of the baseline.
 pub(crate) struct Change {
-    /// Time now, divided by the time then.
+    /// The median time of this cell divided by the median time of the baseline.
     pub(crate) ratio: f64,
-    /// Whether all runs of one are faster than all runs of the other.
+    /// Whether all new runs are faster, or all are slower, than every run of the baseline.
     pub(crate) is_outside_noise: bool,
 }
 
 impl Change {
-    /// By how many percent the time changed.
+    /// The change of the time in percent; negative if the check became faster.
     pub(crate) fn percent(&self) -> f64 {
         (self.ratio - 1.0) * 100.0
     }
 
-    /// The change in words.
+    /// Formats the change as text.
     pub(crate) fn text(&self) -> String {
         let noise = if self.is_outside_noise { "" } else { " (within noise)" };
         format!("{:+.1} %{noise}", self.percent())
@@ -88,7 +89,7 @@ impl Change {
 }
 
 impl Results {
-    /// Results without measurements.
+    /// Describes this machine, the files and the time, without any measurement.
     pub(crate) fn new(files: &[PathBuf], repeat: u16) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
         let ticks = i64::try_from(now).ok().and_then(|now| now.checked_mul(1000 * Moment::MILLISECOND));
@@ -111,7 +112,7 @@ impl Results {
         }
     }
 
-    /// The results as JSON, with the figures derived from the runs of each cell.
+    /// Formats the results as JSON, with the figures that are derived from the runs of each cell.
     pub(crate) fn json(&self) -> Result<String, Failure> {
         let unwritten = |error| Failure::unable(format!("the results cannot be written as JSON: {error}"));
         let mut json = serde_json::to_value(self).map_err(unwritten)?;
@@ -125,7 +126,7 @@ impl Results {
         Ok(format!("{json:#}\n"))
     }
 
-    /// The facts about database and machine, by name.
+    /// Names and values of the facts about the database and the machine.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("database", self.database.text()), ("files", self.files.join(", "))];
         facts.extend(self.machine.facts());
@@ -135,13 +136,13 @@ impl Results {
         facts
     }
 
-    /// The raw reads in the cache state of a cell and with as many threads.
+    /// The raw read with the same cache state and the same number of threads as `cell`.
     pub(crate) fn raw(&self, cell: &Cell) -> Option<&RawRead> {
         let of_cell = |raw: &&RawRead| (raw.cache, raw.threads) == (cell.cache, cell.maxdop);
         self.raw.iter().find(of_cell).filter(|raw| !raw.seconds.is_empty())
     }
 
-    /// The speed relative to the same cell with the fewest threads.
+    /// The speed of `cell` relative to the cell that has the fewest threads but otherwise the same settings.
     pub(crate) fn speed_up(&self, cell: &Measured) -> Option<f64> {
         let is_like = |other: &&Measured| Cell { maxdop: cell.cell.maxdop, ..other.cell } == cell.cell;
         let seconds = |cell: &Measured| cell.median(|run| run.seconds);
@@ -150,7 +151,8 @@ impl Results {
         measured(&cell).then(|| seconds(fewest) / seconds(cell))
     }
 
-    /// The cell of these results that corresponds to `cell`. A cell saved with 0 threads used one per processor.
+    /// The cell of these results with the same settings as `cell`. In older saved results, 0 threads means one thread
+    /// per processor.
     pub(crate) fn like(&self, cell: &Cell) -> Option<&Measured> {
         let threads = |maxdop: u16| if maxdop == 0 { self.processors } else { usize::from(maxdop) };
         let is_like = |other: &&Measured| {
@@ -160,7 +162,8 @@ impl Results {
         self.cells.iter().find(is_like).filter(|cell| !cell.runs.is_empty())
     }
 
-    /// How a cell has changed since these results; `None` if they lack it, or it did not run.
+    /// Compares a cell with the same cell of these results; `None` if these results lack the cell, or if one of the two
+    /// has no runs.
     pub(crate) fn change(&self, now: &Measured) -> Option<Change> {
         let then = self.like(&now.cell).filter(|_| !now.runs.is_empty())?;
         let ((then_fastest, then_slowest), (fastest, slowest)) = (then.spread(), now.spread());
@@ -170,7 +173,7 @@ impl Results {
         })
     }
 
-    /// Why these results and `then` should not be compared, one reason each.
+    /// The reasons why these results should not be compared with `then`.
     pub(crate) fn differences(&self, then: &Self) -> Vec<String> {
         let (now_bytes, then_bytes) = (self.database.bytes, then.database.bytes);
         let sizes = now_bytes.zip(then_bytes).filter(|(now, then)| now != then);
@@ -182,7 +185,7 @@ impl Results {
 /// Parses results that were saved as JSON.
 ///
 /// # Errors
-/// If the text is not results, or has a newer format.
+/// If the text does not hold results, or holds results in a newer format.
 pub(super) fn read(text: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match (results.kind.as_str(), results.v) {
@@ -196,7 +199,7 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
 mod tests {
     use super::*;
 
-    /// As `--save` wrote it before machine, database and raw reads were saved.
+    /// A file as `--save` wrote it before the format had the machine, the database and raw reads.
     const OLD: &str = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a.mdf"], "processors": 2, "cells": [
         {"cell": "full dop 0 memory default warm", "configuration": "full", "maxdop": 0, "memory": null, "cache": "warm",
          "counters": {}, "runs": [{"seconds": 0.25, "bytes": 100.0, "cpu_seconds": 0.2, "read_wait_seconds": 0.0,
@@ -233,7 +236,7 @@ mod tests {
         };
         results.cells = vec![with(4, 0.25), with(1, 1.0), with(8, 0.01)];
         let speed_ups: Vec<Option<f64>> = results.cells.iter().map(|cell| results.speed_up(cell)).collect();
-        // A cell that is too small to measure has no speed-up.
+        // A cell that is too short to measure has no speed-up.
         assert_eq!(speed_ups, [Some(4.0), Some(1.0), None]);
     }
 }

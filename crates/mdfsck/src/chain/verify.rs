@@ -19,13 +19,14 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// The point in time at which a restore stops if its chain reaches further; `None` for the end of the log.
+    /// The point in time at which to stop a restore, for chains that contain later log; `None` for the end of the log.
     pub(super) stop: Option<Stop>,
 }
 
 impl Verifier<'_> {
-    /// Restores a chain in memory and checks the result: the containers of the backups, every block of their log, every record
-    /// against the page that it changes, and all pages and maps as `check --physical-only` does. Also returns the exit-status bits.
+    /// Restores a chain in memory and checks the result: the structure of each backup file, every block of the log,
+    /// every log record against the page that it changes, and all pages and allocation maps as in `check
+    /// --physical-only`. Also returns the exit-status bits.
     pub(super) fn verify(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> (Judged, u8) {
         let failed = |reason: String| Verified { reason: Some(reason), ..Verified::default() };
         if chain.omitted > 0 {
@@ -39,7 +40,7 @@ impl Verifier<'_> {
                 (judged, errors | doubts)
             }
             Err(failure) => {
-                // With more memory the result could be different.
+                // If memory was too small, a larger grant may give another result.
                 let is_final = failure.status != Failure::USAGE;
                 (Judged { verified: failed(failure.text), is_final, damaged: None }, failure.status)
             }
@@ -54,7 +55,8 @@ impl Verifier<'_> {
             None => ReadLog::default(),
         };
         let as_stored = catalog::load(&backups.pages);
-        // Records after a damaged block are lost, so their changes are unknown.
+        // A restore that fails after a damaged log block is reported as that damage: the log records after the block
+        // are lost.
         let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
             (Err(_), Some(fault)) => {
                 let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
@@ -77,7 +79,8 @@ impl Verifier<'_> {
         Ok(Judged { verified: judge(&report, recovered.summary.as_ref(), log), is_final: true, damaged })
     }
 
-    /// Replaces damaged files of a chain by sound copies. Returns the pairs of damaged file and copy.
+    /// Replaces damaged files of a chain by sound copies. Returns pairs of a damaged file and the copy that replaces
+    /// it.
     pub(super) fn sound_copies(
         &self,
         database: &mut DatabaseChains,
@@ -96,7 +99,7 @@ impl Verifier<'_> {
             if copies.is_empty() {
                 continue;
             }
-            // Restores only up to this backup: later ones may be damaged too.
+            // Restores only up to this backup, since later backups may be damaged too.
             let steps: Vec<usize> = chain.steps.iter().take(number + 1).copied().collect();
             let is_all = steps.len() == chain.steps.len();
             let until = Chain { steps, ..chain.clone() };
@@ -120,8 +123,9 @@ impl Verifier<'_> {
         exchanged
     }
 
-    /// If a chain is damaged, finds another chain that avoids the likely cause: the damaged log backup, else the differential, else
-    /// the full backup. `path` returns the chain that is left without some sets.
+    /// If a chain is damaged, looks for a usable chain without the likely cause: first without the damaged log backup,
+    /// then without the differential, then without the full backup. `path` returns the chain through the remaining
+    /// sets.
     pub(super) fn detour(
         &self,
         database: &DatabaseChains,
@@ -155,9 +159,9 @@ impl Verifier<'_> {
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) verified: Verified,
-    /// Whether more memory would give the same result, so that another chain is worth a try.
+    /// Whether the result would be the same with more memory. Only then is another chain worth a try.
     is_final: bool,
-    /// The file whose log is damaged.
+    /// The file with the damaged part of the log.
     damaged: Option<PathBuf>,
 }
 
@@ -177,17 +181,17 @@ fn judge(report: &Report, recovery: Option<&RecoverySummary>, log: ReadLog) -> V
     }
 }
 
-/// The log of a chain, as far as it could be read.
+/// The readable part of a chain's log.
 #[derive(Default)]
 struct ReadLog {
     blocks: u64,
-    /// A description of the damaged block, if any.
+    /// A description of the first damaged block, if there is one.
     fault: Option<String>,
-    /// The file of that block.
+    /// The file that holds the damaged block.
     damaged: Option<PathBuf>,
 }
 
-/// Reads all of the log. A missing part is only noticed when the log is applied.
+/// Reads the whole log. A missing part of the log is noticed only later, when recovery applies the log.
 fn read(log: &Log) -> Result<ReadLog, LogError> {
     let (mut walk, mut found) = (Walk::new(log), ReadLog::default());
     while walk.next_block()?.is_some() {

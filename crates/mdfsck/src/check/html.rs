@@ -1,4 +1,4 @@
-//! `mdfsck check --html`: the report as a page, beside the results.
+//! `mdfsck check --html`: writes the report as an HTML page, in addition to the results.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,11 @@ use crate::failure::Failure;
 use crate::output::{self, Target, place};
 use crate::terminal::Repeated;
 
-/// Requires a file of its own for the page.
+/// Requires that the HTML page has a file of its own.
 ///
 /// # Errors
-/// If it is standard output, or the file of the results, of the error log or of the history; or if a window is asked for.
+/// If the page's file is standard output, or the file of the results, of the error log or of the history; or if the
+/// check runs in a window.
 pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };
@@ -38,10 +39,10 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Refuses a page among the files of a plan.
+/// Refuses an HTML page in the folder of a plan.
 ///
 /// # Errors
-/// If the page is in the folder of the plan.
+/// If the page is in that folder.
 pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failure> {
     match (page, fs::canonicalize(plan)) {
         (Some(page), Ok(plan)) if place(page).starts_with(&plan) => Err(Failure::usage(format!(
@@ -52,7 +53,7 @@ pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failur
     }
 }
 
-/// Refuses a page for several databases: it holds the report of one.
+/// Refuses an HTML page for several databases, since a page has the report of one database.
 ///
 /// # Errors
 /// If a page is requested.
@@ -67,10 +68,10 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
     }
 }
 
-/// The target of the page, tested for write access before the run.
+/// Opens the target of the HTML page, and tests before the run that it can be written.
 ///
 /// # Errors
-/// If the target is one of the files that are checked, or any SQL Server file, or cannot be written.
+/// If the target is one of the checked files or any SQL Server file, or cannot be written.
 pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.results.html else { return Ok(None) };
     let inputs: Vec<&Path> = source.files().iter().map(|file| file.path.as_path()).collect();
@@ -78,7 +79,8 @@ pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Res
     Target::at(path).map(Some)
 }
 
-/// Writes the page. Returns the exit-status bits for a page that cannot be written; the results are not affected.
+/// Writes the HTML page. Returns the exit-status bits for a page that cannot be written; this does not affect the
+/// results.
 pub(super) fn write(target: Target, arguments: &CheckArguments, ended: &Ended<'_>, status: u8) -> u8 {
     let Ended { report, source, database, started } = *ended;
     let repeated = Repeated::of(arguments);

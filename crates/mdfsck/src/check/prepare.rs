@@ -1,4 +1,4 @@
-//! Prepares the check of one database: opens and recovers it, and decides which memory the check may use.
+//! Prepares the check of one database: opens and recovers the database, and decides how much memory the check may use.
 
 use catalog::Database;
 use check::part::Fingerprint;
@@ -19,13 +19,13 @@ pub(crate) struct Prepared<'i> {
     pub(crate) recovered: recover::Outcome<'i>,
     /// The catalog of the database.
     pub(crate) database: Database,
-    /// The fingerprint of the catalog, if other processes must have read the same catalog.
+    /// The fingerprint of the catalog; all processes that share a check must read the same catalog.
     pub(crate) catalog: Fingerprint,
     /// The options of the check.
     pub(crate) options: Options,
 }
 
-/// Reads the catalog, recovers the database with its log, and decides which memory the check may use.
+/// Reads the catalog, recovers the database with its log, and decides how much memory the check may use.
 ///
 /// # Errors
 /// If the database cannot be checked with these options.
@@ -36,7 +36,7 @@ pub(crate) fn prepare<'i>(
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = arguments.recovery.room.memory;
-    // Cached pieces of objects count as memory too; databases that are checked side by side share the cache.
+    // The cache for pieces of objects counts as memory too. Databases that are checked side by side share the cache.
     let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();
@@ -58,7 +58,7 @@ pub(crate) fn prepare<'i>(
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);
     let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
-    // A watcher checks the other sets separately.
+    // Omits the warning about other backup sets in the file, since a watcher checks each set separately.
     let is_watched = arguments.results.watched.is_some();
     let asked = options(arguments, &database);
     let scope = asked.as_ref().map_or(&Scope::Database, |options| &options.scope);
@@ -75,7 +75,7 @@ pub(crate) fn prepare<'i>(
     };
     let least = check::minimum_memory_bytes(pages, &database, &options);
     if let Some(granted) = memory {
-        // Recovered pages leave memory if the check needs it.
+        // If the check needs the memory, recovered pages are moved to temporary files.
         let least = least.saturating_add(held);
         if granted < least.saturating_add(recovered.kept_bytes()) {
             recovered.keep_at_most(granted.saturating_sub(least))?;
@@ -88,7 +88,7 @@ pub(crate) fn prepare<'i>(
     Ok(prepared)
 }
 
-/// Runs `act` with pages that are read no faster than allowed.
+/// Runs `act` with pages that are read within the limit on the read rate.
 pub(crate) fn throttled<R>(
     arguments: &CheckArguments,
     source: &dyn PageSource,
@@ -166,7 +166,7 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
     Ok(Scope::Tables(ids))
 }
 
-/// Refuses a grant that is too small, and names the minimum.
+/// Refuses a grant that is too small. The error names the minimum.
 fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(), Failure> {
     if granted >= least {
         return Ok(());

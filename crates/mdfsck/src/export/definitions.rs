@@ -1,4 +1,4 @@
-//! Procedures, functions, views and triggers as files.
+//! Writes procedures, functions, views and triggers to files.
 
 use std::fs;
 use std::io::Write;
@@ -14,15 +14,16 @@ use super::plan::Plan;
 use crate::failure::Failure;
 use crate::output::unwritable;
 
-/// Precedes each text, because sqlcmd turns these settings off. The settings of the module itself are not read.
+/// The first lines of each file, because sqlcmd turns these settings off by default. The settings stored with the
+/// module are not read.
 const SETTINGS: &str = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n";
-/// The kinds of modules in the order in which they are listed.
+/// The kinds of modules, in the order of the list.
 const KINDS: [&str; 4] = ["FUNCTION", "VIEW", "PROCEDURE", "TRIGGER"];
 
-/// Writes each definition to a file of its own.
+/// Writes each definition to a separate file.
 ///
 /// # Errors
-/// A file that exists already, or cannot be written.
+/// A file that already exists, or that cannot be written.
 pub(super) fn write(
     pages: &dyn PageSource,
     database: &Database,
@@ -60,7 +61,7 @@ pub(super) fn write(
     Ok(definitions)
 }
 
-/// Writes a small file.
+/// Writes a file under a temporary name, and renames the file when it is complete.
 pub(super) fn write_file(path: &Path, replaces: bool, text: &str) -> Result<(), Failure> {
     let written = Partial::create(path, replaces).and_then(|mut file| {
         file.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Divides the memory grant: the fixed part, and the number of threads that the rest allows.
+//! Divides the memory grant into a fixed part and memory for threads, whose number follows from it.
 
 use std::thread;
 
@@ -12,27 +12,27 @@ use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
 use crate::size;
 
-/// The grant without `--memory`, unless the catalog alone needs more.
+/// The memory grant in bytes without `--memory`; it is raised if the fixed part alone needs more.
 pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
-/// Bytes that the program needs for any export.
+/// Memory that the program needs for any export, in bytes.
 const BASE_BYTES: u64 = 12 << 20;
-/// The page sets, with a bit for each page, in memory while the pages of a table are found; salvage needs one more.
+/// Number of page sets, with one bit per page, while the pages of a table are located. Salvage needs one set more.
 const SCAN_SETS: u64 = 2;
-/// Bytes for a table with a file: its names, and its entry in the report.
+/// Memory per table with a file, in bytes: its names, and its entry in the report.
 const TABLE_BYTES: u64 = 1000;
-/// Bytes for a damaged page that is salvaged: its address, why it is damaged, and what is lost with it.
+/// Memory per salvaged page, in bytes: its address, why it is damaged, and what is lost with it.
 const LISTED_PAGE_BYTES: u64 = 180;
-/// Bytes for a thread that writes text: the pages of a range, and the text.
+/// Memory per thread that writes text, in bytes: the pages of a range, and the text.
 const TEXT_THREAD_BYTES: u64 = 10 << 20;
-/// Bytes for a thread that writes row groups: their values, and the encoded values.
+/// Memory per thread that writes row groups, in bytes: the values, and the encoded values.
 const GROUP_THREAD_BYTES: u64 = 44 << 20;
 
-/// The share of the grant that recovered pages may use, in bytes.
+/// The part of the grant that recovered pages may use, in bytes.
 pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
     granted.unwrap_or(DEFAULT_BYTES) / 4
 }
 
-/// The bytes that an export needs, whatever the number of threads.
+/// Memory that an export needs for any number of threads, in bytes.
 pub(super) fn fixed_bytes(
     arguments: &ExportArguments,
     pages: &dyn PageSource,
@@ -47,13 +47,13 @@ pub(super) fn fixed_bytes(
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
 }
 
-/// The memory for reading with `sets` sets of pages, in bytes.
+/// Memory for reading with `sets` page sets, in bytes.
 fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 {
     let held = pages.backup().map_or(0, BackupPages::held_bytes);
     BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)
 }
 
-/// Fails if the grant is too small for the first rows of a table, which one thread reads.
+/// Returns an error if the grant is too small for one thread to read the first rows of a table.
 pub(crate) fn for_preview(
     granted: Option<u64>,
     kept_bytes: u64,
@@ -64,7 +64,7 @@ pub(crate) fn for_preview(
     enough(granted, least, "reading rows").map(|_| ())
 }
 
-/// Returns the grant, or an error if it is too small for `what`.
+/// The grant in bytes; an error if the grant is smaller than `least`, which `what` needs.
 fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> {
     match granted {
         Some(granted) if granted < least => {
@@ -76,7 +76,7 @@ fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> 
     }
 }
 
-/// The bytes of the grant beside the fixed part, and the number of threads that they allow.
+/// The grant minus the fixed part, in bytes, and the number of threads for which this memory suffices.
 pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usize), Failure> {
     let each = match arguments.format {
         #[cfg(feature = "parquet")]

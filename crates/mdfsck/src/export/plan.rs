@@ -1,4 +1,4 @@
-//! Which tables go to which files. Everything that can be refused is refused before anything is written.
+//! Decides which table goes to which file. Refuses invalid requests before any file is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,18 +14,18 @@ use crate::failure::Failure;
 use crate::output::{refuse_database_files, refuse_sql_server_file, unwritable};
 use crate::scope;
 
-/// The folder of procedures, functions, views and triggers.
+/// The folder for procedures, functions, views and triggers.
 const DEFINITIONS: &str = "definitions";
 
-/// The files of an export.
+/// The files that an export will write.
 pub(super) struct Plan {
-    /// The tables in order.
+    /// The tables, in the order in which they are exported.
     pub(super) tables: Vec<Planned>,
-    /// The folder of definitions.
+    /// The folder for definitions of modules.
     pub(super) definitions: PathBuf,
-    /// The file of foreign keys, if the export is a script.
+    /// The script that adds foreign keys, if the format is SQL.
     pub(super) foreign_keys: Option<PathBuf>,
-    /// Whether there are files of salvaged rows.
+    /// Whether the export writes files of salvaged rows.
     salvages: bool,
     /// Whether existing files are replaced.
     pub(super) replaces: bool,
@@ -35,7 +35,7 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) object_id: i32,
     pub(super) name: String,
-    /// `Err`: the reason why the table has no file.
+    /// Whether the table has a file; if not, the reason.
     pub(super) has_rows: Result<(), NoRows>,
     pub(super) destination: Destination,
 }
@@ -68,14 +68,15 @@ impl Plan {
                 ids
             }
         };
-        // The names depend on all objects, so that other runs use the same names.
+        // The file names depend on all objects and not only on the exported tables, so that every run uses the same
+        // name for a table.
         let named: Vec<i32> =
             all.iter().copied().chain(wanted.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
         let stems = stems(database, &named);
         let is_asked = !arguments.table.is_empty();
         let planned = |id: &i32| planned(*id, database, &stems, arguments);
         let mut tables: Vec<Planned> = wanted.iter().map(planned).collect();
-        // Drops system objects without rows, unless they were named.
+        // Drops system objects without rows, unless the user named them.
         tables.retain(|planned| is_asked || planned.has_rows != Err(NoRows::NoTable));
         let folder = &arguments.output;
         let plan = Self {
@@ -90,7 +91,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The number of pages with rows of the tables, as the catalog counts them.
+    /// The number of data pages of the tables, from the counts in the catalog.
     pub(super) fn pages(&self, database: &Database) -> u64 {
         let tables = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
         let rowsets = tables.flat_map(|table| database.table_rowsets(table.object_id));
@@ -120,7 +121,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses an existing file, unless files are replaced, and anything that is not a file.
+    /// Refuses an existing file, unless existing files may be replaced. Always refuses a path that exists and is not a
+    /// file.
     pub(super) fn refuse_existing(&self, path: &Path) -> Result<(), Failure> {
         match fs::symlink_metadata(path) {
             Ok(found) if self.replaces && found.is_file() => Ok(()),
@@ -136,7 +138,7 @@ impl Plan {
     }
 }
 
-/// All objects with rows, by schema and name.
+/// IDs of all objects with rows, sorted by schema and name.
 fn objects(database: &Database) -> Vec<i32> {
     let ids: BTreeSet<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     let mut ids: Vec<i32> = ids.into_iter().filter(|id| database.objects.contains_key(id)).collect();

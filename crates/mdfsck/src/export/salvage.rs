@@ -1,4 +1,4 @@
-//! `export --damaged`: salvages the rows that the ordinary files leave out.
+//! `export --damaged`: salvages rows that the files of the tables leave out.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::cli::ExportFormat;
 use crate::failure::Failure;
 use crate::output;
 
-/// The search for lost rows may use 1/`SHARE` of the remaining memory; the rest is for pages and for the files being written.
+/// The search for lost rows may use 1/`SHARE` of the remaining memory; pages and the open files use the other part.
 const SHARE: u64 = 2;
-/// The most unreachable pages kept in memory.
+/// Maximum number of unreachable pages to keep in memory.
 const MOST_STRAYS: usize = 100_000;
 
-/// The files of salvaged rows beside the file of a table.
+/// The files of salvaged rows, in the same folder as the file of the table.
 pub(super) fn files(destination: &Destination) -> SalvageFiles {
     let beside = |suffix: &str| Destination {
         rows: named(&destination.rows, suffix),
@@ -28,14 +28,14 @@ pub(super) fn files(destination: &Destination) -> SalvageFiles {
     SalvageFiles { doubtful: beside("doubtful"), rebuilt: beside("rebuilt") }
 }
 
-/// `dbo.Orders.csv` with `doubtful`: `dbo.Orders.doubtful.csv`.
+/// Adds a suffix before the extension: `dbo.Orders.csv` with `doubtful` becomes `dbo.Orders.doubtful.csv`.
 fn named(path: &Path, suffix: &str) -> PathBuf {
     let end = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     path.with_extension(format!("{suffix}.{end}"))
 }
 
-/// Salvages the tables whose files were written, and adds the counts to `exported`. `exported` and `left_out` are parallel to the
-/// plan.
+/// Salvages rows of all tables that have a file, and adds the counts to `exported`. `exported` and `left_out` have one
+/// element for each table of the plan.
 pub(super) fn salvage(
     run: &Run<'_>,
     memory: u64,

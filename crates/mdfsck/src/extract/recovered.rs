@@ -1,4 +1,5 @@
-//! `mdfsck extract --recovered`: writes the data files as recovery leaves them, as if the server had then been shut down cleanly.
+//! `mdfsck extract --recovered`: writes the data files after recovery, in the state after a clean shutdown of the
+//! server.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ use crate::input::{Input, Reading};
 use crate::recover::{Outcome, report_doubts};
 use crate::spool::Spool;
 
-/// Part of the file names.
+/// Part of the file names, which shows that the files are recovered.
 const MARK: &str = "recovered";
-/// The most bytes of a backup from standard input that are kept.
+/// Maximum number of bytes to keep of a backup from standard input.
 const SPOOL_BYTES: u64 = 100 << 30;
 
 pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
-/// The reason why the pages may not be those of the recovered database, if any.
+/// The reason why the pages may differ from those of the recovered database; `None` if there is no doubt.
 fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) -> Option<String> {
     let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
     match (&recovered.summary, source.in_flight()) {
@@ -95,11 +96,11 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
     }
 }
 
-/// Changes that a clean shutdown makes to pages, in addition to the log.
+/// Changes to pages that a clean shutdown makes without logging them.
 struct AtRest {
-    /// The end of the log; `None` if nothing was recovered.
+    /// The end of the log; for a backup that was not recovered, the checkpoint LSN in its boot page; `None` otherwise.
     end: Option<Lsn>,
-    /// The number of rows by rowset, which the server writes at checkpoints.
+    /// The number of rows of each rowset, which the server writes to the catalog at checkpoints.
     rows: BTreeMap<u64, u64>,
 }
 
@@ -112,7 +113,8 @@ impl AtRest {
         let memory_bytes = memory_bytes.map(|granted| granted.saturating_sub(recovery.kept_bytes()));
         let options = Options { memory_bytes, data_purity: Some(false), ..Options::default() };
         let report = check::run(pages, database, &options, &Silent);
-        // Keeps the stored counts if pages are damaged: rows may be missing, and the counts may be what shows it.
+        // If pages are damaged, keeps the stored row counts: rows may be missing, and the counts may be the only
+        // evidence of that.
         let rows = match report.findings.is_empty() {
             true => report.rowsets.iter().map(|rowset| (rowset.partition_id, rowset.rows)).collect(),
             false => BTreeMap::new(),
@@ -120,7 +122,7 @@ impl AtRest {
         Self { end, rows }
     }
 
-    /// Changes a page as a clean shutdown does. Leaves a damaged page as it is.
+    /// Changes a page as a clean shutdown does. Does not change a damaged page.
     fn settle(&self, page: PageId, bytes: &mut PageBytes) {
         let Some(end) = self.end.filter(|_| verify(bytes).is_ok()) else { return };
         let mut settled = *bytes;

@@ -1,4 +1,4 @@
-//! A database built for measurements: the options of `mdfsck bench` that describe it.
+//! Builds a database for measurements, from options of `mdfsck bench`.
 
 use std::path::PathBuf;
 
@@ -32,13 +32,13 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// A description of the database to be built, if one is requested.
+    /// A description of the database to build; `None` if none is requested.
     pub(crate) fn title(&self) -> Option<String> {
         self.size.map(|bytes| format!("{}, {}", self.schema.name(), size::text(bytes)))
     }
 
-    /// Builds the database, if requested. Without a path, it is in a temporary folder and deleted when the returned `TempDir` is
-    /// dropped.
+    /// Builds the database, if requested. Without a path, the database is in a temporary folder, which is deleted when
+    /// the returned `TempDir` is dropped.
     pub(crate) fn database(&self, paths: &[PathBuf]) -> Result<Option<Built>, Failure> {
         let Some(size) = self.size else { return Ok(None) };
         let (folder, temporary) = match paths {

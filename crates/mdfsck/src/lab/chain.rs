@@ -1,4 +1,4 @@
-//! `mdfsck lab chain`: backups of a database in use, and the truth at the end of each.
+//! `mdfsck lab chain`: writes backups of a database in use, and the true rows at the end of each backup.
 
 use std::path::PathBuf;
 
@@ -18,15 +18,15 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Backups, in their order; the first one is full
+    /// Kinds of the backups, in order; the first one must be full
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', default_value = "full,log,diff,log,log")]
     sets: Vec<Kind>,
 
-    /// Seed from which everything derives
+    /// Seed for all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Transactions that end, besides those while pages are copied
+    /// Number of transactions that end, without those that end while pages are copied
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 200)]
     transactions: u64,
 
@@ -38,22 +38,22 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), default_value_t = 1)]
     stripes: u16,
 
-    /// WITH COMPRESSION
+    /// Write the backups WITH COMPRESSION
     #[arg(long)]
     compressed: bool,
 
-    /// WITH CHECKSUM
+    /// Write the backups WITH CHECKSUM
     #[arg(long)]
     checksum: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// All pages in use
+    /// A full backup: all pages in use
     Full,
-    /// Extents that changed since the last full backup
+    /// A differential backup: extents that changed since the last full backup
     Diff,
-    /// The log since the last log backup
+    /// A log backup: the log since the last log backup
     Log,
 }
 

@@ -1,4 +1,4 @@
-//! `mdfsck lab crash`: a database that was in use, with its log and the truth about it.
+//! `mdfsck lab crash`: writes a database that crashed in use, with its log and the true result of recovery.
 
 use std::path::PathBuf;
 
@@ -17,15 +17,15 @@ pub(crate) struct CrashArguments {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Seed from which everything derives
+    /// Seed for all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Transactions that end
+    /// Number of transactions that end
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 60)]
     transactions: u64,
 
-    /// Rows of each table at the start
+    /// Number of rows of each table at the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), default_value_t = 300)]
     rows: u64,
 
@@ -33,19 +33,19 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "VERSION", value_parser = version, default_value = "904")]
     version: Version,
 
-    /// Leave transactions open
+    /// Leave transactions open at the crash
     #[arg(long)]
     open: bool,
 
-    /// Crash after this many log records; without it, after all transactions
+    /// Crash after this many log records; by default, after all transactions
     #[arg(long, value_name = "RECORDS", conflicts_with = "open")]
     after: Option<u64>,
 
-    /// Shut down in order instead
+    /// Shut the database down cleanly, without a crash
     #[arg(long, conflicts_with_all = ["open", "after"])]
     clean: bool,
 
-    /// Put an older image of one page in its place, as a disk leaves it that lost a write
+    /// Replace one page by an older version of it, as after a lost write
     #[arg(long)]
     lost_write: bool,
 
@@ -53,22 +53,22 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4), default_value_t = 1)]
     log_files: u16,
 
-    /// Take no checkpoints: all of the log is to be redone
+    /// Take no checkpoints, so that recovery must redo the whole log
     #[arg(long)]
     no_checkpoints: bool,
 
-    /// Which changed pages are on disk
+    /// The changed pages that are on disk at the crash
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
     flush: Written,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Written {
-    /// Those that were written before the crash
+    /// Only the pages that were written before the crash
     None,
-    /// Some more, by seed
+    /// Also some other pages, chosen by the seed
     Some,
-    /// All
+    /// All changed pages
     All,
 }
 
@@ -137,7 +137,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The truth as JSON.
+/// Formats the true result of recovery as JSON.
 pub(super) fn truth(truth: &Truth) -> Value {
     let open = truth.open.iter().map(|open| {
         json!({
@@ -158,7 +158,7 @@ pub(super) fn truth(truth: &Truth) -> Value {
     })
 }
 
-/// The rows of tables.
+/// Formats the rows of tables as JSON.
 pub(super) fn tables(tables: &[TableTruth]) -> Vec<Value> {
     let table = |table: &TableTruth| {
         let rows: Vec<Value> = table.rows.iter().map(row).collect();
@@ -167,7 +167,7 @@ pub(super) fn tables(tables: &[TableTruth]) -> Vec<Value> {
     tables.iter().map(table).collect()
 }
 
-/// The values of a row as hexadecimal digits of the bytes that rows store, null for NULL.
+/// Formats a row as JSON: each value is the hexadecimal digits of its stored bytes, and NULL is null.
 pub(super) fn row(row: &Values) -> Value {
     row.iter().map(|value| value.as_ref().map(|bytes| lab::hex_digits(bytes))).collect::<Vec<_>>().into()
 }

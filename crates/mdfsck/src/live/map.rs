@@ -1,4 +1,4 @@
-//! The pages of each file that a check has finished, in cells of equal size.
+//! A map of the pages that a check has finished in each file, in cells of equal size.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,13 +6,13 @@ use format::PageId;
 use history::progress::{MOST_CELLS, MOST_FILES, Swept, SweptFile};
 use source::DataFile;
 
-/// The fewest pages of a cell: the sweep reads this many at once.
+/// Minimum number of pages per cell: the number that the sweep reads in one piece.
 const LEAST_PAGES: u32 = 128;
 
-/// The files, with the number of finished pages of each cell.
+/// The files, with the number of finished pages in each cell.
 pub(super) struct Map {
     files: Vec<File>,
-    /// The binary logarithm of the pages per cell.
+    /// The binary logarithm of the number of pages per cell.
     shift: u32,
 }
 
@@ -23,7 +23,7 @@ struct File {
 }
 
 impl Map {
-    /// A map of `files` that has at most [`MOST_CELLS`] cells.
+    /// An empty map of `files` with at most [`MOST_CELLS`] cells.
     pub(super) fn of(files: &[DataFile]) -> Self {
         let shown = files.get(..MOST_FILES).unwrap_or(files);
         Self::of_sizes(shown.iter().map(|file| (file.file_id, file.pages)))
@@ -39,7 +39,7 @@ impl Map {
         Self { files: files.map(|(file, pages)| File { file, pages, done: done(pages) }).collect(), shift }
     }
 
-    /// Marks these pages as finished.
+    /// Marks `pages` pages from `first` on as finished.
     pub(super) fn swept(&self, first: PageId, pages: u32) {
         let Some(file) = self.files.iter().find(|file| file.file == first.file) else { return };
         let end = first.page.saturating_add(pages).min(file.pages);
@@ -55,7 +55,7 @@ impl Map {
         }
     }
 
-    /// Marks all pages as unfinished, for another pass.
+    /// Marks all pages as unfinished, before another pass over the files.
     pub(super) fn clear(&self) {
         self.files.iter().flat_map(|file| &file.done).for_each(|done| done.store(0, Ordering::Relaxed));
     }

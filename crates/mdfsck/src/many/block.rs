@@ -1,14 +1,14 @@
-//! The results of several databases, one after another in one output.
+//! Writes the results of several databases, one after another, to one output.
 
 use std::io::{self, Write};
 
 use report::Format;
 
-/// Output that holds the results of several databases.
+/// An output for the results of several databases.
 pub(super) struct Blocks<'o> {
     format: Format,
     out: &'o mut dyn Write,
-    /// Whether the line with the names of the columns was written.
+    /// Whether the line with the column names was written.
     has_columns: bool,
 }
 
@@ -17,8 +17,8 @@ impl<'o> Blocks<'o> {
         Self { format, out, has_columns: false }
     }
 
-    /// Writes the results of one database, up to the end of their last line. In a text format they get a heading and an empty line
-    /// after them, unless they are empty.
+    /// Writes the results of one database. In a text format, a heading precedes the results and an empty line follows
+    /// them, unless the results are empty.
     ///
     /// # Errors
     /// Errors of `write` and of the output.
@@ -45,16 +45,16 @@ impl<'o> Blocks<'o> {
         written
     }
 
-    /// Returns the output, for what follows the results of all databases.
+    /// Returns the output, for text that follows the results of all databases.
     pub(super) fn end(self) -> &'o mut dyn Write {
         self.out
     }
 }
 
 struct Block<'o> {
-    /// The heading, until it is written before the first byte.
+    /// The heading, which is written before the first byte of the results; then `None`.
     heading: Option<String>,
-    /// Whether the first line is skipped.
+    /// Whether to skip the first line, which repeats the column names.
     skips_line: bool,
     is_empty: bool,
     out: &'o mut dyn Write,

@@ -1,4 +1,4 @@
-//! `*` and `?` in paths, where no shell has expanded them: on Windows, in quotes, in the steps of a scheduler.
+//! Expands `*` and `?` in paths that no shell has expanded: on Windows, inside quotes, or in the steps of a scheduler.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,13 +12,14 @@ use crate::failure::Failure;
 /// The matches of a pattern.
 #[derive(Default)]
 pub(crate) struct Expanded {
-    /// Files and folders, by name.
+    /// The files and folders that match, sorted by name.
     pub(crate) paths: Vec<PathBuf>,
-    /// Folders that cannot be read, and may hold further matches.
+    /// Folders that cannot be read, and so may hold further matches.
     pub(crate) unreadable: Vec<(PathBuf, Failure)>,
 }
 
-/// The files and folders that match `path`; `None` if `path` is not a pattern, or names an existing file itself.
+/// The files and folders that match the pattern `path`; `None` if `path` is not a pattern, or is the name of an
+/// existing file.
 ///
 /// # Errors
 /// If nothing matches.
@@ -62,7 +63,7 @@ pub(crate) fn unmatched(path: &Path) -> Failure {
     Failure::unable(format!("{}: nothing matches this pattern", path.display()))
 }
 
-/// Whether `path` matches a pattern, or is below a match.
+/// Whether `path` matches a pattern, or is inside a folder that matches it.
 pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     let mut path = path.components();
     pattern.components().all(|wanted| match (wanted, path.next()) {
@@ -71,7 +72,7 @@ pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     })
 }
 
-/// The folder that holds everything that a pattern can match: its part before the first pattern.
+/// The folder that contains all possible matches of a pattern: the components of the path before the first `*` or `?`.
 pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if let Some(url) = storage::url(pattern) {
         let fixed = url.split('/').take_while(|name| !is_pattern(name.as_ref())).collect::<Vec<_>>();
@@ -82,7 +83,7 @@ pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
 }
 
-/// The objects and folders that match a URL with a pattern after its bucket.
+/// The objects and folders that match a URL. Only the part after the bucket may have `*` and `?`.
 fn expand_url(url: &str) -> Result<Expanded, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let mut names = rest.split('/');
@@ -108,7 +109,7 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
         found = matching;
     }
     let mut paths: Vec<PathBuf> = found.into_iter().map(PathBuf::from).collect();
-    // An object and a folder may have the same name.
+    // An object and a folder may have the same name; lists it once.
     paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
@@ -135,7 +136,8 @@ pub(crate) fn is_pattern(text: &OsStr) -> bool {
     text.to_string_lossy().contains(['*', '?'])
 }
 
-/// Whether `name` matches `pattern`: `*` is any text, `?` one character. As in shells, names that begin with a dot are hidden.
+/// Whether `name` matches `pattern`: `*` matches any text, and `?` matches one character. As in shells, neither matches
+/// a dot at the start of a name.
 fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     let folded = |text: &OsStr| {
         let text = text.to_string_lossy();
@@ -147,7 +149,7 @@ fn matches(pattern: &OsStr, name: &OsStr) -> bool {
         return false;
     }
     let (mut at, mut in_name) = (0, 0);
-    // The position of the last star, and the end of the text it stands for.
+    // The position of the last star in the pattern, and the end of the text that this star matches.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&c) = name.get(in_name) {
         match (pattern.get(at), star) {

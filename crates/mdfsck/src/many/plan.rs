@@ -1,4 +1,4 @@
-//! Groups paths into databases to be checked, by the headers of their files and the labels of their backups.
+//! Groups paths into databases to check, by the headers of data files and the labels of backups.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -13,33 +13,33 @@ use super::patterns;
 use crate::failure::{Failure, warn};
 use crate::logs;
 
-/// The most names in a message.
+/// Maximum number of names in a message.
 const MOST_NAMES: usize = 10;
 /// Extensions of files that hold databases or backups.
 const EXTENSIONS: [&str; 6] = ["mdf", "ndf", "bak", "trn", "dif", "diff"];
 
-/// The plan of a command.
+/// The result of planning a command.
 pub(crate) enum Planned {
-    /// There is one database, with these paths.
+    /// The paths belong to one database.
     One(Vec<PathBuf>),
-    /// There are several databases; each is checked separately.
+    /// The paths belong to several databases, which are checked separately.
     Several(Plan),
 }
 
-/// The databases to check, and what is left out.
+/// The databases to check, and the files to skip.
 #[derive(Default)]
 pub(crate) struct Plan {
-    /// The databases and restores, in the order of their first files.
+    /// The databases and restores, in the order of their first paths.
     pub(crate) items: Vec<Item>,
-    /// Files in folders that do not belong to databases.
+    /// Skipped files in folders, which do not belong to any database.
     pub(crate) passed_over: Vec<PathBuf>,
-    /// Messages for the user about the selection.
+    /// Messages to the user about what is and is not checked.
     pub(crate) notes: Vec<String>,
 }
 
-/// One database.
+/// A database to check, or the reason why it cannot be checked.
 pub(crate) struct Item {
-    /// The name of the database, or else that of its first file.
+    /// The name of the database; if unknown, the name of its first file.
     pub(crate) name: String,
     /// The files of the database.
     pub(crate) paths: Vec<PathBuf>,
@@ -48,15 +48,16 @@ pub(crate) struct Item {
 
 /// How to check a database.
 pub(crate) enum Job {
-    /// As data files, which are among these paths.
+    /// Check the data files among the paths.
     Files { has_primary: bool },
-    /// As these backup sets.
+    /// Restore and check these backup sets.
     Sets(Vec<ChainSet>),
-    /// Not at all, with the reason.
+    /// Do not check, but report this failure.
     Refused(Failure),
 }
 
-/// Groups the paths by their content. Without `choice`, backups are read as they are named.
+/// Groups the paths by the content of their files. Standard input is one database, and so is a single file unless
+/// `choice` selects several sets.
 ///
 /// # Errors
 /// If a pattern has no match.
@@ -65,7 +66,7 @@ pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> R
         || matches!(choice, SetChoice::Positions(positions) if positions.len() > 1);
     let is_pipe = paths.iter().any(|path| path.as_os_str() == "-");
     let is_file = matches!(paths, [path] if storage::is_file(path));
-    // A restore to a point in time reads all sets of a file, and these may belong to several databases.
+    // A restore to a point in time considers all sets of a file, and the sets may belong to several databases.
     if is_pipe || is_file && !is_each && until == Until::End {
         return Ok(Planned::One(paths.to_vec()));
     }
@@ -74,10 +75,11 @@ pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> R
     Ok(found.decide(paths, choice, until))
 }
 
-/// The only database in the paths, for a command that accepts one: its paths, and the backup sets if they were chosen.
+/// Finds the only database in the paths, for a command that accepts one database. Returns its paths, and its backup
+/// sets if they were selected.
 ///
 /// # Errors
-/// Errors of [`plan`]; several databases, or one that cannot be read.
+/// Errors of [`plan`]; several databases; a database that cannot be read.
 pub(crate) fn one(
     command: &str,
     paths: &[PathBuf],
@@ -103,20 +105,20 @@ pub(crate) fn one(
     }
 }
 
-/// The databases and backups in the paths, whether or not they belong together.
+/// All databases and backups in the paths. They need not belong together.
 pub(crate) struct Inventory {
-    /// The data files of each database, with their logs.
+    /// The data files of each database, with its log files.
     pub(crate) databases: Vec<Vec<PathBuf>>,
     /// The labels of the backups.
     pub(crate) backups: Vec<BackupMedia>,
-    /// Paths that cannot be read, with the reasons.
+    /// The reasons why some paths cannot be read.
     pub(crate) problems: Vec<Failure>,
-    /// Messages for the user.
+    /// Messages to the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Lists the databases and backups in the paths; `None` if the paths are to be read as they are, since they name one database, its
-/// backups, or nothing.
+/// Lists the databases and backups in the paths; `None` if the caller should open the paths as they are, because they
+/// name one database, backups only, or nothing.
 ///
 /// # Errors
 /// If a pattern has no match.
@@ -152,33 +154,33 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
 struct Problem {
     path: PathBuf,
     failure: Failure,
-    /// Whether the path is a log of the named database.
+    /// Whether the path is a log.
     is_log: bool,
 }
 
-/// The files in the paths, by type.
+/// The files in the paths, grouped by type.
 #[derive(Default)]
 struct Found {
-    /// Paths that were named exactly.
+    /// Paths of files that the user named, as opposed to files in folders.
     named: HashSet<PathBuf>,
-    /// The position of each path among all.
+    /// The position of each path in the order in which the paths were found.
     places: HashMap<PathBuf, usize>,
-    /// Folders that hold logs and no other database files.
+    /// Folders that have log files and no other database files.
     folders_of_logs: Vec<PathBuf>,
-    /// Whether a path was a pattern.
+    /// Whether the user named a pattern.
     has_patterns: bool,
     data: Vec<DataFile>,
     logs: Vec<PathBuf>,
     backups: Vec<BackupMedia>,
     problems: Vec<Problem>,
     passed_over: Vec<PathBuf>,
-    /// The binding GUIDs of databases with several copies.
+    /// The binding GUIDs of databases that were found more than once.
     copied: HashSet<[u8; 16]>,
     /// Files of database snapshots.
     snapshots: Vec<DataFile>,
-    /// The files seen so far, so that a file with two names is read once.
+    /// The identities of the files seen so far, so that a file with two names is read once.
     seen: HashSet<Identity>,
-    /// The files that were named, under any name.
+    /// The identities of the files that the user named.
     named_files: HashSet<Identity>,
 }
 
@@ -204,7 +206,7 @@ impl Found {
             }
         }
         let is_empty = self.places.is_empty() && self.problems.is_empty();
-        // If nothing else was found, there is no table for the failure, and it ends the command.
+        // If nothing else was found, there will be no table to report the failure in, so the failure ends the command.
         let alone = if is_empty { unmatched.pop() } else { None };
         for (path, failure) in unmatched {
             match alone.is_some() {
@@ -232,7 +234,7 @@ impl Found {
         for file in &files {
             match storage::kind(file) {
                 Ok(Kind::File { .. }) => self.file(file, false),
-                // The link is dangling; any other file has been deleted since.
+                // Reports a dangling link; any other file that cannot be found was deleted after the folder was listed.
                 Err(cause) if has_database_name(file) || storage::may_be_there(file, &cause) => self.file(file, false),
                 _ => {}
             }
@@ -245,7 +247,7 @@ impl Found {
 
     fn file(&mut self, path: &Path, is_named: bool) {
         let identity = identity(path);
-        // A file in a folder counts as named if it was also named by itself, in any spelling.
+        // A file that is found in a folder counts as named if the user also named it, by any path.
         let is_named = is_named || identity.as_ref().is_some_and(|identity| self.named_files.contains(identity));
         if identity.is_some_and(|identity| !self.seen.insert(identity)) {
             return;
@@ -265,10 +267,10 @@ impl Found {
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
-            // The content is unknown, so the file must be reported.
+            // The file may hold a database that cannot be read in this form, so it must be reported.
             Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
-            // An empty or damaged log can only be judged together with its database.
+            // An empty or damaged log can be judged only together with its database.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
             Ok(Looked::Refused(_)) => self.passed_over.push(path.to_owned()),
             Err(error) => self.problem(path, error),
@@ -285,16 +287,16 @@ impl Found {
         self.problems.push(Problem { path: path.to_owned(), failure, is_log: has_log_name(path) });
     }
 
-    /// The position of the item's first file.
+    /// The position of an item's first file.
     fn place(&self, item: &Item) -> Option<usize> {
         item.paths.iter().filter_map(|path| self.places.get(path)).min().copied()
     }
 
-    /// Decides whether the paths mean one database or several.
+    /// Decides whether the paths belong to one database or to several.
     fn decide(mut self, paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Planned {
         let mut plan = Plan::default();
         let has_data = !self.data.is_empty();
-        // A damaged header does not show that a file belongs to the database beside it.
+        // If the header of a file is damaged, nothing shows that the file belongs to another database in the paths.
         let nameless = self.data.iter().filter(|file| file.binding_guid.is_none()).map(|file| file.path.clone());
         let nameless: HashSet<PathBuf> = nameless.collect();
         let (laid, snapshots) = self.take_snapshots();
@@ -304,9 +306,10 @@ impl Found {
             self.named.contains(&problem.path) || has_log_name(&problem.path) || paths.contains(&problem.path)
         };
         let has_found_problems = self.problems.iter().any(|problem| !is_expected(problem));
-        // Problems are rows of a table, since other databases can still be checked.
+        // A problem becomes a row of a table, since other databases can still be checked.
         let has_rows = self.problems.iter().any(|problem| !problem.is_log);
-        // Named secondary files belong to the named database or to no database.
+        // A named secondary file belongs to the one named database or to no database, so it is not counted as another
+        // database.
         let is_named =
             |item: &Item| item.paths.first().is_some_and(|path| self.named.contains(path) && !nameless.contains(path));
         let (mut primaries, mut others) = (0, 0);
@@ -341,7 +344,8 @@ impl Found {
         Planned::Several(plan)
     }
 
-    /// Splits the snapshot files: the named ones, which are laid over the files of their database, and a message about the others.
+    /// Removes the snapshot files. Returns the named ones, which are to be combined with the files of their database,
+    /// and a message about the others.
     fn take_snapshots(&mut self) -> (Vec<DataFile>, Option<String>) {
         let copies = source::copies_without_holes(&self.data.iter().collect::<Vec<_>>());
         self.snapshots.extend(self.data.extract_if(.., |file| copies.contains(&file.path)));
@@ -351,7 +355,7 @@ impl Found {
         (laid, said)
     }
 
-    /// Groups the data files into databases, and adds the snapshot files that are laid over them.
+    /// Groups the data files into databases, and adds to each the named snapshot files of that database.
     fn databases(&mut self, mut laid: Vec<DataFile>, plan: &mut Plan) {
         let groups = source::databases(std::mem::take(&mut self.data), &catalog_has);
         let mut logs: HashMap<[u8; 16], Vec<&PathBuf>> = HashMap::new();
@@ -371,9 +375,9 @@ impl Found {
             let name = name.unwrap_or_else(|| file_name(&first.path));
             let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
             let binding = binding(&files);
-            // Each of several copies of a database has its logs in its own folder.
+            // If there are several copies of a database, each copy has its log in its own folder.
             let is_copy = binding.is_some_and(|binding| self.copied.contains(&binding));
-            // If a database has copies, it is unknown which of them a snapshot was made of.
+            // If there are several copies of a database, the source of a snapshot is unknown.
             let over = laid.extract_if(.., |file| !is_copy && binding.is_some() && file.binding_guid == binding);
             paths.extend(over.map(|file| file.path));
             let is_beside = |path: &Path| files.iter().any(|file| is_same_folder(path, &file.path));
@@ -387,7 +391,7 @@ impl Found {
         }
     }
 
-    /// Adds the restores of the backups; returns whether they use all sets that were found.
+    /// Adds the restores of the backups to the plan. Returns whether the restores use all sets that were found.
     fn backups(&mut self, choice: &SetChoice, until: Until<'_>, plan: &mut Plan) -> bool {
         if let SetChoice::Positions(positions) = choice {
             let has = |media: &BackupMedia| media.sets.iter().any(|set| positions.contains(&set.position));
@@ -403,14 +407,16 @@ impl Found {
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
             let copies = copies_of(&self.backups, restores.iter().flatten());
-            // A named log that does not follow is refused together with the backups it was named with.
+            // A named log backup that does not continue the others is refused later, when it is opened together with
+            // them.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
-            // The check of a file reports its other sets itself, unless log backups follow.
+            // The check of a backup file reports the other sets in that file itself, unless the restore has log
+            // backups.
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
-            // A copy is not older, but its bytes may differ.
+            // A copy of a checked set is as new as the set, but its bytes may differ.
             let is_copy = |place: &SetPlace| copies.contains(place);
             let (of_copies, unused): (Vec<SetPlace>, Vec<SetPlace>) = unused.into_iter().partition(is_copy);
             if !of_copies.is_empty() {
@@ -474,7 +480,7 @@ impl Found {
         is_simple
     }
 
-    /// Refuses the named logs that belong to none of the databases.
+    /// Refuses named logs that belong to none of the databases.
     fn foreign_logs(&mut self, has_data: bool, plan: &mut Plan) {
         let used: HashSet<&PathBuf> = plan.items.iter().flat_map(|item| &item.paths).collect();
         let is_left = |path: &&PathBuf| self.named.contains(*path) && !used.contains(path);
@@ -497,7 +503,8 @@ impl Found {
     }
 }
 
-/// Whether the catalog in a primary file has a data file with this ID, and this name if the catalog has names.
+/// Whether the catalog in a primary data file lists a data file with this ID, and with this name if the catalog has
+/// names.
 fn catalog_has(primary: &DataFile, file: &DataFile) -> bool {
     let Ok(source) = source::DataFiles::open(std::slice::from_ref(&primary.path)) else { return false };
     let name = file_name(&file.path).to_lowercase();
@@ -516,7 +523,7 @@ fn is_same_folder(one: &Path, other: &Path) -> bool {
     folder(one).is_some_and(|one| Some(one) == folder(other))
 }
 
-/// Identifies a file, whatever name it is reached by.
+/// Identifies a file by something other than the path that was used to find it.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
     #[cfg(unix)]
@@ -538,7 +545,7 @@ fn identity(path: &Path) -> Option<Identity> {
     storage::canonical(path).ok().map(Identity::Name)
 }
 
-/// A message that names the files that were skipped.
+/// A message that lists the skipped files.
 fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     if paths.is_empty() {
         return Vec::new();
@@ -547,7 +554,7 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
     vec![format!("neither data files, logs nor backups, skipped: {names}")]
 }
 
-/// A message that names the snapshot files that are not checked, and says how to check them.
+/// A message that lists the snapshot files that are not checked, and says how to check them.
 fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<String> {
     let first = snapshots.first()?;
     let names = listed(snapshots.iter().map(|file| file.path.display().to_string()));
@@ -568,8 +575,8 @@ fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<St
     Some(format!("files of database snapshots, skipped: {names}; {how}"))
 }
 
-/// The reason why a file in a folder, which is neither a data file, a log nor a backup, may hold a database or backup and is not
-/// checked.
+/// The reason why a file in a folder is not checked although it may hold a database or backup; `None` for data files,
+/// logs, backups and unrelated files.
 pub(crate) fn unchecked(path: &Path) -> Option<OpenError> {
     match source::look(path) {
         Ok(Looked::Refused(error)) if may_hold_database(path, &error) => Some(error),
@@ -585,12 +592,12 @@ fn may_hold_database(path: &Path, error: &OpenError) -> bool {
     }
 }
 
-/// The path without the extension that compression programs add.
+/// The path without its last extension, which a compression program has added.
 fn unpacked(path: &Path) -> PathBuf {
     path.with_extension("")
 }
 
-/// The first names of a list, and the number of the others.
+/// The first names of a list, and the number of further names.
 pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(MOST_NAMES);
@@ -618,8 +625,8 @@ pub(crate) fn has_backup_name(path: &Path) -> bool {
     has_extension(path, &["bak", "trn", "dif", "diff"])
 }
 
-/// Whether a file that does not start as a backup may be one with a damaged start: it has the extension of a backup, and is neither
-/// text, since other programs use .bak too, nor a data file.
+/// Whether a file may be a backup with a damaged start: it has the extension of a backup, and is neither a data file
+/// nor text. Other programs use .bak for text files.
 pub(crate) fn is_lost_backup(path: &Path) -> bool {
     has_backup_name(path) && !is_text(path) && !source::is_data_file(path)
 }
@@ -628,7 +635,7 @@ fn has_log_name(path: &Path) -> bool {
     has_extension(path, &["ldf"]) || logs::is_log(path)
 }
 
-/// The places of all sets that have the GUID of a set being read: the sets themselves and their copies.
+/// The places of all sets that have the same GUID as a set in `read`: the set itself and its copies.
 fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>) -> HashSet<SetPlace> {
     let guids: HashSet<&str> = read.filter_map(|set| set.set.guid.as_deref()).collect();
     let sets = media.iter().flat_map(|media| media.sets.iter().map(move |set| (media, set)));
@@ -636,7 +643,8 @@ fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>
     copies.map(|(media, set)| (media.path.clone(), set.position)).collect()
 }
 
-/// Whether a file is text: other programs use .bak for text files. A damaged database file may be empty, zeros or noise.
+/// Whether a file is text, since other programs use .bak for text files. A damaged database file may be empty, or have
+/// zeros or random bytes.
 pub(crate) fn is_text(path: &Path) -> bool {
     let mut start = [0; 512];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));

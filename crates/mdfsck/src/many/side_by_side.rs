@@ -1,5 +1,5 @@
-//! Checks several databases at a time, within the resources of one run. Their results wait in temporary files for their turn, so
-//! that the output is the same as for one database after another.
+//! Checks several databases at the same time, within the resources of one run. Temporary files keep the results of each
+//! database until all earlier databases are printed, so that the output is the same as without parallelism.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Cursor, Read, Seek};
@@ -15,9 +15,9 @@ use super::{Run, Stopped};
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, keeping, to_stderr};
 
-/// The most databases that may be finished before their turn.
+/// Maximum number of databases that may be started ahead of the database that is printed next.
 const MOST_AHEAD: usize = 64;
-/// The stderr lines of a database that are kept in memory, in bytes.
+/// Maximum size of a database's stderr lines in memory, in bytes; more lines go to a temporary file.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// A database that was checked.
@@ -28,7 +28,7 @@ struct Finished {
     lines: Option<SpooledTempFile>,
 }
 
-/// The progress through the list of databases.
+/// The positions in the list of databases: the next to check, and the next to print.
 #[derive(Default)]
 struct Turn {
     next: usize,
@@ -36,7 +36,7 @@ struct Turn {
     is_over: bool,
 }
 
-/// Checks all databases of `run`, and passes the results of each to `emit`, in order.
+/// Checks all databases of `run`, and passes the results of each database to `emit`, in the order of the list.
 ///
 /// # Errors
 /// Errors of `emit`.
@@ -61,7 +61,7 @@ pub(super) fn side_by_side(
             match thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender)) {
                 Ok(_) => started += 1,
                 Err(cause) if started == 0 => return Err(cause),
-                // The threads that were started do the work.
+                // Continues with the threads that were started.
                 Err(_) => break,
             }
         }
@@ -83,13 +83,13 @@ pub(super) fn side_by_side(
     })
 }
 
-/// The number of threads of a run.
+/// The number of threads that a run may use.
 fn threads(arguments: &CheckArguments) -> u16 {
     let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
     if arguments.run.maxdop == 0 { processors } else { arguments.run.maxdop }
 }
 
-/// The share of the resources that one of several databases may use.
+/// The arguments for one of `workers` databases, with its share of the run's resources.
 pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -104,7 +104,7 @@ struct Shared<'r> {
     share: CheckArguments,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// Write-locked by a database that needs all the memory.
+    /// A database that needs all the memory holds the write lock while it is checked.
     alone: RwLock<()>,
 }
 
@@ -120,7 +120,7 @@ impl Shared<'_> {
         self.moved.notify_all();
     }
 
-    /// The next database; waits while too many finished ones are ahead of their turn.
+    /// The number of the next database to check. Waits while too many checked databases are not printed yet.
     fn next(&self) -> Option<usize> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let must_wait = |turn: &mut Turn| !turn.is_over && turn.next >= turn.emitted.saturating_add(MOST_AHEAD);
@@ -147,7 +147,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Checks a database; `None` if its share of the memory is too small.
+    /// Checks a database; `None` if the database needs more memory than its share.
     fn check(&self, number: usize, arguments: &CheckArguments, is_alone: bool) -> Option<Finished> {
         let folder = self.folder();
         let unkept = |cause: io::Error, status: u8| {

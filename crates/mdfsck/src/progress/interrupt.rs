@@ -1,4 +1,4 @@
-//! Clears the bar on Ctrl+C.
+//! Clears the progress bar on Ctrl+C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
@@ -11,17 +11,19 @@ use super::{TICK, replace_bar};
 
 static ONCE: Once = Once::new();
 
-/// Leaves signals to another handler, unless the one below is installed already.
+/// Prevents the handlers below from being installed, so that another part of the program can handle the signals. Has no
+/// effect if they are installed already.
 pub(super) fn leave() {
     ONCE.call_once(|| {});
 }
 
-/// On SIGINT or SIGTERM, clears the bar and ends the process as the signal would have. A second signal ends it at once.
+/// On SIGINT or SIGTERM, clears the bar, and then ends the process with the default effect of the signal. A second
+/// signal ends the process immediately.
 pub(super) fn clear_bar_on_signals() {
     ONCE.call_once(|| {
         let flags = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
         let watched = flags.clone();
-        // If the thread cannot be started, the signals must keep their effect.
+        // If the thread cannot be started, no handlers are installed, so that the signals keep their default effect.
         let watcher = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             loop {
                 thread::park_timeout(TICK);

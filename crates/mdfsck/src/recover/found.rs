@@ -1,4 +1,5 @@
-//! Finds the log that belongs to data files: the named one, or the one beside them.
+//! Finds the log that belongs to data files: the log that the user named, or else the log in the folders of the data
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,29 +11,29 @@ use source::{PageSource, storage};
 
 use crate::logs;
 
-/// sysprufiles.filestate of a file in use.
+/// The value of sysprufiles.filestate for a file in use.
 const ONLINE: u8 = 0;
 
 /// The result of the search for a log.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// The files of the log.
+    /// The log files to use.
     pub(crate) logs: Vec<PathBuf>,
-    /// Whether the files were named on the command line.
+    /// Whether the user named these files.
     pub(crate) is_named: bool,
-    /// Possible log files of the database that are not used, with the reasons.
+    /// Descriptions of possible log files of the database that are skipped, with the reasons.
     pub(crate) passed_over: Vec<String>,
-    /// Why the file with the name of the log cannot be used.
+    /// The reason why the file that has the name of the log cannot be used.
     pub(crate) unusable: Option<String>,
 }
 
-/// The named log files, or else those beside the data files.
+/// The log files that the user named, or else those in the folders of the data files.
 pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let logs: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
     if logs.is_empty() { beside(paths, source, database) } else { Found { logs, is_named: true, ..Found::default() } }
 }
 
-/// Opens the log. All log files that the catalog of the data files lists as in use must be present.
+/// Opens the log. All log files that the catalog lists as in use must be present.
 ///
 /// # Errors
 /// [`Refusal::Log`], [`Refusal::MissingFile`].
@@ -46,13 +47,13 @@ pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusa
     }
 }
 
-/// The first log file of another database, by its header; the rest of the log need not be readable.
+/// The first log file with a header of another database. The other parts of the log need not be readable.
 pub(super) fn foreign<'p>(logs: &'p [PathBuf], source: &dyn PageSource) -> Option<&'p PathBuf> {
     let binding = source.files().first().and_then(|file| file.binding_guid)?;
     logs.iter().find(|path| log::binding_guid(path).is_some_and(|found| found != binding))
 }
 
-/// The reason why a log cannot be opened, without its path.
+/// The reason why a log cannot be opened, without the path of the log.
 pub(super) fn damage(error: &LogError) -> String {
     match error {
         LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
@@ -66,8 +67,9 @@ pub(super) fn damage(error: &LogError) -> String {
     }
 }
 
-/// Finds the logs of this database that are beside its data files under their names, or in a named folder; if these are not all of
-/// the log, also those beside the data files under any name.
+/// Finds the log files of this database: files with the names of its log in the folders of the data files, and any log
+/// files in named folders. If log files are still missing, also finds log files with other names in the folders of the
+/// data files.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| storage::is_folder(path));
@@ -75,7 +77,7 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
     in_folders.sort();
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut search = Search { binding, ..Search::default() };
-    // A file with the name of the log is expected to be a log, so failures are reported.
+    // A file that has the name of the log should be a log, so problems with it are reported.
     by_name.iter().for_each(|path| search.file(path, true));
     in_folders.iter().filter(|path| logs::is_log(path)).for_each(|path| search.file(path, false));
     let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
@@ -90,18 +92,18 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
 /// A search for the log files of a database.
 #[derive(Default)]
 struct Search {
-    /// The binding GUID in the headers of the database's files.
+    /// The binding GUID in the headers of the data files.
     binding: Option<[u8; 16]>,
     seen: BTreeSet<PathBuf>,
-    /// The log files found, by file ID; copies of a file share its ID.
+    /// The log files found, by file ID. Copies of a log file have the same ID.
     files: BTreeMap<u16, Vec<PathBuf>>,
-    /// Log files that were never written.
+    /// Log files that were created but never written.
     unused: Vec<PathBuf>,
     found: Found,
 }
 
 impl Search {
-    /// Looks at a file, once; `is_named` says that it has the name of the log.
+    /// Examines a file, unless it was examined before. `is_named` means that the file has the name of the log.
     fn file(&mut self, path: &PathBuf, is_named: bool) {
         if !self.seen.insert(storage::canonical(path).unwrap_or_else(|_| path.clone())) {
             return;
@@ -111,7 +113,7 @@ impl Search {
                 Some(file) if Some(file.binding_guid) == self.binding => {
                     self.files.entry(file.file_id).or_default().push(path.clone());
                 }
-                // Other files in the folder may be logs of other databases, but this one has the name of the log.
+                // A log of another database is reported only if it has the name of the log.
                 _ if is_named => {
                     let reason = Refusal::OtherDatabase;
                     self.found.passed_over.push(format!("{}: {reason}; skipped", path.display()));
@@ -128,10 +130,10 @@ impl Search {
         }
     }
 
-    /// Chooses among copies, and combines the files of the log.
+    /// Chooses one of the copies of each log file, and returns all files of the log.
     fn finish(self, source: &dyn PageSource) -> Found {
         let Self { files, unused, mut found, .. } = self;
-        // Of several copies of a log file, uses the one with the checkpoint that the data files name.
+        // Of several copies of a log file, chooses the copy that contains the checkpoint named in the data files.
         let mut chosen = Vec::new();
         for mut copies in files.into_values() {
             let belongs =
@@ -142,7 +144,8 @@ impl Search {
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
-        // A log of several files may have files that were not written yet.
+        // A log with several files may have files that were never written; they are added if the log still opens with
+        // them.
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);
             if let Err(error) = Log::open(&found.logs) {

@@ -1,4 +1,4 @@
-//! Describes in the terms of reports what recovery did.
+//! Describes the result of recovery for reports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use recovery::{Analysis, Applied, Misfit, Recovery};
 use super::Outcome;
 use crate::failure::{Failure, warn};
 
-/// The most pages that a reason names.
+/// Maximum number of pages to name in a reason.
 const NAMED_PAGES: usize = 3;
 
-/// Joins paths to one text.
+/// Joins paths with commas.
 pub(crate) fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A summary that has only a state and a reason.
+/// A summary with a state and a reason, and no counts.
 pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary {
     RecoverySummary {
         state,
@@ -32,14 +32,14 @@ pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary 
     }
 }
 
-/// The summary for a log that belongs to the database, or may, but cannot be used.
+/// The summary for a log that belongs or may belong to the database, but cannot be used.
 pub(super) fn unusable(reason: &str) -> RecoverySummary {
     let doubt =
         RecoveryDoubt { kind: RecoveryDoubtKind::Log(reason.to_owned()), scope: "database".to_owned(), count: 0 };
     RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
 }
 
-/// The summary for a database that was not shut down cleanly and whose log is missing.
+/// The summary for a database that was not shut down cleanly, and has no log in the input.
 pub(super) fn not_given(what: String) -> RecoverySummary {
     let summary = summary_of(RecoveryState::Refused, &what);
     let doubt = RecoveryDoubt { kind: RecoveryDoubtKind::NotGiven(what), scope: "database".to_owned(), count: 0 };
@@ -103,7 +103,7 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
     doubts
 }
 
-/// Warns that the pages are the recovered ones, not those in the files.
+/// Warns that the command uses recovered pages, which differ from those in the files.
 pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     if matches!(summary.state, RecoveryState::Done | RecoveryState::Partial) {
         warn(format!(
@@ -116,7 +116,8 @@ pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     }
 }
 
-/// Reports what could not be recovered, for commands whose results have no place for it; returns the exit-status bits.
+/// Reports on stderr what could not be recovered, for commands with results that have no place for it. Returns the
+/// exit-status bits.
 pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {

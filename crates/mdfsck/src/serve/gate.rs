@@ -1,5 +1,5 @@
-//! Restricts access to users who have the printed address. Every user of a machine can connect to a listening port, and the pages
-//! show bytes of rows.
+//! Restricts access to users who have the address that the server printed, with its token. Every user of a machine can
+//! connect to a listening port, and the pages show bytes of rows.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -11,18 +11,21 @@ use super::http::Answer;
 use super::token::Token;
 use crate::failure::Failure;
 
-/// The query field of the address that holds the token.
+/// The query field of the address that has the token.
 const FIELD: &str = "token";
 /// The delay after a wrong token.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Gate {
     token: Option<Token>,
-    /// The cookie name, with the port: cookies belong to a host, and two servers on one machine need one each.
+    /// The name of the cookie. It includes the port, since cookies are stored per host, and two servers on one machine
+    /// need different cookies.
     cookie: String,
 }
 
 impl Gate {
+    /// Makes a gate with a new token; without a token if `is_open`.
+    ///
     /// # Errors
     /// If the system has no random numbers.
     pub(super) fn new(is_open: bool, address: SocketAddr) -> Result<Self, Failure> {
@@ -36,7 +39,7 @@ impl Gate {
         format!("http://{address}/{}", token.unwrap_or_default())
     }
 
-    /// The answer to a request without the cookie; `None` if it has the cookie, or none is needed.
+    /// The answer to a request without a valid cookie; `None` if the cookie is valid or not required.
     pub(super) fn refusal(&self, request: &Request) -> Option<Answer> {
         let token = self.token.as_ref()?;
         if request.cookie(&self.cookie).is_some_and(|sent| token.is(sent)) {
@@ -45,7 +48,7 @@ impl Gate {
         let (path, fields) = request.target();
         let sent = fields.iter().find(|(name, _)| name == FIELD).map(|(_, value)| value.as_str());
         match sent {
-            // Redirects to an address without the token, since addresses are shown, stored and passed on.
+            // Redirects to the address without the token, since addresses are shown, stored and shared.
             Some(sent) if token.is(sent) && route(path).is_some() => Some(Answer {
                 location: Some(path.to_owned()),
                 cookie: Some(format!("{}={}", self.cookie, token.text())),

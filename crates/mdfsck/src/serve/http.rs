@@ -1,4 +1,4 @@
-//! Reads requests and writes answers, with a limit on the time for each.
+//! Reads requests and writes answers, with a time limit for each.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,31 +7,31 @@ use std::time::{Duration, Instant};
 
 use requests::{HEAD_BYTES, Request, parse};
 
-/// The bytes read or sent at once.
+/// Maximum number of bytes to read or send at a time.
 const PIECE_BYTES: usize = 64 << 10;
-/// The time in which the client must receive an answer.
+/// The time limit for sending an answer.
 const SENDING: Duration = Duration::from_secs(30);
-/// The most bytes and time for data that the client still sends on a connection that is being closed.
+/// Limits, in bytes and time, on reading what the client still sends while the connection is closed.
 const REST_BYTES: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_millis(250);
 
-/// The reason why there is no request.
+/// The reason why no request could be read.
 #[derive(Debug)]
 pub(super) enum Refused {
     /// The client has disconnected.
     Gone,
-    /// The request is answered with this status.
+    /// The request is invalid; the server answers with this status.
     Answer(u16),
 }
 
-/// An answer to a request.
+/// An answer to an HTTP request.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
     pub(super) body: Arc<Vec<u8>>,
     pub(super) location: Option<String>,
-    /// The cookie that the browser is to send with its next requests.
+    /// A cookie that the browser will send with later requests.
     pub(super) cookie: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Answer {
         Self { status: 200, content_type: "text/html", body: body.into(), location: None, cookie: None }
     }
 
-    /// An answer with a status and its phrase.
+    /// An answer with a status, and the phrase of the status as text.
     pub(super) fn refusal(status: u16) -> Self {
         Self::text(status, &format!("{status} {}\n", words(status)))
     }
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// The phrase of a status.
+/// The phrase of a status, as in HTTP.
 pub(super) fn words(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -71,7 +71,7 @@ pub(super) fn words(status: u16) -> &'static str {
     }
 }
 
-/// A connection, with the bytes that were received but not used yet.
+/// A connection, with received bytes that are not parsed yet.
 pub(super) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
@@ -83,7 +83,8 @@ impl Connection {
         Ok(Self { stream, received: Vec::new() })
     }
 
-    /// Reads the next request; `None` if none begins within `wait`. A request that has begun must be complete within `patience`.
+    /// Reads the next request; `None` if no request begins within `wait`. A request that has begun must be complete
+    /// within `patience`.
     pub(super) fn request(&mut self, wait: Option<Duration>, patience: Duration) -> Result<Option<Request>, Refused> {
         if let Some(wait) = wait.filter(|_| self.received.is_empty())
             && !self.receive(Instant::now() + wait).unwrap_or(false)
@@ -92,7 +93,7 @@ impl Connection {
         }
         let deadline = Instant::now() + patience;
         let slow = |error: Refused, has_begun: bool| match error {
-            // A request that never began gets no answer.
+            // If no request has begun, the client gets no answer.
             Refused::Answer(408) if !has_begun => Refused::Gone,
             error => error,
         };
@@ -119,7 +120,7 @@ impl Connection {
         Ok(Some(Request { body, ..head.request }))
     }
 
-    /// Receives more bytes; returns whether the client has sent any.
+    /// Receives more bytes. Returns whether the client has sent any.
     fn receive(&mut self, deadline: Instant) -> Result<bool, Refused> {
         let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
         let left = left.ok_or(Refused::Answer(408))?;
@@ -139,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Sends an answer within a limited time.
+    /// Sends an answer within the time limit. `goes_on` keeps the connection open for another request.
     pub(super) fn answer(&mut self, answer: &Answer, goes_on: bool, has_body: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -164,7 +165,7 @@ impl Connection {
         let deadline = Instant::now() + SENDING;
         let mut first = head.into_bytes();
         let body = if has_body { answer.body.as_slice() } else { &[] };
-        // The start of the body goes with the head.
+        // Sends the head and the start of the body together.
         let (start, rest) = body.split_at(body.len().min(PIECE_BYTES));
         first.extend_from_slice(start);
         self.send(&first, deadline)?;
@@ -185,7 +186,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes the connection. Briefly reads what the client still sends; otherwise the client might never see the answer.
+    /// Closes the connection. Briefly reads what the client still sends, since the client may otherwise lose the
+    /// answer.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let deadline = Instant::now() + REST_TIME;

@@ -1,6 +1,6 @@
-//! Shows the page of a finding with the output of `mdfsck page`.
+//! Shows the database page of a finding, as printed by `mdfsck page`.
 //!
-//! A separate process reads the files, so that damaged or huge files cost this process neither memory nor time.
+//! A separate process reads the files, so that damaged or huge files do not use memory or time of this process.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use history::estate::PageOfFinding;
 
 use crate::keep;
 
-/// The most processes at a time.
+/// Maximum number of processes at a time.
 const MOST: usize = 2;
 /// The time limit of a process.
 const TIME: Duration = Duration::from_secs(20);
-/// The most bytes of output that are shown.
+/// Maximum number of bytes of output to show.
 const SHOWN_BYTES: u64 = 1 << 20;
-/// Memory that the process may use for recovery with the log.
+/// The memory grant of the process, which it needs for recovery.
 const MEMORY: &str = "256MB";
 
 /// The boot page, which identifies the database.
@@ -28,17 +28,17 @@ const BOOT_PAGE: &str = "1:9";
 /// The number of processes that are running.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// The printed page, or the reason why there is none.
+/// The printed page, or the reason why it is not shown.
 pub(super) enum Printed {
     Page(String),
     Nothing(String),
     Busy,
 }
 
-/// Prints a page of the files that the history names, if they are on this machine.
+/// Prints a page of the files that the history names, if these files are on this machine.
 pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     let address = format!("{file}:{page}");
-    // `page` uses the first set by default.
+    // `mdfsck page` reads the first backup set by default.
     let sets = found.sets.as_deref();
     let sets = sets.map(|sets| if sets.iter().any(|set| *set != 1) { sets } else { Default::default() });
     let by_hand = by_hand(&address, sets.unwrap_or_default(), &names(&found.paths));
@@ -70,7 +70,7 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     }
 }
 
-/// One of the [`MOST`] processes that may run at a time, until it is dropped.
+/// The right to run one of at most [`MOST`] processes; dropping it frees the place.
 struct Place;
 
 impl Place {
@@ -86,14 +86,14 @@ impl Drop for Place {
     }
 }
 
-/// The family GUID of the files, if it differs from `family`. Without a GUID or a readable boot page, the files are accepted.
+/// The family GUID of the files, if it differs from `family`. `None` if the GUIDs are equal, or one of them is unknown.
 fn other_family(family: &str, sets: &[u16], paths: &[PathBuf]) -> Option<String> {
     let known = family.split(' ').next().filter(|guid| is_guid(guid))?;
     let other = family_of(&print(BOOT_PAGE, sets, paths).ok()?)?;
     (!other.eq_ignore_ascii_case(known)).then_some(other)
 }
 
-/// The family GUID in a printed boot page.
+/// Finds the family GUID in the printed boot page.
 fn family_of(printed: &str) -> Option<String> {
     let (_, rest) = printed.split_once(" dbi_familyGUID ")?;
     rest.split_whitespace().next().filter(|guid| is_guid(guid)).map(str::to_owned)
@@ -103,7 +103,7 @@ fn is_guid(text: &str) -> bool {
     text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// The command to print the page, for a shell.
+/// The shell command that prints the page.
 fn by_hand(address: &str, sets: &[u16], names: &[String]) -> String {
     let mut command = format!("mdfsck page {address}");
     for set in sets {
@@ -119,7 +119,7 @@ fn by_hand(address: &str, sets: &[u16], names: &[String]) -> String {
     command
 }
 
-/// A name, quoted for a shell if necessary.
+/// Quotes a name for a shell if necessary.
 fn quoted(name: &str) -> String {
     let is_plain =
         |letter: char| letter.is_alphanumeric() || "/._-:=@%+,".contains(letter) || cfg!(windows) && letter == '\\';
@@ -163,7 +163,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         if !said.is_empty() {
             text = format!("{}\n{text}", said.trim_end());
         }
-        // If the output is cut, the process ends early, so its status means nothing.
+        // If the output is cut, the process fails on its closed pipe, so its status means nothing.
         if is_cut {
             text.push_str("\ncut after 1 MB\n");
         } else if !status.success() {
@@ -174,11 +174,11 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
     })
 }
 
-/// Reads the output, and whether there was more than is shown.
+/// Reads the output up to the limit. Also returns whether the output is longer.
 fn read(from: Option<impl Read>) -> (String, bool) {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        // An error is ignored: the part that could be read is shown.
+        // An error is ignored: the output read so far is shown.
         let _ = from.take(SHOWN_BYTES + 1).read_to_end(&mut bytes);
     }
     let is_cut = bytes.len() as u64 > SHOWN_BYTES;
@@ -186,7 +186,7 @@ fn read(from: Option<impl Read>) -> (String, bool) {
     (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
 }
 
-/// Waits for the process to end, and returns its status; kills it after the time limit.
+/// Waits for the process to end, and returns its status. After the time limit, kills the process and returns `None`.
 fn wait(child: &mut Child) -> Option<ExitStatus> {
     let deadline = Instant::now() + TIME;
     while Instant::now() < deadline {
@@ -196,18 +196,18 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
             Err(_) => break,
         }
     }
-    // Fails if the process has ended just now.
+    // An error is ignored: the process may have ended just now.
     let _ = child.kill();
     let _ = child.wait();
     None
 }
 
-/// The files of a run, split at their commas.
+/// Splits the list of a run's files at its commas.
 fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(", ") {
         match names.last_mut() {
-            // The comma belongs to a name.
+            // A part that is not an absolute path continues the previous name, which contains a comma.
             Some(last) if Path::new(last.as_str()).is_absolute() && !Path::new(part).is_absolute() => {
                 last.push_str(", ");
                 last.push_str(part);
@@ -218,7 +218,7 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// The files, if all of them have absolute paths.
+/// The files of a run; `None` unless all paths are absolute.
 fn paths(text: &str) -> Option<Vec<PathBuf>> {
     let paths: Vec<PathBuf> = names(text).into_iter().map(PathBuf::from).collect();
     paths.iter().all(|path| path.is_absolute()).then_some(paths)

@@ -1,4 +1,4 @@
-//! The pages of the server.
+//! The web pages of the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use crate::error_log;
 use crate::failure::Failure;
 use crate::keep;
 
-/// The page of the estate is built at most once per `FRESH`, and again after `STALE`, so that a killed check does not stay on it as
-/// running.
+/// The page of all databases is built at most once per `FRESH`. It is rebuilt after `STALE` even if the history is
+/// unchanged, so that a killed check does not stay on the page as running.
 const FRESH: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(10);
-/// The most characters of the reason for an acknowledgement.
+/// Maximum number of characters of the reason for an acknowledgement.
 const REASON_CHARS: usize = 1000;
 /// The delay after a wrong token.
 const DELAY: Duration = Duration::from_millis(250);
@@ -37,30 +37,33 @@ pub(super) struct Site {
     style: Arc<Vec<u8>>,
     script: Arc<Vec<u8>>,
     state: Mutex<State>,
-    /// The latest page of the estate.
+    /// The latest page of all databases.
     estate: Mutex<Option<Estate>>,
-    /// The connection to the history that builds this page, so that no other request waits for it.
+    /// A separate connection to the history for building the page of all databases, so that other requests need not
+    /// wait.
     maker: Mutex<Option<State>>,
 }
 
 struct State {
     history: History,
-    /// Identifies the open file, since another file may replace it.
+    /// Identifies the open history file, since another file may replace it under the same path.
     identity: Option<Identity>,
 }
 
-/// Device, inode and, if the history is a copy, the time of the last change of a file.
+/// Identifies a file: its device, its inode and, if the history is a copy, the time of its last write.
 type Identity = (u64, u64, Option<SystemTime>);
 
 struct Estate {
     page: Arc<Vec<u8>>,
-    /// The version of the history before the page was built; `None` if the page is known to be outdated.
+    /// The version that the history had before the page was built; `None` if the page is known to be outdated.
     version: Option<i64>,
     identity: Option<Identity>,
     made: Instant,
 }
 
 impl Site {
+    /// Opens the history at `path`.
+    ///
     /// # Errors
     /// If the history cannot be used.
     pub(super) fn open(path: &Path, token: Option<Token>) -> Result<Self, Failure> {
@@ -95,7 +98,8 @@ impl Site {
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
             (Some(Route::Running(id)), _) => self.running(id),
-            // Refused to foreign pages: one that embeds this URL as a picture would start a process here.
+            // Refuses requests from foreign websites: each page that includes this URL as a picture would start a
+            // process here.
             (Some(Route::Page(_)), _)
                 if request.fetch_site.as_deref() == Some("cross-site")
                     && request.fetch_mode.as_deref() != Some("navigate") =>
@@ -106,7 +110,7 @@ impl Site {
         }
     }
 
-    /// The open history, reopened if another file has replaced it.
+    /// The open history. Opens it again if another file has replaced the history file.
     fn state(&self) -> Result<MutexGuard<'_, State>, HistoryError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if identity(&self.path, state.history.is_copy()) != state.identity {
@@ -123,7 +127,8 @@ impl Site {
         }
     }
 
-    /// The page of a running check. Browsers reload it; once the check has ended, it redirects to the page of all databases.
+    /// The page of a running check, which browsers reload regularly. Once the check has ended, the answer redirects to
+    /// the page of all databases.
     fn running(&self, id: i64) -> Answer {
         match self.state().and_then(|state| self.pages(&state, |pages| pages.running(id))) {
             Ok(Some(page)) => Answer::html(page),
@@ -141,10 +146,10 @@ impl Site {
         make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now, host: &self.host })
     }
 
-    /// The page of the estate, built again only after the history has changed. While one request builds it, other requests get the
-    /// previous page.
+    /// The page of all databases, which is rebuilt when the history has changed. While one request rebuilds the page,
+    /// other requests get the previous page.
     fn estate(&self) -> Result<Arc<Vec<u8>>, HistoryError> {
-        // Read before the page is built: anything written meanwhile makes it outdated.
+        // The version is read before the page is built, so that a change meanwhile makes the page outdated.
         let (version, identity) = {
             let state = self.state()?;
             (state.history.data_version()?, state.identity)
@@ -171,7 +176,7 @@ impl Site {
                 self.maker.lock().unwrap_or_else(PoisonError::into_inner)
             }
         };
-        // Another request may have built the page meanwhile.
+        // Another request may have built the page while this one waited for the lock.
         if let Some(page) = last(&is_good) {
             return Ok(page);
         }
@@ -186,7 +191,7 @@ impl Site {
         Ok(page)
     }
 
-    /// The database page of a finding.
+    /// Shows the database page that a finding is about.
     fn page(&self, key: i64) -> Answer {
         let found = match self.state().and_then(|state| state.history.page_of_finding(key)) {
             Ok(Some(found)) => found,
@@ -268,7 +273,7 @@ impl State {
     }
 }
 
-/// Identifies the file at a path, and the content if the history is a copy.
+/// Identifies the file at a path. If the history is a copy, the identity includes the time of the last write.
 fn identity(path: &Path, is_copy: bool) -> Option<Identity> {
     let metadata = fs::metadata(path).ok()?;
     let changed = if is_copy { metadata.modified().ok() } else { None };
@@ -282,7 +287,7 @@ fn number(metadata: &fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// On this system a file that is open cannot be replaced.
+/// On this system, an open file cannot be replaced, so its identity does not matter.
 #[cfg(not(unix))]
 fn number(_metadata: &fs::Metadata) -> (u64, u64) {
     (0, 0)

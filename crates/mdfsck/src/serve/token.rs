@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The fewest characters of a token, and the most bytes of its file.
+/// Minimum number of characters of a token, and maximum size of its file in bytes.
 const LEAST_CHARS: usize = 16;
 const MOST_BYTES: u64 = 4096;
 
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4096;
 pub(super) struct Token(String);
 
 impl Token {
-    /// A new random token.
+    /// Makes a random token.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -26,10 +26,10 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// Reads the token in a file.
+    /// Reads a token from a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or the token is too short.
+    /// If the file cannot be read, or the token is too short or has several lines.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
@@ -47,7 +47,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether `other` is the token. The time this takes does not reveal where they differ.
+    /// Whether `other` equals the token. The time of the comparison does not reveal how many characters are equal.
     pub(super) fn is(&self, other: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), other.as_bytes());
         let mut difference = u8::from(own.len() != other.len());

@@ -1,4 +1,4 @@
-//! A check whose tasks another program runs, between a plan and a merge in this process.
+//! A check with tasks that another program runs. This process makes the plan and merges the parts.
 
 use std::fs;
 use std::io;
@@ -12,15 +12,15 @@ use crate::check::{self as checking, Out, What};
 use crate::cli::CheckArguments;
 use crate::failure::Failure;
 
-/// A plan whose tasks another program runs. Its output and status are not trusted: only its parts count, and only if they belong to
-/// the plan.
+/// A plan with tasks that another program runs. The program's output and exit status are not trusted. Only the files of
+/// parts count, and only those that belong to the plan.
 pub(crate) struct HandedOut {
     folder: PathBuf,
 }
 
 impl HandedOut {
-    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left one there. `None` if the plan has no tasks.
-    /// Deletes anything else in `folder`.
+    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left its plan there. `None` if the
+    /// plan has no tasks. Deletes everything else in `folder`.
     ///
     /// # Errors
     /// If the plan cannot be made.
@@ -49,7 +49,8 @@ impl HandedOut {
         Ok(Some(handed))
     }
 
-    /// Whether each task has a part. Deletes a file that is not a part of the plan, so that its task runs again.
+    /// Whether every task has its part. Deletes a file that is not a valid part of the plan, so that its task runs
+    /// again.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -67,8 +68,8 @@ impl HandedOut {
         }
     }
 
-    /// Merges the parts and records the result as a check does. Returns false if another round of tasks is needed: tasks do the
-    /// second looks that read more than `local_limit` bytes.
+    /// Merges the parts, and records the result as a check does. Returns false if another round of tasks is needed: a
+    /// second look that reads more than `local_limit` bytes is done by tasks.
     ///
     /// # Errors
     /// If a part is missing or incomplete, or the check fails.
@@ -79,7 +80,7 @@ impl HandedOut {
             return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
         }
         let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
-        // No user has called this, so an error of usage gets the status of a failed read.
+        // Gives an error of usage the status of a failed read, since no user has called this command.
         let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));
@@ -95,7 +96,7 @@ impl HandedOut {
         remove(&self.folder);
     }
 
-    /// Deletes the file that, by the error, is not a valid part; returns whether that removed the problem.
+    /// Deletes the file that the error names as an invalid part. Returns whether the file could be deleted.
     fn removes(&self, error: &PartsError) -> bool {
         let files: &[&PathBuf] = match error {
             PartsError::Twice { one, other, .. } => &[one, other],
@@ -108,12 +109,12 @@ impl HandedOut {
 
 /// Deletes the folder of a plan.
 pub(crate) fn remove(folder: &Path) {
-    // Deleted first: without plan.json, the rest is not a plan.
+    // Deletes plan.json first, since a folder without it does not count as a plan.
     let _ = fs::remove_file(folder.join("plan.json"));
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether a plan is for this check.
+/// Whether a plan was made for this check.
 fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
     let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {

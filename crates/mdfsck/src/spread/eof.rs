@@ -1,13 +1,13 @@
-//! `--until-eof`: a task ends when the process that started it has ended. The process that starts a task with a pipe as its
-//! standard input holds the other end, and the system closes that when the process ends, in whatever way; nothing needs to watch
-//! the process.
+//! `--until-eof`: ends a task when the process that started the task has ended. That process starts the task with a
+//! pipe as standard input and holds the write end of the pipe. The operating system closes the write end when the
+//! process ends for any reason, so no other program needs to watch the process.
 
 use std::io::{self, Read};
 use std::thread;
 
 use crate::failure::{Failure, warn};
 
-/// Ends this process when its standard input ends.
+/// Ends this process at the end of its standard input.
 pub(super) fn watch() {
     let wait = || {
         let mut piece = [0; 4096];

@@ -1,4 +1,4 @@
-//! Evidence that a later window reads the same bytes. Without it, no part of an earlier window is reused.
+//! Evidence that a later window reads the same bytes. Parts of an earlier window are reused only with this evidence.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,26 +20,27 @@ use crate::fingerprint;
 use crate::input::Input;
 use crate::logs;
 
-/// The boot page.
+/// The address of the boot page.
 const BOOT: PageId = PageId::new(1, 9);
 
-/// Identifies an image that does not change: a backup, several backups of one restore, data files that were shut down cleanly, or
-/// those of a storage snapshot that the user names.
+/// Identifies an image, which is input that does not change: a backup, several backups of one restore, data files that
+/// were shut down cleanly, or data files in a storage snapshot that the user names.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
-    /// The name that the user gives the image.
+    /// The image's name from `--image`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<String>,
     /// The GUIDs and positions of the backup sets; empty for data files.
     sets: Vec<String>,
     /// The files of the image.
     files: Vec<FileIdentity>,
-    /// The fingerprint of the boot page and of the file header pages.
+    /// A fingerprint of the boot page and of all file header pages.
     headers: String,
 }
 
-/// Identifies an object, or a file by everything the system reports that changes when the file is written to.
+/// Identifies an object in storage, or a file. The identity of a file has everything reported by the operating system
+/// that changes when a program writes to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
@@ -47,14 +48,16 @@ struct FileIdentity {
     bytes: u64,
     /// The time of the last write, in nanoseconds since 1970.
     modified_ns: i64,
-    /// The time of the last change of content or metadata, which no program can set; 0 where the system does not report it.
+    /// The time of the last change of content or metadata, in nanoseconds since 1970. No program can set this time. 0
+    /// where the operating system does not report it.
     changed_ns: i64,
-    /// The inode number; 0 where the system does not report it.
+    /// The inode number; 0 where the operating system does not report it.
     number: u64,
-    /// The strong entity tag of an object, which has no times. Within a run all bytes of the object are of this version.
+    /// The strong entity tag of an object, which identifies its version; objects have no times here. Within a run, all
+    /// bytes of an object are read from this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// The fingerprint of a few places in the file; missing in plans of earlier versions.
+    /// The fingerprint of a few places in the file; `None` in plans that earlier versions of mdfsck made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
 }
@@ -68,7 +71,8 @@ impl PartialEq for FileIdentity {
 }
 
 impl FileIdentity {
-    /// Identifies an existing file or object; an error for an object without a strong tag, which another one could be mistaken for.
+    /// Identifies an existing file or object. An object without a strong entity tag is an error, since another version
+    /// of the object might look the same.
     fn of(path: &Path) -> io::Result<Self> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, is_strong } = object?;
@@ -97,12 +101,12 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// The state of files before they were opened. If a file is replaced later, the window still has the old one open, but the evidence
-/// describes the new one.
+/// The identities of files before they were opened. If a file is replaced after it was opened, the window still reads
+/// the old file, but the evidence describes the new one.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
-    /// The state of the named files and of the files in named folders. Files that cannot be read are left out.
+    /// Identifies the named files and the files in named folders. Files that cannot be read are left out.
     pub(crate) fn of(arguments: &CheckArguments, what: &What<'_>) -> Self {
         let mut before = Self(BTreeMap::new());
         let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
@@ -116,7 +120,7 @@ impl Before {
         before
     }
 
-    /// Adds the files beside data files that were just opened: their log is not open yet.
+    /// Adds the opened data files and all files in their folders. These include the log, which is not open yet.
     pub(crate) fn with_beside(mut self, input: &Input) -> Self {
         if let Input::Files(files) = input {
             let source: &dyn PageSource = files.as_ref();
@@ -135,7 +139,8 @@ impl Before {
         }
     }
 
-    /// Describes the first file of the evidence that may not be the one that was opened.
+    /// Describes the first file of the evidence that may differ from the file that was opened; `None` if there is no
+    /// such file.
     pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
         let is_other = |file: &&FileIdentity| file.version.is_none() && self.0.get(&file.path) != Some(*file);
         let changed = evidence.files.iter().find(is_other);
@@ -144,11 +149,12 @@ impl Before {
 }
 
 impl Evidence {
-    /// The evidence for the files as they are; `None` if a later window may read other bytes: data files that were not shut down
-    /// cleanly and are not declared to be an `image`, or an object without a strong tag.
+    /// The evidence for the files in their present state. `None` if a later window may read other bytes: from data
+    /// files that were not shut down cleanly and are not declared an `image`, or from an object without a strong entity
+    /// tag.
     ///
     /// # Errors
-    /// If the system cannot report on a file.
+    /// If the operating system cannot report on a file.
     pub(super) fn of(
         input: &Input,
         (source, is_recovered): (&dyn PageSource, bool),
@@ -183,14 +189,15 @@ impl Evidence {
         Ok(Some(Self { image: image.map(str::to_owned), sets, files, headers }))
     }
 
-    /// Describes the first file that has changed, as far as the system reports it.
+    /// Describes the first file that has changed, as far as the operating system reports changes.
     pub(super) fn changed_file(&self) -> Option<String> {
         let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file has been replaced or deleted. A file that the system cannot report on may be unchanged, and so may one whose
-    /// folder is empty or missing: a share that is not mounted looks like that. Objects of other checks are not looked up.
+    /// Whether a file has been replaced or deleted. A file that the operating system cannot report on does not count as
+    /// deleted. Neither does a file in an empty or missing folder, which may be a share that is not mounted. Objects in
+    /// storage are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {
@@ -199,10 +206,10 @@ impl Evidence {
         })
     }
 
-    /// Checks that no file has changed, as far as the system reports it.
+    /// Requires that no file has changed, as far as the operating system reports changes.
     ///
     /// # Errors
-    /// An error for the first file that has.
+    /// An error for the first file that has changed.
     pub(super) fn verify_files(&self) -> Result<(), Failure> {
         match self.changed_file() {
             None => Ok(()),
@@ -212,12 +219,12 @@ impl Evidence {
         }
     }
 
-    /// Whether the image consists of objects.
+    /// Whether the image consists of objects in storage.
     pub(super) fn is_of_objects(&self) -> bool {
         self.files.iter().any(|file| file.version.is_some())
     }
 
-    /// Describes the difference to the present evidence; `None` if there is none.
+    /// Describes how the present evidence differs from this evidence; `None` if they are equal.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         let changed = |(then, now): (&FileIdentity, &FileIdentity)| {
             (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))
@@ -279,7 +286,7 @@ mod tests {
         assert!(!then.is_stale(), "a share that is not mounted is an empty folder");
         fs::write(folder.path().join("b.mdf"), [1; 100]).unwrap();
         assert!(then.is_stale());
-        // A loop of links cannot be followed, so the system cannot report on the file.
+        // The operating system cannot follow a loop of links, so it cannot report on the file.
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(&path, &path).unwrap();
@@ -298,7 +305,7 @@ mod tests {
         assert_eq!(before.changed_file(&evidence(&path)), None);
         assert!(before.changed_file(&evidence(&other)).is_some(), "nothing is known of it");
         fs::rename(&other, &path).unwrap();
-        // The state that was recorded first is kept.
+        // Adding a file again keeps the identity that was recorded first.
         before.add([path.clone()]);
         if cfg!(unix) {
             assert!(before.changed_file(&evidence(&path)).unwrap().contains("a.bak was changed or replaced"));

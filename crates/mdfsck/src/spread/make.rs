@@ -1,4 +1,4 @@
-//! `mdfsck plan`.
+//! `mdfsck plan`: divides a check into tasks.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::many::plan;
 use crate::{output, progress, size};
 
-/// The most tasks of a plan: no scheduler can use more.
+/// Maximum number of tasks of a plan; no scheduler can use more.
 const MOST_TASKS: usize = 100_000;
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The absolute paths, which any process can open.
+/// Makes the paths absolute, so that a process in any folder can open them.
 fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if given.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage(
@@ -71,7 +71,8 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
-        // Tasks find the query of a link by its other parts, so two links must not differ in the query alone.
+        // A plan stores links without their queries, and a task finds the query by the remaining part of the link. So
+        // two links must not differ only in their queries.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
         let text =
             "a plan keeps links without their queries, and this one differs from another only there; copy the file";
@@ -87,7 +88,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Makes a plan in its reserved folder.
+/// Makes a plan in a folder that is reserved for it.
 pub(super) fn make(
     folder: &Path,
     check: &CheckArguments,
@@ -96,7 +97,7 @@ pub(super) fn make(
 ) -> Result<Plan<Planned>, Failure> {
     let listener = progress::listener(check.run.progress, None);
     let input = checking::open(check, what, listener.as_ref())?;
-    // The state of the files before they are read, since the comparison with the log may take hours.
+    // Notes the state of the files before they are read, since the comparison with the log may take hours.
     let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
     let prepared = checking::prepare(check, &input, listener.as_ref(), what)?;
     let files = files_of(check, what, &input, &prepared.database)?;
@@ -125,13 +126,13 @@ pub(super) fn make(
         (files, Image::new(prepared.catalog, fingerprint)),
         &ranges,
     );
-    // The files must not have changed in the meantime.
+    // Requires that the files have not changed while the plan was made.
     plan.verify_files()?;
     Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
     Ok(plan)
 }
 
-/// Writes the maps that each task needs.
+/// Writes the allocation maps that each task needs.
 fn write_maps(
     folder: &Path,
     plan: &PlanId,
@@ -153,7 +154,7 @@ fn write_maps(
 /// Refuses a plan with too many tasks.
 ///
 /// # Errors
-/// If there are more than [`MOST_TASKS`].
+/// If there are more than [`MOST_TASKS`] tasks.
 pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), Failure> {
     if tasks <= MOST_TASKS {
         return Ok(());
@@ -164,7 +165,7 @@ pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), 
     )))
 }
 
-/// A new plan.
+/// Makes a plan with one task for each range.
 pub(super) fn plan_of(
     id: PlanId,
     options: Planned,

@@ -1,4 +1,4 @@
-//! `mdfsck merge`.
+//! `mdfsck merge`: merges the parts that tasks have written into one report.
 
 use std::cell::Cell;
 
@@ -13,15 +13,17 @@ use crate::check::{self as checking, What};
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::failure::Failure;
 
-/// The parts of a plan, all complete: one for each task, or for some of the tasks while a window is open.
+/// The complete parts of a plan: one part for each task, or for some of the tasks while ranges of a window's image are
+/// still unread.
 pub(crate) struct Merge {
     pub(super) opened: Opened,
     pub(super) gathered: Gathered,
-    /// The parts of further rounds.
+    /// The parts of each further round.
     pub(super) answers: Vec<Gathered>,
-    /// The most bytes that a second look may read in this process; `None` if no tasks can do it.
+    /// Maximum number of bytes that a second look may read in this process; larger second looks become tasks. `None` if
+    /// there can be no further tasks.
     pub(super) local_limit: Option<u64>,
-    /// Whether another round of tasks is reported on stdout.
+    /// Whether to report another round of tasks on stdout.
     pub(super) says_rounds: bool,
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The error that ended a merge.
+/// An error that ended a merge.
 enum Stop {
     Sums(SumsError),
     Failure(Failure),
@@ -52,7 +54,7 @@ impl From<SumsError> for Stop {
 }
 
 impl Merge {
-    /// Verifies and gathers the parts of a plan.
+    /// Verifies and collects the parts of a plan.
     ///
     /// # Errors
     /// If a part is missing or incomplete, or a source file has changed.
@@ -63,7 +65,8 @@ impl Merge {
         Ok(Self { opened, gathered, answers, local_limit: Some(local_limit), says_rounds: true })
     }
 
-    /// Merges the parts into the report of the check; while a window is open, into a report of the ranges read so far.
+    /// Merges the parts into the report of the check. If a window has left ranges unread, the report covers the ranges
+    /// read so far.
     ///
     /// # Errors
     /// If the database is not the planned one, or a part has changed since it was verified.
@@ -87,14 +90,15 @@ impl Merge {
         };
         let begin = |surveyed: Surveyed<'_>| {
             self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
-            // The maps are those of the plan, so an error here means that the plan's ranges are wrong.
+            // The allocation maps are known to be those of the plan, so an error here means that the plan's ranges are
+            // wrong.
             surveyed.tile(&ranges).map_err(|untiled| {
                 let what = format!("its tasks do not hold each page once: {untiled}");
                 Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
             })
         };
         let asked = rounds::asked(&self.opened, &self.answers)?;
-        // After the last round, merge does all second looks itself.
+        // After the last allowed round, the merge does all second looks itself.
         let local_limit = self.local_limit.filter(|_| self.opened.rounds.len() < MOST_ROUNDS as usize);
         let rounds = local_limit.map(|limit| Rounds::new(limit, asked));
         let merged = match (left, &rounds) {
@@ -109,7 +113,7 @@ impl Merge {
             (Stop::Sums(error), None) => Failure::unable(error),
             (Stop::Failure(failure), _) => failure,
         })?;
-        // If a file was written to meanwhile, the report is not about its present content.
+        // If a file was written to during the merge, the report would not describe its present content.
         self.opened.verify_files()?;
         match rounds.map_or(Ok(Vec::new()), Rounds::end).map_err(Failure::unable)?.as_slice() {
             [] => Ok(report),

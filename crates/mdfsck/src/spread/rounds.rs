@@ -1,4 +1,4 @@
-//! Further rounds of a plan: the questions of `merge`, and the answers of tasks.
+//! Further rounds of a plan: `merge` writes questions, and tasks answer them.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Quest
     taken.map_err(|error| PartsError::Damaged { path, what: error.to_string() }.into())
 }
 
-/// The questions of all rounds, with their answers.
+/// The questions of all rounds, each with its answers.
 pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
     let mut all = Vec::new();
     for (open, gathered) in opened.rounds.iter().zip(gathered) {
@@ -42,10 +42,10 @@ fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u
     opened.collect()
 }
 
-/// Writes the questions as the next round; `is_said` prints the round.
+/// Writes the questions as the next round. If `is_said`, also prints the round.
 ///
 /// # Errors
-/// Always returns a failure: the one that ends merge until the tasks have answered, or an error of writing.
+/// Always returns a failure: one that ends the merge until the tasks have answered, or an error of writing.
 pub(super) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
     write(opened, wanted, is_said).map_or_else(|failure| failure, |()| Failure::more())
 }

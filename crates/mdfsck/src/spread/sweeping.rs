@@ -1,4 +1,4 @@
-//! `mdfsck task`.
+//! `mdfsck task`: runs tasks of a plan.
 
 use std::path::PathBuf;
 
@@ -55,13 +55,13 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         });
         swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
         drop(listener);
-        // The part records pages that could not be read, and merge decides what follows from them.
+        // The parts have the pages that could not be read, and the merge decides what these pages mean for the result.
         report_read_faults(&source.read_faults());
         Ok(0)
     })
 }
 
-/// Reads the maps of a task from the plan.
+/// Reads the allocation maps of a task from the plan.
 fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Result<(), Failure> {
     let piece = Piece::Of(task.id);
     let mut from = opened.folder.maps(&opened.plan, piece)?;
@@ -69,7 +69,7 @@ fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Res
     read.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error).into())
 }
 
-/// Sweeps the range of a task and writes its part, with the maps that the sweeper has.
+/// Sweeps the range of a task and writes its part. The sweeper must have the allocation maps of the range.
 pub(super) fn sweep(
     opened: &Opened,
     sweeper: &mut Sweeper<'_, '_>,
@@ -79,7 +79,7 @@ pub(super) fn sweep(
     let path = opened.folder.part_path(&opened.plan, task);
     opened.folder.write(&opened.plan, task, |bound_to, to| {
         let done = sweeper.sweep(task.range(), bound_to, listener, to).map_err(|error| failed(path, error))?;
-        // If a file was written to meanwhile, the part does not describe one state of it.
+        // If a file was written to during the sweep, the part would mix two states of the file.
         opened.verify_files()?;
         Ok::<_, Failure>(done)
     })
@@ -93,12 +93,12 @@ fn failed(path: PathBuf, error: PartError) -> Failure {
     }
 }
 
-/// The tasks to run: those of the plan, or of a further round.
+/// The tasks to run: those of the plan, or those of a further round.
 struct Work<'o> {
     opened: &'o Opened,
     folder: &'o Folder,
     plan: &'o Plan<Planned>,
-    /// The round with their questions; `None` if they sweep.
+    /// The round that has the questions of the tasks; `None` for tasks that sweep.
     round: Option<&'o Round>,
 }
 
@@ -110,7 +110,7 @@ impl<'o> Work<'o> {
         })
     }
 
-    /// The question of a task of a further round, and the task of the plan whose range it reads.
+    /// For a task of a further round: the ID of the planned task with the same range, and the question to answer.
     fn asked(&self, task: &Task) -> Result<Option<(u32, Question)>, Failure> {
         let Some(round) = self.round else { return Ok(None) };
         let Some(of) = round.tasks.get(task.id as usize) else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! A window of time: runs as many tasks of a plan as fit. The next window continues the plan if the image is the same.
+//! Checks a database in windows of time. Each window runs as many tasks of a plan as fit, and the next window continues
+//! the plan if the image is unchanged.
 
 mod keeper;
 mod stored;
@@ -32,11 +33,11 @@ use crate::cli::CheckArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
 
-/// The terms of a window.
+/// The conditions of a window.
 pub(crate) struct Terms<'a> {
-    /// The history, if it can be used.
+    /// The history; `None` if it cannot be used.
     pub(crate) history: Option<&'a Path>,
-    /// The machine, and the settings by which the history identifies the database.
+    /// The name of this machine, and the settings that the history uses to identify the database.
     pub(crate) naming: &'a Naming,
     /// When the run began.
     pub(crate) started: SystemTime,
@@ -44,55 +45,55 @@ pub(crate) struct Terms<'a> {
     pub(crate) ends: Instant,
     /// The length of the window.
     pub(crate) allowed: Duration,
-    /// Whether the window should end early.
+    /// Returns whether the window should end early.
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
 /// The result of a window.
 pub(crate) struct Outcome {
-    /// The report: on all of the image, or on the ranges that were read.
+    /// The report on the whole image, or on the ranges read so far.
     pub(crate) report: Report,
-    /// The ranges that this window has read.
+    /// How much this window has read, and in what time.
     pub(crate) swept: Swept,
-    /// The number of ranges.
+    /// The number of ranges that this window has read.
     pub(crate) ranges: u64,
-    /// Bytes of the image.
+    /// Total size of the image's ranges, in bytes.
     pub(crate) all_bytes: u64,
-    /// Bytes of the ranges read so far, in this window and earlier ones.
+    /// Total size of the ranges that this window and earlier windows have read, in bytes.
     pub(crate) done_bytes: u64,
-    /// Whether the next window can continue this image.
+    /// Whether the next window can continue with this image.
     pub(crate) is_fixed: bool,
     /// The read rate of this database.
     pub(crate) pace: Pace,
-    /// The exit-status bits for what could not be recorded.
+    /// The exit-status bits for everything that could not be recorded.
     pub(crate) unkept: u8,
-    /// The folder and ID of the plan, which is removed when its image is closed.
+    /// The folder and the ID of the plan. The plan is deleted when the whole image is read.
     plan: Option<(PathBuf, String)>,
-    /// When each range of the image was read.
+    /// When each range of the image was read. Keys are the file and the first page of a range.
     read: BTreeMap<(u16, u32), String>,
-    /// The positions of ranges that this image still needs.
+    /// The file and the first page of each range of the image that is still unread.
     pub(crate) left: Vec<(u16, u32)>,
-    /// The point in time that the image shows, as far as is known.
+    /// The point in time that the image shows; empty if unknown.
     pub(crate) taken_at: String,
-    /// The open window; `None` if the history cannot be used.
+    /// The open window in the history; `None` if the history cannot be used.
     window: Option<Window>,
-    /// Renews the lease until the run is recorded.
+    /// The thread that renews the lease until the run is recorded.
     heart: Option<Heart>,
 }
 
 impl Outcome {
-    /// Whether all of the image is read.
+    /// Whether the whole image is read.
     pub(crate) fn is_closed(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// The dates of the ranges and the lease, for the history.
+    /// The dates of the ranges and the lease, for recording the run in the history.
     pub(crate) fn in_window(&self) -> InWindow<'_> {
         InWindow { read: &self.read, lease: self.window.as_ref().map(Window::lease) }
     }
 
-    /// Ends the window, so that other processes may work on the database. Once the run that closes an image is recorded, its plan
-    /// is deleted; otherwise the next window merges its parts again.
+    /// Ends the window, so that other processes may check the database. If the whole image is read and the run is
+    /// recorded, deletes the plan. If the run is not recorded, the next window merges the parts again.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -101,7 +102,7 @@ impl Outcome {
         let mut history = History::open_or_create(history)?;
         let forgotten: Result<(), HistoryError> = closed.map_or(Ok(()), |(path, plan)| {
             history.forget_parts(&plan)?;
-            // Deleted while this process still holds the lease.
+            // The folder is deleted while this process still holds the lease.
             remove(&path);
             Ok(())
         });
@@ -111,12 +112,12 @@ impl Outcome {
     }
 }
 
-/// The subject of a window.
+/// The database that a window checks.
 pub(crate) struct Subject<'a> {
     pub(crate) arguments: &'a CheckArguments,
     pub(crate) what: &'a What<'a>,
     pub(crate) input: &'a Input,
-    /// The state of its files before they were opened.
+    /// The identities of the database's files before they were opened.
     pub(crate) before: &'a Before,
     pub(crate) prepared: &'a Prepared<'a>,
     pub(crate) listener: &'a dyn check::Progress,
@@ -124,18 +125,19 @@ pub(crate) struct Subject<'a> {
 
 /// How a window ended.
 pub(crate) enum WindowEnd {
-    /// The image is a new one, and it must be compared with its log again: the caller repeats the window without the former plan.
+    /// The image is new, and must be compared with its log again. The caller must repeat the window without the earlier
+    /// plan.
     Again,
-    /// The check reads no page of a table, so a whole check takes no longer.
+    /// The check reads no pages of tables, so it cannot be divided; a whole check takes no longer.
     NoRanges,
-    /// The window is over.
+    /// The window has ended normally.
     Done(Box<Outcome>),
 }
 
-/// Sweeps as many ranges as fit into the window, and merges the parts that exist.
+/// Sweeps as many ranges as fit into the window, and merges all existing parts.
 ///
 /// # Errors
-/// If something cannot be read or written, or a file has changed meanwhile.
+/// If something cannot be read or written, or a file has changed during the window.
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) -> Result<WindowEnd, Failure> {
     let Subject { arguments, what, input, before, prepared, listener } = *subject;
     let source = prepared.recovered.pages_or(input.pages());
@@ -153,7 +155,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         None => Ok(None),
     };
     let evidence = evidence_now()?;
-    // If a file was replaced, the catalog and the comparison with the log may come from another file than the evidence.
+    // If a file was replaced after it was opened, the catalog and the audit come from the old file, but the evidence
+    // from the new one.
     let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
     let mut former = stored.opened;
     let other = match (&former, &replaced) {
@@ -167,17 +170,18 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             return Ok(WindowEnd::Again);
         }
     }
-    // Without evidence, nothing is kept for the next window.
+    // Without evidence, the next window cannot use the plan, so the plan is not kept.
     let evidence = evidence.filter(|_| replaced.is_none());
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
-    // A temporary folder, deleted at the end.
+    // The temporary folder of a plan that is not kept; deleted at the end of this function.
     let mut listed = None;
     let swept = throttled(arguments, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener, |sweeper| {
             let Some(sweeper) = sweeper else { return Ok(Err(WindowEnd::NoRanges)) };
             let sweep = Sweep { terms, subject, source };
             let keeper = Keeper::open(&sweep)?;
-            // Another process may be using the stored plan, unless this process holds the lease.
+            // Uses the stored plan only if this process holds the lease, since otherwise another process may be using
+            // the plan.
             let mut former = former.filter(|_| keeper.is_open());
             let of_former = former.as_ref().map(|former| usable(former, source, recorded(terms.history, former)));
             let mut parts = match of_former {
@@ -212,7 +216,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         Ok(done) => done,
         Err(end) => return Ok(end),
     };
-    // The boot page and the file header pages must still be the same.
+    // Requires that the boot page and the file header pages have not changed during the window.
     if evidence.is_some() && evidence_now()? != evidence {
         remove(opened.folder.path());
         return Err(Failure::unable(format!(
@@ -236,8 +240,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None, says_rounds: false };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
-    // A range counts as read if its task is done and every page of it could be read. When the image closes, too, the ranges are
-    // those of the windows, each with its own date.
+    // A range counts as read if its task is done and all its pages could be read. Even a report on the whole image
+    // lists the ranges as the windows read them, since each range has its own date.
     let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
         let is_unread = keeper.unread.contains(place) || !read.contains_key(place);
         RangeRead { is_read: tile.is_read && !is_unread, ..tile }
@@ -261,19 +265,19 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     })))
 }
 
-/// The result of the ranges of a window.
+/// The result of sweeping the ranges of a window.
 struct RangesDone {
     opened: Opened,
-    /// The tasks with parts.
+    /// The IDs of the tasks that have parts.
     done: BTreeSet<u32>,
-    /// When each range was read.
+    /// When each range was read. Keys are the file and the first page of a range.
     read: BTreeMap<(u16, u32), String>,
     keeper: Keeper,
     pace: Pace,
     ranges: u64,
 }
 
-/// The ranges of a window.
+/// What is needed to sweep the ranges of a window.
 struct Sweep<'s> {
     terms: &'s Terms<'s>,
     subject: &'s Subject<'s>,
@@ -281,7 +285,7 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Sweeps ranges until the window ends. `former` has the usable parts of earlier windows.
+    /// Sweeps ranges until the window ends. `former` has the usable parts of earlier windows, by task ID.
     fn run(
         &self,
         sweeper: &mut Sweeper<'_, '_>,
@@ -295,7 +299,7 @@ impl Sweep<'_> {
         let (mut done, mut read) = (BTreeSet::new(), BTreeMap::new());
         for (task, row) in former {
             let Some(task) = opened.plan.tasks.get(*task as usize) else { continue };
-            // A task whose part cannot be read is swept again.
+            // If the part of a task cannot be read, the task's range is swept again.
             if matches!(opened.folder.has(&opened.plan, task), Ok(true)) {
                 done.insert(task.id);
                 read.insert((task.file, task.first), row.started.clone());
@@ -326,7 +330,7 @@ impl Sweep<'_> {
             if !is_read {
                 keeper.unread.push((task.file, task.first));
             }
-            // The next window cannot use a part that could not be read back.
+            // A part that cannot be read back is not recorded, since the next window could not use it.
             let part = (is_kept && held.is_ok()).then_some((plan.as_str(), task.id));
             let held = held.ok().flatten().map(|held| held.fingerprint);
             let has_findings = result.findings > 0;
@@ -342,7 +346,7 @@ impl Sweep<'_> {
         Ok(RangesDone { opened, done, read, keeper, pace, ranges: count })
     }
 
-    /// The remaining tasks, in the order in which they are to run.
+    /// The remaining tasks, in the order in which they will run.
     fn order(&self, tiles: &[RangeRead], known: Option<&Known>, done: &BTreeSet<u32>) -> Vec<u32> {
         let tasks: BTreeMap<(u16, u32), u32> =
             tiles.iter().zip(0..).map(|(tile, id)| ((tile.file_id, tile.first), id)).collect();
@@ -360,7 +364,7 @@ impl Sweep<'_> {
     }
 }
 
-/// A range without a history.
+/// A range about which the history knows nothing.
 fn unknown(id: u32) -> Range {
     Range { id, bytes: 0, is_in_use: true, read_at: None, known_since: 0, is_doubted: false }
 }

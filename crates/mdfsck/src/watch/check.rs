@@ -28,11 +28,11 @@ use crate::spread::{HandedOut, Spread};
 /// The options and limits that all checks of a watcher share.
 pub(super) struct Checker<'a> {
     watch: &'a WatchArguments,
-    /// The resources of all checks together.
+    /// The options with the resources of all checks together.
     whole: CheckArguments,
-    /// The resources of one of several checks.
+    /// The options with the share of one check.
     share: CheckArguments,
-    /// Write-locked by a check that needs all the memory.
+    /// A check that needs all the memory holds the write lock.
     alone: RwLock<()>,
     /// The program that runs the checks of large backups.
     engine: Option<Engine<'a>>,
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         self.engine.as_ref().map_or(Ok(()), |engine| engine.tidy(history))
     }
 
-    /// Checks a backup. Afterwards the history has the result, or the reason why there is none.
+    /// Checks a backup. Afterwards, the history has the result, or the reason why there is no result.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
         for path in paths.iter().chain(&base) {
             match find::seen(path) {
                 Ok(Some(seen)) => files.push(seen),
-                // The file may have another name now: the next look finds it.
+                // The file is gone. If it was renamed, the next look finds it under its new name.
                 Ok(None) if paths.contains(path) => return history.is_gone(claim),
                 Ok(None) => return history.give_back(claim, "waits for the full backup that it is based on"),
                 Err(cause) => {
@@ -80,7 +80,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // A check of changed files would be about another backup. The next look finds these files.
+        // If the files have changed, a check would be about another backup, which the next look finds.
         if !item.is_as_found(files.get(..paths.len()).unwrap_or_default()) {
             return history.give_back(claim, "its files have changed since they were found");
         }
@@ -105,14 +105,14 @@ impl<'a> Checker<'a> {
             Ok(Err(failure)) => Some(failure),
             Err(_) => Some(Failure::unable("the check ended unexpectedly; see the lines before")),
         };
-        // The watcher ends, and its claims become ready again.
+        // When the watcher ends, it releases its claims, so no result is recorded.
         if self.shared.is_stopped() {
             return Ok(());
         }
         if mark.has_changed.load(Ordering::Relaxed) {
             return history.give_back(claim, "its files changed while they were read");
         }
-        // A backup that is still claimed was neither recorded nor reported as failed.
+        // If the backup is still claimed, neither a result nor a failure was recorded.
         match failed {
             Some(failure) => self.failed(history, item, claim, &failure),
             None if history.is_claimed(claim)? => {
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a full or differential backup, a set of files, or data files.
+    /// Checks a full or differential backup, a file backup, or data files.
     fn pages(
         &self,
         history: &mut History,
@@ -151,11 +151,12 @@ impl<'a> Checker<'a> {
             })
         };
         let done = by_engine.and_then(|is_done| if is_done { Ok(()) } else { here() });
-        // If the backup is no longer claimed, its failure was already recorded.
+        // If the backup is no longer claimed, the check has already recorded its failure.
         done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
     }
 
-    /// Lets another program run a check. Returns whether the check was done; if not, there are no tasks, and it must run here.
+    /// Lets the user's program run the tasks of a check. Returns false if the check has no tasks, so that this process
+    /// must run it.
     fn by_engine(
         &self,
         engine: &Engine<'_>,
@@ -172,11 +173,11 @@ impl<'a> Checker<'a> {
                 return Ok(true);
             }
             let merge = |arguments: &CheckArguments| plan.merge(arguments, what, engine::local_limit(bytes));
-            // Only the parts count, not the exit status of the program.
+            // Merges whatever exit status the program returned, since only the parts count.
             match self.within_share(mark, what, merge) {
                 Ok(true) => {
-                    // The plan is needed again if the run could not be recorded; if another process has taken the backup, the plan
-                    // is its own.
+                    // Keeps the plan while the backup is still marked as running. Then the run could not be recorded,
+                    // so that the plan is needed again; or another process has claimed the backup and uses the plan.
                     let is_running = |one: &Item| one.id == item.id && one.state == "running";
                     if history.queued().is_ok_and(|all| !all.iter().any(is_running)) {
                         plan.remove();
@@ -185,7 +186,8 @@ impl<'a> Checker<'a> {
                 }
                 Ok(false) => {}
                 Err(failure) => {
-                    // If a second attempt fails although all parts exist, the plan is replaced.
+                    // If a later attempt fails although all parts exist, deletes the plan, so that the next attempt
+                    // makes a new one.
                     if item.tries > 0 && !failure.needs_memory && plan.has_all().unwrap_or(false) {
                         plan.remove();
                     }
@@ -197,7 +199,8 @@ impl<'a> Checker<'a> {
         Err(Failure::unable(format!("{}: there is no end to its rounds of tasks", folder.display())))
     }
 
-    /// Runs a part of a check with the resources of one of several checks; if these are too small, alone with those of all.
+    /// Runs a part of a check with the share of one check. If this memory is too small, runs it again alone, with the
+    /// resources of all checks.
     fn within_share<T>(
         &self,
         mark: &Arc<Mark>,
@@ -237,7 +240,7 @@ impl<'a> Checker<'a> {
             .end()
             .filter(|end| matches!(end.reason, EndReason::Damaged { .. }))
             .map(|end| format!("its log cannot be read from {} on", lsn_text(end.lsn())));
-        // Missing log is not sound.
+        // A log backup with a gap in its log does not count as sound.
         let gap = log.gaps().first();
         let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
         let unplaced = (unplaced > 0).then(|| format!("{unplaced} of the parts of its log cannot be placed"));
@@ -291,7 +294,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The backup sets to restore for a backup; the inner error is the reason why they can never be restored.
+/// The backup sets to restore for a check of this backup. The inner error is the reason why they can never be restored.
 fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
     let mut media = Vec::new();
     for path in base.iter().chain(paths) {

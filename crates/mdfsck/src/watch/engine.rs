@@ -1,4 +1,5 @@
-//! Large backups: a program of the user runs their tasks. The parts are merged here, and recorded as for any other check.
+//! Checks large backups with a program that the user names. The program runs the tasks of a check; this process merges
+//! the parts, and records the result as for any other check.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,9 +18,9 @@ use crate::spread;
 
 /// The approximate number of tasks of a plan.
 const TASKS: u64 = 256;
-/// The fewest bytes of a task: a smaller one costs more to start than to run.
+/// Minimum size of a task, in bytes: a smaller task takes more time to start than to run.
 const LEAST_TASK_BYTES: u64 = 1 << 30;
-/// The divisor of a backup's size, and the number of bytes, that limit second looks in this process.
+/// Limits on second looks in this process: 1/`LOOKS` of the backup's size, and `MOST_LOOKS_BYTES`.
 const LOOKS: u64 = 16;
 const MOST_LOOKS_BYTES: u64 = 64 << 30;
 
@@ -27,17 +28,17 @@ const MOST_LOOKS_BYTES: u64 = 64 << 30;
 pub(super) struct Engine<'a> {
     program: &'a Path,
     arguments: &'a EngineArguments,
-    /// The folder of the plans.
+    /// The folder for plans.
     folder: PathBuf,
-    /// The prefix of the names of this history's plans.
+    /// The prefix in the names of this history's plans.
     prefix: String,
 }
 
 impl<'a> Engine<'a> {
-    /// The program of the options, if there is one.
+    /// The engine from the options; `None` if they name no program.
     ///
     /// # Errors
-    /// If its folder cannot hold plans.
+    /// If plans cannot be written to the folder from the options.
     pub(super) fn of(watch: &'a WatchArguments) -> Result<Option<Self>, Failure> {
         let arguments = &watch.engine;
         let (Some(program), Some(folder)) = (&arguments.engine, &arguments.engine_dir) else { return Ok(None) };
@@ -50,7 +51,8 @@ impl<'a> Engine<'a> {
         fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
         tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
         let absolute = std::path::absolute(folder).map_err(|cause| refused(&cause))?;
-        // Several hosts may share the folder, each with a history at the same path.
+        // Several hosts may share the folder, each with a history at the same path, so the prefix depends on host and
+        // path.
         let mut hasher = DefaultHasher::new();
         keep::host().hash(&mut hasher);
         std::path::absolute(&watch.history).unwrap_or_else(|_| watch.history.clone()).hash(&mut hasher);
@@ -58,19 +60,19 @@ impl<'a> Engine<'a> {
         Ok(Some(Self { program, arguments, folder: absolute, prefix }))
     }
 
-    /// Whether the program runs the check of a backup of this size.
+    /// Whether to check a backup of this size with the program.
     pub(super) fn takes(&self, bytes: u64) -> bool {
         bytes >= self.arguments.engine_from
     }
 
-    /// The folder of the plan for a backup in the queue.
+    /// The folder for the plan of a backup in the queue.
     pub(super) fn plan_of(&self, id: i64) -> PathBuf {
         self.folder.join(format!("{}{id}", self.prefix))
     }
 
     /// Deletes the plans of backups that are no longer in the queue.
     pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
-        // Read before the queue, so that a plan that is made meanwhile is kept.
+        // Lists the plans before reading the queue, so that a plan that is made in between is not deleted.
         let entries: Vec<_> = fs::read_dir(&self.folder).into_iter().flatten().flatten().collect();
         let queued: Vec<i64> = history.queued()?.iter().map(|item| item.id).collect();
         for entry in entries {
@@ -83,7 +85,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Calls the program for a plan. Returns a description of its failure, if it failed.
+    /// Runs the program for a plan. If the program fails, returns a description of the failure.
     ///
     /// # Errors
     /// If the program cannot be started.
@@ -92,9 +94,9 @@ impl<'a> Engine<'a> {
         command
             .args(&self.arguments.engine_argument)
             .arg(plan)
-            // The pipe closes when this process ends, so that a program that reads it can end too.
+            // The pipe closes when this process ends. A program that reads the pipe can then end too.
             .stdin(Stdio::piped())
-            // Only its part files count; its output is ignored.
+            // The program's output is ignored, since only its files of parts count.
             .stdout(Stdio::null());
         shared.engines.fetch_add(1, Ordering::Relaxed);
         let ended = program::run(&mut command, self.arguments.engine_limit, &|| shared.is_stopped());
@@ -116,12 +118,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The most bytes that a task of a backup of this size reads.
+/// Maximum number of bytes that one task reads, for a backup of this size.
 pub(super) fn task_bytes(bytes: u64) -> u64 {
     (bytes / TASKS).max(LEAST_TASK_BYTES)
 }
 
-/// The most bytes that a second look may read in this process.
+/// Maximum number of bytes that a second look may read in this process, for a backup of this size.
 pub(super) fn local_limit(bytes: u64) -> u64 {
     (bytes / LOOKS).min(MOST_LOOKS_BYTES)
 }

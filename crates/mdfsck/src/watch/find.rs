@@ -1,4 +1,4 @@
-//! Finds files by listing folders. File system events do not cover what other machines write.
+//! Finds files by listing folders, since file system events do not report files that other machines write.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,12 +14,12 @@ use super::roots::Roots;
 use crate::failure::Failure;
 use crate::many::{patterns, plan};
 
-/// The depth to which folders are searched.
+/// Maximum depth of the search in folders.
 const MAX_DEPTH: usize = 32;
-/// The most bytes of a list of data files.
+/// Maximum size of a list of data files, in bytes.
 const MOST_LIST_BYTES: u64 = 16 << 20;
 
-/// The data files of a database, named by a line of a list.
+/// The data files of a database, from one line of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct DataFiles {
     pub(super) name: String,
@@ -29,26 +29,26 @@ pub(super) struct DataFiles {
 /// The files that were found.
 #[derive(Default)]
 pub(super) struct Listed {
-    /// The files in folders, and those named one by one.
+    /// Files found in folders or named by the user, by path.
     pub(super) files: BTreeMap<String, Seen>,
-    /// Data files named by lists.
+    /// Databases named by lists, with their data files.
     pub(super) data: Vec<DataFiles>,
-    /// The files of `data`.
+    /// The data files in `data` that exist.
     pub(super) data_files: Vec<Seen>,
-    /// Paths that cannot be read, with the reasons: what they hold is unknown.
+    /// Descriptions of paths that cannot be read, so that their content is unknown.
     pub(super) problems: Vec<String>,
-    /// Files that are skipped, with the reasons.
+    /// Descriptions of skipped files, with the reasons.
     pub(super) warnings: Vec<String>,
-    /// Whether one of the skipped files is named like a backup.
+    /// Whether one of the skipped files has the name of a backup.
     pub(super) is_unable: bool,
     /// The paths that were searched.
     pub(super) roots: Roots,
-    /// Names and folders of the files that the watcher itself writes: opening and closing a SQLite file drops the locks of this
-    /// process on it.
+    /// Names and folders of the files that the watcher itself writes. The watcher must not open them: closing a SQLite
+    /// file a second time drops this process's locks on it.
     own: Vec<(OsString, PathBuf)>,
 }
 
-/// Lists the files in `paths`, without those that the watcher itself writes.
+/// Lists the files in `paths`, without the files in `own`, which the watcher itself writes.
 pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
     storage::forget();
     let own = own.iter().filter_map(|path| Some((path.file_name()?.to_owned(), folder_of(path)?)));
@@ -65,7 +65,8 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 add_pattern(&mut listed);
                 listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
                 for path in expanded.paths.iter().map(|path| absolute(path)) {
-                    // A `..` after a pattern leads out of the folders that match it.
+                    // If a pattern has a `..` after it, a match may be outside the folders that match, so it is added
+                    // as a root.
                     if path.to_str().is_some_and(|path| !listed.roots.has(path)) {
                         listed.roots.add(&path);
                     }
@@ -73,7 +74,7 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 }
             }
             Ok(None) => listed.any(&absolute(path), true),
-            // There is no match yet, which is fine if the folder can be listed.
+            // A pattern without a match is allowed if its folder can be listed.
             Err(_) => {
                 let folder = add_pattern(&mut listed);
                 if let Err(cause) = storage::list(&folder) {
@@ -108,7 +109,8 @@ impl Listed {
         }
     }
 
-    /// Searches a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a circle.
+    /// Searches a folder and its subfolders. Follows symbolic links only to files, so that the search cannot go in
+    /// circles.
     fn folder(&mut self, folder: &Path, depth: usize) {
         let entries = match storage::list(folder) {
             Ok(entries) => entries,
@@ -157,7 +159,7 @@ impl Listed {
         storage::url(path).is_none() && (self.own.iter().any(is_it) || is_link() && history::is_open(path))
     }
 
-    /// The files in a folder, or the file itself, which need not exist.
+    /// The data files in a folder. If `path` is not a folder, returns `path`, whether it exists or not.
     fn data_files_at(&mut self, path: &Path) -> Vec<PathBuf> {
         let listed = match storage::kind(path) {
             Ok(Kind::Folder) => storage::list(path),
@@ -168,7 +170,7 @@ impl Listed {
             self.unread(path, &cause);
             Vec::new()
         });
-        // A folder without files is listed itself, so that its files are reported as missing.
+        // Returns the path of an empty or missing folder itself, so that its data files are reported as missing.
         if files.is_empty() { vec![path.to_owned()] } else { files }
     }
 
@@ -176,7 +178,7 @@ impl Listed {
         self.problems.push(format!("{}: cannot be read: {cause}{}", path.display(), source::remedy(cause)));
     }
 
-    /// Reads a list of data files.
+    /// Reads a list of data files: each line has the name of a database, and paths.
     fn lines(&mut self, path: &Path) -> Result<(), Failure> {
         let unread =
             |cause: &dyn std::fmt::Display| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
@@ -201,7 +203,7 @@ impl Listed {
             }
             for file in &files {
                 match seen(Path::new(file)) {
-                    // A database waits until its missing files exist.
+                    // Missing files are not an error: the database waits until they exist.
                     Ok(seen) => self.data_files.extend(seen),
                     Err(cause) => self.unread(Path::new(file), &cause),
                 }
@@ -212,8 +214,8 @@ impl Listed {
     }
 }
 
-/// An absolute path, so that all watchers know a file by the same name. Links keep their names, except before a `..`, which is
-/// resolved as the system does it.
+/// Makes a path absolute, so that all watchers know a file by the same path. Symbolic links are not resolved, except
+/// before a `..`, where the result must be the same as in the operating system.
 fn absolute(path: &Path) -> PathBuf {
     if storage::url(path).is_some() {
         return path.to_owned();
@@ -228,13 +230,13 @@ fn absolute(path: &Path) -> PathBuf {
     }
 }
 
-/// The folder of a file, without links.
+/// The folder of a file, with symbolic links resolved.
 fn folder_of(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(folder).ok()
 }
 
-/// The words of a line; those with blanks are in double quotes. A line that begins with `#` is a comment.
+/// Splits a line into words. Words with blanks are in double quotes. A line that begins with `#` is a comment.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted, mut has_word) = (Vec::new(), String::new(), false, false);
     for letter in line.trim().chars() {
@@ -258,15 +260,15 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a named file is a list: it is text, and its name is not that of a database file.
+/// Whether a named file is a list: its content is text, and it does not have the name of a database file.
 fn is_list(path: &Path) -> bool {
     storage::url(path).is_none() && !plan::has_database_name(path) && plan::is_text(path)
 }
 
-/// A file as it is now; `None` if it is gone or not a regular file.
+/// The present state of a file; `None` if the file does not exist or is not a regular file.
 ///
 /// # Errors
-/// If the system cannot report on the file.
+/// If the operating system cannot report on the file.
 pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
     let Some(text) = path.to_str().map(str::to_owned) else {
         return Err(io::Error::other("its name is not UTF-8; rename it"));
@@ -284,7 +286,7 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
         Err(cause) if is_gone(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
-    // A time before 1970 must still be distinguished from other times.
+    // A time before 1970 must differ from all other times too.
     let modified = metadata.modified()?;
     let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos().to_string(),
@@ -293,7 +295,8 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
     #[cfg(unix)]
     let nanoseconds = {
         use std::os::unix::fs::MetadataExt as _;
-        // No program can set the time of the last change, so a write is noticed even if the time of the last write was reset.
+        // Includes the time of the last change, which no program can set, so that a write is noticed even if a program
+        // resets the time of the last write.
         format!("{nanoseconds} {}.{:09}", metadata.ctime(), metadata.ctime_nsec())
     };
     Ok(metadata.is_file().then_some(Seen { path: text, size: metadata.len(), version: nanoseconds }))
@@ -325,7 +328,7 @@ mod tests {
         let names: Vec<&str> = listed.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect();
         assert_eq!((names, listed.problems.len()), (vec!["2.bak", "1.bak"], 0));
         assert_eq!(list(&[folder.path().join("missing")], &[]).problems.len(), 1);
-        // The folder does not exist, so its content is unknown.
+        // The folder does not exist, so it is unknown which files the pattern would match.
         assert_eq!(list(&[folder.path().join("missing/*.bak")], &[]).problems.len(), 1);
         assert_eq!(list(&[folder.path().join("a/*/*.trn")], &[]).problems.len(), 0);
     }

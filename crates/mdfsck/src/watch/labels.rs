@@ -1,4 +1,5 @@
-//! The content of a backup file's labels, as the history keeps it: they are read once per state of the file.
+//! The content of a backup file's labels in the form that the history stores. The labels are read once for each state
+//! of the file.
 
 use std::io;
 use std::path::Path;
@@ -10,16 +11,17 @@ use source::backup::{self, BackupMedia, BackupSet, DamageKind, SetKind};
 
 use crate::many::plan;
 
-/// The type of a file.
+/// What the labels say about a file.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Labels {
-    /// Not a backup.
+    /// The file is not a backup.
     Other,
-    /// Named like a backup, but its start is damaged or not written yet.
+    /// The file has the name or the start of a backup, but its labels are damaged or not written yet; with the reason.
     Lost(String),
-    /// May hold a database or a backup, but cannot be checked in this form, for example because it is compressed.
+    /// The file may hold a database or a backup, but cannot be checked in this form, for example because it is
+    /// compressed; with the reason.
     Refused(String),
-    /// A backup.
+    /// The file is a backup.
     Backup(Media),
 }
 
@@ -27,9 +29,9 @@ pub(super) enum Labels {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Media {
     pub(super) media_set: Option<String>,
-    /// Stripes of the media set.
+    /// Number of stripes in the media set.
     pub(super) stripes: u16,
-    /// Number of this stripe, from 1.
+    /// Number of this file's stripe, from 1.
     pub(super) stripe: u16,
     pub(super) sets: Vec<Set>,
 }
@@ -46,13 +48,13 @@ pub(super) struct Set {
     pub(super) finished: Option<String>,
     pub(super) bytes: u64,
     pub(super) has_checksums: bool,
-    /// Whether the file ends before the set does.
+    /// Whether the file ends before the end of the set.
     pub(super) is_cut: bool,
-    /// Whether something else is wrong with the labels of the file.
+    /// Whether the labels of the file have any other damage.
     pub(super) is_damaged: bool,
-    /// For a differential: the full backup that it is based on.
+    /// For a differential, the GUID of the full backup that it is based on.
     pub(super) base: Option<String>,
-    /// For a differential: the checkpoint LSN of that full backup.
+    /// For a differential, the checkpoint LSN of the full backup that it is based on.
     pub(super) base_lsn: Option<String>,
     /// The LSN of the checkpoint that this backup made.
     pub(super) checkpoint: Option<String>,
@@ -70,19 +72,19 @@ impl Set {
     }
 }
 
-/// The reason why a file is not checked, without its path, which the line shows already.
+/// The reason why a file is not checked. Removes the path from the text, since the printed line already has the path.
 fn refused(path: &Path, error: &OpenError) -> String {
     let text = error.to_string();
     let why = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
     format!("NOT CHECKED: {why}")
 }
 
-/// Whether a file with these stored labels may have a verdict.
+/// Whether a file with these stored labels may be a backup, so that it may get a verdict.
 pub(super) fn may_be_backup(kept: &str) -> bool {
     kept != OTHER
 }
 
-/// The stored form of `Labels::Other`.
+/// The stored text of `Labels::Other`.
 const OTHER: &str = "\"Other\"";
 
 /// Reads the labels of a file.
@@ -153,7 +155,7 @@ fn of(media: &BackupMedia) -> Media {
 
 #[cfg(test)]
 impl Media {
-    /// A stripe with one full backup, for tests.
+    /// Labels of a stripe with one full backup, for tests.
     pub(super) fn example(guid: &str, (stripe, stripes): (u16, u16), is_cut: bool) -> Self {
         let set = Set {
             position: 1,
@@ -174,7 +176,7 @@ impl Media {
         Self { media_set: Some("M".to_owned()), stripes, stripe, sets: vec![set] }
     }
 
-    /// The same set as a differential.
+    /// Turns the sets into differentials that are based on the set `base`.
     pub(super) fn based_on(mut self, base: &str) -> Self {
         for set in &mut self.sets {
             (set.kind, set.base) = ('I', Some(base.to_owned()));

@@ -1,4 +1,4 @@
-//! The backup that a watcher's check is about, and the state of its files before the check.
+//! The backup that a watcher is checking, and the state of its files before the check.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,31 +10,31 @@ use history::queue::{Claim, Seen, Watched};
 use super::find;
 use crate::fingerprint;
 
-/// The backup that is being checked.
+/// A backup that is being checked.
 #[derive(Debug)]
 pub(crate) struct Mark {
     /// The claim that allows this process to check the backup.
     pub(crate) claim: Claim,
-    /// The reason why the verdict is unknown even if nothing is found.
+    /// The reason why the verdict is unknown even if the check finds nothing.
     pub(crate) doubt: Option<String>,
-    /// The state of its files before the check.
+    /// The state of the backup's files before the check.
     pub(crate) files: Vec<Seen>,
-    /// The fingerprints of its files before the check.
+    /// The fingerprints of the backup's files before the check.
     pub(crate) fingerprints: Vec<Option<String>>,
-    /// The time for which files must not change before they count as complete.
+    /// The time for which files must be unchanged before they count as complete.
     pub(crate) settle: Duration,
-    /// Whether the files have changed since.
+    /// Whether the files have changed since the check began.
     pub(crate) has_changed: AtomicBool,
 }
 
 impl Mark {
-    /// The claim and the doubt, for the history to record.
+    /// The claim and the doubt, in the form that the history records.
     pub(crate) fn watched(&self) -> Watched<'_> {
         Watched { claim: &self.claim, doubt: self.doubt.as_deref() }
     }
 
-    /// Whether the files are the same as before the check. If there are findings, waits until the files have settled once more, so
-    /// that no finding comes from a file that was being written.
+    /// Whether the files are the same as before the check. If there are findings, first waits for another settle time,
+    /// so that no finding comes from a file that was still being written.
     pub(crate) fn stands(&self, has_findings: bool) -> bool {
         let is_settled = |seen: &Seen| source::storage::url(Path::new(&seen.path)).is_some();
         if has_findings && self.are_same() && !self.files.iter().all(is_settled) {

@@ -1,4 +1,4 @@
-//! Writes the state of all databases to a file for Prometheus, which node_exporter and windows_exporter read.
+//! Writes the state of all databases to a metrics file for Prometheus, which node_exporter or windows_exporter reads.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use history::vitals::{Vital, Vitals};
 
 use crate::cli::VERSION;
 
-/// Writes a temporary file and renames it, so that a reader sees either the previous or the new content.
+/// Writes the metrics to a temporary file and renames it, so that a reader sees either the previous or the new content.
 ///
 /// # Errors
 /// If the file cannot be written, or the history cannot be read.
@@ -17,7 +17,7 @@ pub(super) fn write(path: &Path, history: &History, status: u8) -> io::Result<()
     let text = text(&history.vitals().map_err(io::Error::other)?, status);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // Collectors only read files whose names end in .prom.
+    // Exporters read only files with names that end in .prom, so they ignore the temporary file.
     builder.prefix(".mdfsck-metrics.").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
@@ -39,7 +39,7 @@ impl Series {
         let _ = writeln!(self.0, "mdfsck_{name}{labels} {value}");
     }
 
-    /// A series for each database that has a value.
+    /// Writes one metric for all databases that have a value for it.
     fn of_each<V: std::fmt::Display>(
         &mut self,
         (name, kind, help): (&str, &str, &str),
@@ -67,7 +67,7 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// All series: at most twelve per database.
+/// The text of all metrics: at most twelve series per database.
 fn text(vitals: &Vitals, status: u8) -> String {
     let mut out = Series(String::new());
     out.head("build_info", "gauge", "The release that wrote this.");

@@ -10,14 +10,14 @@ use history::time;
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
 
-/// Which backups of a database are checked.
+/// The rule that decides which backups of a database are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
-    /// Every backup.
+    /// Check every backup.
     All,
-    /// Only the newest full backup.
+    /// Check only the newest full backup.
     Newest,
-    /// One backup per span of time.
+    /// Check one backup in each span of this length.
     Sample(Duration),
 }
 
@@ -34,7 +34,7 @@ impl FromStr for Policy {
     }
 }
 
-/// Hours of the day; may cross midnight.
+/// A span of the day, which may include midnight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct During {
     from: u16,
@@ -60,7 +60,7 @@ impl FromStr for During {
 }
 
 impl During {
-    /// Whether these hours include a minute of the day.
+    /// Whether a minute of the day is in this span.
     pub(crate) fn has(self, minute: u16) -> bool {
         match self.from < self.to {
             true => (self.from..self.to).contains(&minute),
@@ -69,8 +69,9 @@ impl During {
     }
 }
 
-/// The backups to skip, with the reasons. `checked` has the end of the last full check of each database. If `are_replicas`, all
-/// databases of one family count as one, whatever their server and name.
+/// The backups to skip, with the reasons. `checked` has the time when the last full check of each database ended. If
+/// `are_replicas`, all databases of one family count as one database, even on different servers or with different
+/// names.
 pub(crate) fn left_out(
     (policy, are_replicas): (Policy, bool),
     queued: &[Item],
@@ -82,7 +83,8 @@ pub(crate) fn left_out(
     match policy {
         Policy::All => Vec::new(),
         Policy::Newest => {
-            // A newer backup counts even if it is incomplete or already checked.
+            // The newest backup counts even if it is incomplete or already checked, so that no older backup takes its
+            // place.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<String, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
@@ -92,7 +94,7 @@ pub(crate) fn left_out(
             }
             let sets: HashMap<i64, &str> =
                 known.iter().filter_map(|item| Some((item.id, item.found.set_guid.as_deref()?))).collect();
-            // Copies of the newest backup are checked too: each file gets its own verdict.
+            // Copies of the newest backup are checked too, since each file gets a verdict of its own.
             let is_newest = |item: &Item| {
                 let is_copy =
                     |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();
@@ -122,7 +124,7 @@ pub(crate) fn left_out(
                 }
             }
             let is_chosen = |item: &Item| {
-                // A damaged backup is always checked.
+                // A backup with damaged labels is always checked.
                 item.found.is_damaged
                     || item.tries > 0
                     || candidates.get(&item.database(are_replicas)).is_some_and(|(_, chosen)| *chosen == item.id)
@@ -133,13 +135,13 @@ pub(crate) fn left_out(
     }
 }
 
-/// Whether a check of this backup covers the whole database.
+/// Whether a check of this backup reads the whole database.
 fn is_sample(item: &Item) -> bool {
     matches!(item.found.kind, Kind::Full | Kind::Differential)
 }
 
-/// The backups to check now, in order: databases that were never checked, then those checked longest ago, largest first within
-/// each. A backup whose last check was killed comes last.
+/// The backups to check now, in order. Databases that were never checked come first, then those with the oldest check,
+/// and the largest backups of each come first. Backups with checks that were killed come last.
 pub(crate) fn order(queued: &[Item], are_replicas: bool, checked: &HashMap<String, String>, now: &str) -> Vec<i64> {
     let is_due = |item: &&Item| item.state == "ready" && item.not_before.as_deref().is_none_or(|moment| moment <= now);
     let mut due: Vec<&Item> = queued.iter().filter(is_due).collect();

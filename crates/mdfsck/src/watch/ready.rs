@@ -1,5 +1,5 @@
-//! Lists the backups in files, and decides whether each is complete: its files have settled, its end is present, and all its
-//! stripes exist.
+//! Lists the backups in files, and decides whether each backup is complete: its files have settled, none of them ends
+//! too early, and all its stripes exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -12,30 +12,31 @@ use super::find::DataFiles;
 use super::labels::{Labels, Set};
 use crate::many::plan;
 
-/// Whether a file has settled at `now` (milliseconds since 1970). An object either exists as a whole or not at all.
+/// Whether a file has settled at `now`, in milliseconds since 1970. An object in storage is always settled, since it
+/// appears only when it is complete.
 pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool {
     let settle = i64::try_from(settle.as_millis()).unwrap_or(i64::MAX);
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
-/// The path and size of each stripe that was found, by its number.
+/// The path and size of each stripe that was found, by the number of the stripe.
 type Stripes<'a> = BTreeMap<u16, (&'a str, u64)>;
 
-/// A set, with the stripes that were found. Copies of a set are separate groups: a result is about the bytes that were read, and
-/// says nothing about a copy.
+/// A backup set with the stripes that were found. Each copy of a set is a separate group, since a verdict is about the
+/// bytes that were read, and says nothing about another copy.
 struct Group<'a> {
-    /// The labels of the first stripe.
+    /// The set, from the labels of the stripe that was found first.
     set: &'a Set,
     media_set: Option<&'a str>,
     stripes: u16,
-    /// The file of each stripe, with its size.
+    /// The files of the stripes that were found.
     files: Stripes<'a>,
     is_damaged: bool,
 }
 
 impl Group<'_> {
-    /// The identity of the set in the queue. A set in one file includes its path. Stripes may be found one by one, so a striped set
-    /// has the identity of the set alone.
+    /// The identity of the set in the queue. The identity of a set in a single file includes its path. The identity of
+    /// a striped set has no paths, since its stripes may be found one by one.
     fn identity(&self, copy: usize) -> String {
         let Set { position, guid, database, server, finished, bytes, .. } = self.set;
         let set = match guid {
@@ -47,7 +48,7 @@ impl Group<'_> {
                 let path = self.files.values().next().map_or("", |(path, _)| path);
                 of_set_in(&format!("{set} {bytes}"), path)
             }
-            // The size is only known once all stripes are, so it is not part of the identity.
+            // The total size is unknown until all stripes are found, so it is not part of the identity.
             (_, 0) => format!("{set} of {}", self.media_set.unwrap_or_default()),
             (_, copy) => format!("{set} of {} copy {copy}", self.media_set.unwrap_or_default()),
         }
@@ -69,7 +70,7 @@ impl Group<'_> {
     }
 }
 
-/// The backups in all files, at `now` (milliseconds since 1970).
+/// The backups in all files, at `now`, in milliseconds since 1970.
 pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let mut unknown = Vec::new();
     let mut read: Vec<(&FileState, Labels)> = Vec::new();
@@ -99,7 +100,8 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
     all
 }
 
-/// Identifies a set: its GUID and media set, or else server, database, time and size; its position; and the number of the copy.
+/// Identifies a set by its GUID and media set, or without a GUID by server, database, time and size; by its position;
+/// and by the number of the copy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     guid: &'a str,
@@ -109,8 +111,8 @@ struct Key<'a> {
     copy: usize,
 }
 
-/// Groups the sets in the files. The files are in the order of their names, so stripes in one folder stay together if another
-/// folder has copies of all of them.
+/// Groups the sets in the files. The files are sorted by path, so the stripes in one folder stay together even if
+/// another folder has copies of all of them.
 fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
     let (mut groups, mut cut): (BTreeMap<Key<'_>, Group<'_>>, Vec<&FileState>) = Default::default();
     let mut copies: BTreeMap<(Key<'_>, u16), usize> = BTreeMap::new();
@@ -122,7 +124,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
         for set in media.sets.iter().filter(|set| !set.is_cut) {
             let rest = match &set.guid {
                 Some(_) if media.stripes > 1 => String::new(),
-                // A file with the same GUID and another size is another backup.
+                // A set with the same GUID but another size is a different backup.
                 Some(_) => set.bytes.to_string(),
                 None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
             };
@@ -142,7 +144,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
             group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
         }
     }
-    // A copy of a single stripe is read together with the other stripes of the original.
+    // If only some stripes have copies, the copies are combined with the remaining stripes of the original.
     let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)
@@ -192,7 +194,7 @@ fn of_group(group: &Group<'_>, copy: usize, all: &BTreeMap<Key<'_>, Group<'_>>) 
     }
 }
 
-/// The full backup that a differential is based on, if all its stripes exist.
+/// The full backup that a differential is based on, if all stripes of that full backup exist.
 fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a Group<'a>> {
     let is_base = |full: &&Group<'_>| {
         let is_of_guid = set.base.is_some() && set.base == full.set.guid;
@@ -202,7 +204,7 @@ fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a G
     all.values().find(is_base)
 }
 
-/// A file whose backup is unknown.
+/// The entry for a file with unknown content.
 fn file(state: &FileState, reason: &str) -> Found {
     let Seen { path, size, .. } = &state.seen;
     Found {
@@ -232,7 +234,7 @@ fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
     }
 }
 
-/// The databases whose data files a list names: each state of the files counts as a backup.
+/// The databases with data files that a list names. Each state of the data files counts as a backup.
 pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let states: HashMap<&str, &FileState> = states.iter().map(|state| (state.seen.path.as_str(), state)).collect();
     let one = |data: &DataFiles| {
@@ -282,7 +284,7 @@ mod tests {
         state(path, 0, &Labels::Backup(Media::example(guid, stripe, false)))
     }
 
-    /// The kind of each backup, the number of its files, and why it waits.
+    /// The kind of each backup, the number of its files, and the reason why it waits.
     fn looked(states: &[FileState], now: i64) -> Vec<(Kind, usize, Option<String>)> {
         found(states, SETTLE, now).into_iter().map(|found| (found.kind, found.paths.len(), found.waits_for)).collect()
     }

@@ -1,18 +1,19 @@
-//! The paths that a watcher searches. Other watchers may use the same history, and this one ignores their files.
+//! The paths that a watcher searches. Another watcher may use the same history; this watcher ignores files that only
+//! the other one searches.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::many::patterns;
 
-/// The files and folders that a watcher searches, whether they exist or not.
+/// The files and folders that a watcher searches. They need not exist.
 #[derive(Clone, Default)]
 pub(super) struct Roots {
-    /// Named files, and folders with everything below them.
+    /// Named files and folders. A folder includes everything below it.
     named: Vec<PathBuf>,
-    /// Folders with patterns, relative to the folder; with everything below the matches.
+    /// A folder and a pattern relative to the folder. A match includes everything below it.
     patterns: Vec<(PathBuf, PathBuf)>,
-    /// Data files, and folders that hold data files.
+    /// Data files, and folders of data files without their subfolders.
     data: HashSet<PathBuf>,
 }
 
@@ -21,7 +22,7 @@ impl Roots {
         self.named.push(path.to_owned());
     }
 
-    /// Adds a pattern below a folder; characters like `*` in the folder's own name are not a pattern.
+    /// Adds a pattern inside a folder. A `*` or `?` in the path of the folder itself is an ordinary character.
     pub(super) fn add_pattern(&mut self, folder: &Path, pattern: &Path) {
         self.patterns.push((folder.to_owned(), pattern.to_owned()));
     }
@@ -31,7 +32,7 @@ impl Roots {
         self.data.insert(path.to_owned());
     }
 
-    /// Whether this watcher would find a file with this path if it existed.
+    /// Whether this watcher searches the place of a file with this path. The file need not exist.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = Path::new(path);
         self.named.iter().any(|root| path.starts_with(root))
@@ -43,7 +44,7 @@ impl Roots {
             || path.parent().is_some_and(|folder| self.data.contains(folder))
     }
 
-    /// Whether this watcher finds one of these files.
+    /// Whether this watcher searches the place of at least one of these files.
     pub(super) fn have_any(&self, paths: &[String]) -> bool {
         paths.iter().any(|path| self.has(path))
     }

@@ -1,4 +1,4 @@
-//! The threads that check ready backups, and what they share with the thread that looks for backups.
+//! The threads that check ready backups, and the data that they share with the thread that finds backups.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,28 +17,29 @@ use crate::cli::WatchArguments;
 use crate::failure::{Failure, warn};
 use crate::windows;
 
-/// The interval at which claims are renewed.
+/// The interval at which this process renews its claims.
 const BEAT: Duration = Duration::from_secs(20);
-/// The pause before a failed write to the history is repeated, and the number of attempts.
+/// The pause before a failed write to the history is repeated; `MOST_NOTES` is the number of attempts.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The time that programs have to end.
+/// The time for which a stopping watcher waits for programs to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 const MOST_NOTES: u32 = 15;
 
-/// What the threads of a watcher share.
+/// Data that the threads of a watcher share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// The paths to search. Empty until the first look, so no backup belongs to this watcher before.
+    /// The paths that this watcher searches. Empty until the first look, so that no backup belongs to this watcher
+    /// before.
     pub(super) roots: RwLock<Roots>,
-    /// The backups that are being checked. Locked while one is claimed.
+    /// The backups that are being checked. The lock is also held while a thread claims a backup.
     working: Mutex<BTreeSet<i64>>,
-    /// Whether the history could not be used when it was needed.
+    /// Whether a thread failed to use the history.
     pub(super) is_unable: AtomicBool,
-    /// Set once no more backups will be found.
+    /// Set when no further backups will be found.
     pub(super) closing: AtomicBool,
-    /// Set when the watcher ends without waiting for checks.
+    /// Set when the watcher ends without waiting for running checks.
     is_stopped: AtomicBool,
-    /// The number of programs that are running tasks.
+    /// The number of the user's programs that are running tasks.
     pub(super) engines: AtomicUsize,
 }
 
@@ -47,17 +48,17 @@ impl Shared {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a backup belongs to this watcher, not to another one that uses the same history.
+    /// Whether a backup belongs to this watcher, as opposed to another watcher with the same history.
     pub(super) fn is_own(&self, item: &Item) -> bool {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
     }
 
-    /// Whether the watcher ends without waiting for checks.
+    /// Whether the watcher ends without waiting for running checks.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed) || windows::signals::is_raised()
     }
 
-    /// Stops the checks, and waits for programs to end; this process ends afterwards.
+    /// Stops the checks, and waits briefly for the user's programs to end. The caller then ends this process.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -70,7 +71,7 @@ impl Shared {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Pauses, but ends early when the watcher closes.
+    /// Pauses for `pause`, or until the watcher is closing.
     fn pause(&self, pause: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < pause && !self.is_closing() && !windows::signals::is_raised() {
@@ -78,14 +79,14 @@ impl Shared {
         }
     }
 
-    /// Records and reports that the history cannot be used.
+    /// Sets `is_unable`, and reports the reason why the history cannot be used.
     fn unable(&self, cause: impl std::fmt::Display) {
         self.is_unable.store(true, Ordering::Relaxed);
         warn(cause);
     }
 }
 
-/// Checks ready backups, one after another, until none is left and the watcher is closing.
+/// Checks one ready backup after another, until the watcher is closing and no ready backup is left.
 pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, shared): (&Holder, &Shared)) {
     let mut history = loop {
         let was_closing = shared.is_closing();
@@ -101,7 +102,7 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     let mut idle = None;
     while !shared.is_stopped() {
         let was_closing = shared.is_closing();
-        // There was nothing to do when the history had this version.
+        // Waits while the history is unchanged since there was nothing to do.
         if !was_closing && !has_changed(&history, &mut idle) {
             thread::sleep(TICK);
             continue;
@@ -127,7 +128,7 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     }
 }
 
-/// Records that a backup could not be checked, and retries if the history cannot be written. If it cannot for a long time, the next
+/// Records that a backup could not be checked. Retries if the history cannot be written. If all attempts fail, a later
 /// look finds the abandoned claim.
 fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
     for _ in 0..MOST_NOTES {
@@ -143,7 +144,7 @@ fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&I
     }
 }
 
-/// Claims the next backup to be checked.
+/// Claims the next backup to check; `None` if there is none.
 fn next(
     arguments: &WatchArguments,
     history: &mut History,
@@ -177,7 +178,7 @@ fn next(
     Ok(None)
 }
 
-/// Renews the claims of this process until it has ended.
+/// Renews the claims of this process regularly, until `has_ended`.
 pub(super) fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
     let mut last = Instant::now();
     while !has_ended.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Ctrl+C or SIGTERM ends a window after the range that is being read.
+//! Handles Ctrl+C and SIGTERM during a window: the window ends after the range that is being read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 #[cfg(unix)]
 static RAISED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// On this system a window cannot be ended early: the signal ends the process, and what was read is kept.
+/// Never set on this system: a signal ends the process, and the ranges read so far are kept.
 #[cfg(not(unix))]
 static RAISED: AtomicBool = AtomicBool::new(false);
 
-/// Watches for signals; the returned function says whether there was one. A second signal ends the process at once.
+/// Watches for signals. The returned function tells whether a signal has arrived. A second signal ends the process
+/// immediately.
 pub(crate) fn watch() -> impl Fn() -> bool {
     #[cfg(unix)]
     RAISED.get_or_init(|| {
@@ -18,7 +19,7 @@ pub(crate) fn watch() -> impl Fn() -> bool {
         let raised = Arc::new(AtomicBool::new(false));
         crate::progress::leave_signals();
         for signal in [SIGINT, SIGTERM] {
-            // Without a handler the signal ends the process; ranges that were read are still kept.
+            // If no handler can be installed, a signal ends the process, and the ranges read so far are kept.
             let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&raised));
             let _ = signal_hook::flag::register(signal, Arc::clone(&raised));
         }
@@ -27,13 +28,13 @@ pub(crate) fn watch() -> impl Fn() -> bool {
     is_raised
 }
 
-/// Whether there was a signal.
+/// Whether a signal has arrived.
 #[cfg(unix)]
 pub(crate) fn is_raised() -> bool {
     RAISED.get().is_some_and(|raised| raised.load(Ordering::Relaxed))
 }
 
-/// Whether there was a signal.
+/// Whether a signal has arrived.
 #[cfg(not(unix))]
 pub(crate) fn is_raised() -> bool {
     RAISED.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! `mdfsck advise`: the steps for each kind of damage, and the backups from which they restore pages.
+//! `mdfsck advise`: the steps for each kind of damage, and the backups from which these steps restore pages.
 
 use serde_json::Value;
 
@@ -98,7 +98,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(actions(&lines) == ["export", "restore_database", "inspect"], format!("{:?}", actions(&lines)))?;
             let step = &lines[1];
             ensure(step["reason"].as_str().is_some_and(|reason| reason.contains("simple recovery")), step.to_string())?;
-            // The command that saves rows is only a comment, so the restore after it must not run by itself.
+            // In the script, the command that saves rows is only a comment. The restore after it must therefore not run
+            // before a person edits the script.
             run_any(folder, &["advise", "hurt", "--backups", "backups", "--script", "plan.sql"]);
             let script = fs::read_to_string(folder.join("plan.sql"))?;
             ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;
@@ -147,7 +148,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let output = mdfsck(folder, &["advise", "hurt", "--backups", "backups", "--json"]);
                 let shown = text(&output.stdout);
                 ensure(!shown.contains("restore_pages") && !shown.contains("PAGE ="), format!("{page}: {shown}"))?;
-                // A check of data files does not read the map of minimally logged extents.
+                // A check of data files does not read page 7, the map of minimally logged extents.
                 let is_seen = page != 7;
                 ensure(shown.contains("\"action\":\"restore_database\"") == is_seen, format!("{page}: {shown}"))?;
             }
@@ -194,7 +195,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let title = lines[0]["title"].as_str().unwrap_or_default();
                 ensure(title.starts_with("Give what is missing: "), lines[0].to_string())?;
             }
-            // The table also has pages in the missing file, so its numbers of rows and pages must not be printed.
+            // The table also has pages in the missing file, so the check must not print its numbers of rows and pages.
             let checked = text(&mdfsck(folder, &["check", "one/orders.mdf"]).stdout);
             ensure(
                 checked.contains("DBCC results for 'orders'.\n") && !checked.contains("pages for object \"orders\""),
@@ -211,7 +212,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Requires that no statement of a script runs before somebody edits it: after SET NOEXEC ON statements are only compiled.
+/// Requires that no statement of a script runs before a person edits the script. After SET NOEXEC ON, statements are
+/// only compiled.
 fn nothing_runs(script: &str) -> Result<(), Failed> {
     let mut is_on = false;
     for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
@@ -233,7 +235,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(output.status.success(), format!("{arguments:?}: {}", text(&output.stderr)))
 }
 
-/// Runs `advise` and returns the lines of its JSON.
+/// Runs `advise` and returns its JSON lines.
 fn advise(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, Failed> {
     lines(&mdfsck(folder, &[&["advise", "--json"], arguments].concat()))
 }
@@ -249,14 +251,15 @@ fn actions(lines: &[Value]) -> Vec<&str> {
     lines.iter().filter_map(|line| line["action"].as_str()).collect()
 }
 
-/// The names of the files in a step.
+/// The names of the backup files that a step uses.
 fn files_of(step: &Value) -> Vec<String> {
     let files = step["from"].as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |file: &Value| Some(Path::new(file.as_str()?).file_name()?.to_string_lossy().into_owned());
     files.iter().filter_map(name).collect()
 }
 
-/// Makes a database of the lab look as if its log were kept for log backups (docs/format/boot-and-file-headers.md#boot-page).
+/// Marks a lab database as in full recovery, so that its log is kept for log backups
+/// (docs/format/boot-and-file-headers.md#boot-page).
 fn in_full_recovery(file: &Path) {
     const RECORD: usize = 96;
     const SIMPLE: u8 = 0x8;
@@ -267,7 +270,8 @@ fn in_full_recovery(file: &Path) {
     });
 }
 
-/// Makes backups of a database in use in `here`, and the database after them, with a damaged page, in `hurt`. Returns the page.
+/// Writes backups of a database in use to `here`. Writes the later database, with a damaged page, to `hurt`. Returns
+/// the page.
 pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     run(folder, &["lab", "chain", "here", "--sets", "full,log,full,log,log"])?;
     let backups =

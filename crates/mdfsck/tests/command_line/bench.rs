@@ -1,4 +1,4 @@
-//! `mdfsck bench`: its files, its comparisons, and cells that cannot run but do not end it.
+//! `mdfsck bench`: its output files, its comparisons, and configurations that cannot run but do not end the benchmark.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn results(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), text(&output.stderr))?;
     let stdout = text(&output.stdout);
     let processors = std::thread::available_parallelism()?.get().to_string();
-    // `--maxdop 0` means the number of processors; with one processor, both values give the same cell.
+    // `--maxdop 0` means the number of processors. With one processor, `0` and `1` are the same configuration.
     let cells = if processors == "1" { 2 } else { 4 };
     let table: Vec<&str> = stdout.lines().take_while(|line| !line.is_empty()).collect();
     let dops: Vec<&str> = table.iter().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
@@ -99,7 +99,7 @@ fn failed_cells(folder: &Path) -> Result<(), Failed> {
     let page = fs::read_to_string(folder.join("b.html"))?;
     ensure(page.matches(">could not run<").count() == 2 && page.contains("this check needs "), "marked")?;
     ensure(fs::read_to_string(folder.join("b.csv"))?.matches("this check needs ").count() == 2, "csv")?;
-    // Checks of a few milliseconds are too short for rates.
+    // If checks take only a few milliseconds, no rates are printed.
     ensure(stdout.contains("too small to measure; try --size 2GB") || !stdout.contains(" 0.0"), stdout)?;
     let output = mdfsck(folder, &["bench", "--repeat", "1", "--memory", "1MB", "s"]);
     ensure(output.status.code() == Some(20), "nothing could run")
@@ -109,7 +109,7 @@ fn baselines(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let saved = folder.join(".mdfsck-bench");
     fs::create_dir(&saved)?;
-    // As saved before machine and database were stored.
+    // A result of an earlier version, which did not store the machine and the database.
     let old = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a"], "processors": 2, "cells": [{"cell": "x",
         "configuration": "full", "maxdop": 1, "memory": null, "cache": "warm", "counters": {}, "runs": [{"seconds": 99.0,
         "bytes": 1.0, "cpu_seconds": 1.0, "read_wait_seconds": 0.0, "idle_seconds": 0.0, "spilled_bytes": 0.0,

@@ -6,9 +6,9 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-/// The names of programs with the options of Chromium.
+/// Names of programs that accept the options of Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// No window, no network, and no profile of the user.
+/// Options for no window, no background network traffic, and no profile of the user.
 #[rustfmt::skip]
 const OPTIONS: [&str; 8] = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -25,22 +25,22 @@ impl Browser {
     }
 }
 
-/// A browser that shows one page after another and evaluates expressions in it.
+/// A running browser that shows one page at a time and evaluates expressions in it.
 pub(crate) struct Session {
     browser: std::process::Child,
     asked: u64,
     received: Vec<u8>,
     session: Option<String>,
-    /// The errors in the console since the page was shown.
+    /// The errors in the browser's console since the current page was shown.
     pub(crate) complaints: Vec<String>,
-    /// The requests of the browser since then, including the page itself.
+    /// The requests of the browser since the current page was shown, including the request for the page.
     pub(crate) requests: Vec<String>,
 }
 
 impl Session {
     pub(crate) fn open(browser: &Browser, folder: &Path) -> Result<Self, Failed> {
         use std::process::Stdio;
-        // The browser reads commands from descriptor 3 and writes answers to 4.
+        // The browser reads commands from file descriptor 3 and writes answers to file descriptor 4.
         let browser = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 >/dev/null 2>&1 </dev/null"])
             .arg(&browser.0)
@@ -65,12 +65,12 @@ impl Session {
         for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
             own.call(domain, json!({}))?;
         }
-        // Elements get the focus as in a window that has it.
+        // Makes the page behave as if its window had the focus.
         own.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true}))?;
         Ok(own)
     }
 
-    /// Shows `url` on a screen that is `width` pixels wide, light or dark.
+    /// Shows `url` on a screen that is `width` pixels wide, in light or dark mode.
     pub(crate) fn show(&mut self, url: &str, (width, is_dark): (u32, bool)) -> Result<(), Failed> {
         self.call("Page.navigate", json!({"url": "about:blank"}))?;
         self.value("location.href === 'about:blank' || null")?;
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Evaluates an expression in the page until the value is not null.
+    /// Evaluates an expression in the page, again and again, until its value is not null.
     pub(crate) fn value(&mut self, expression: &str) -> Result<Value, Failed> {
         for _ in 0..200 {
             let asked = json!({"expression": expression, "returnByValue": true});

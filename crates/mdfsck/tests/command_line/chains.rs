@@ -1,4 +1,4 @@
-//! `mdfsck chain` with backups of the lab: points in time, statements, missing and damaged backups.
+//! `mdfsck chain` with lab backups: points in time, statements, missing and damaged backups.
 
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 ensure(at["possible"] == true && length == steps, format!("{moment}: {at}"))?;
                 let verified = json(folder, &["here", "--at", moment, "--verify"])?;
                 ensure(verified["at"]["verified"]["state"] == "sound", format!("{moment}: {}", verified["at"]))?;
-                // A point in the second in which a backup ended restores all of that backup without STOPAT, which could drop
-                // commits in that second.
+                // If the point in time is in the second in which a backup ended, all of that backup is restored without
+                // STOPAT, because STOPAT could drop commits in that second.
                 ensure(at["stop_at"] == (steps > 1), format!("{moment}: {at}"))?;
                 if steps > 1 {
                     let checked = mdfsck(folder, &["check", "--physical-only", "here", "--stop-at", moment]);
@@ -206,7 +206,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             let path = folder.join("here/04_diff.bak");
             let mut bytes = fs::read(&path)?;
             let pages = bytes.windows(4).position(|tag| tag == b"MQDA").ok_or("no pages")?;
-            // Damages pages with rows in the differential, after the file header and the allocation maps.
+            // Damages pages with rows in the differential. These pages follow the file header and the allocation maps.
             let (from, to) = (pages + 24 + 8 * 8192 + 200, (pages + 24 + 60 * 8192).min(bytes.len() - 65_536));
             bytes[from..to].iter_mut().step_by(2048).for_each(|byte| *byte ^= 0x55);
             fs::write(&path, bytes)?;
@@ -217,12 +217,13 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             ensure(round.contains("03_log.trn") && round.contains("restored and checked: "), output.clone())?;
             let script = fs::read_to_string(folder.join("round.sql"))?;
             ensure(!script.contains("04_diff.bak") && script.matches("RESTORE LOG").count() == 4, script)?;
-            // Also to a point in time after the differential.
+            // The other path also works for a point in time after the differential.
             let moment = finished(&json(folder, &["here"])?, "05_log.trn").replace(' ', "T");
             let asked = json(folder, &["here", "--verify", "--at", &moment])?;
             let (at, detour) = (&asked["at"]["verified"], &asked["detour"]);
             ensure(at["state"] == "errors" && detour["verified"]["state"] == "sound", asked.to_string())?;
-            // The labels are sound, and the output says that the pages were not read.
+            // Without --verify only the labels are read. They are sound, and the output says that the pages were not
+            // read.
             let (status, output) = chain(folder, &["here"])?;
             ensure(status == 0 && output.contains("pages were not read"), output)
         }),
@@ -247,7 +248,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Makes a chain of the lab: full, two log, differential, two log backups.
+/// Writes a lab chain: a full backup, two log backups, a differential, and two log backups.
 fn make(folder: &Path, options: &[&str]) -> Result<(), Failed> {
     make_of(folder, "full,log,log,diff,log,log", options)
 }
@@ -268,14 +269,14 @@ fn json(folder: &Path, arguments: &[&str]) -> Result<Value, Failed> {
     Ok(serde_json::from_str(&line)?)
 }
 
-/// When the set in the file whose name contains `name` was finished.
+/// The finish time of the backup set in the file whose name contains `name`.
 fn finished(line: &Value, name: &str) -> String {
     let sets = line["sets"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_it = |set: &&Value| set["paths"][0].as_str().is_some_and(|path| path.contains(name));
     sets.iter().find(is_it).and_then(|set| set["finished"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// The words of a text, separated by single blanks.
+/// The words of a text, separated by single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! The output of the commands for a database, sound and damaged.
+//! The output of the commands for a sound or damaged database.
 
 use super::subjects::DatabaseTest;
 use super::*;
@@ -13,7 +13,7 @@ pub(super) fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_
     fs::write(file, bytes).expect("file");
 }
 
-/// Turns a copy of the sample into data file 3 of the same database.
+/// Turns a copy of the sample file into data file 3 of the same database.
 fn make_secondary(file: &Path) {
     edit(file, 0, |page| {
         page[36] = 3;
@@ -117,7 +117,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
             for format in ["text", "json", "tableresults"] {
                 let run = |maxdop| {
                     let output = mdfsck(folder, &["check", "--format", format, "--maxdop", maxdop, "a.mdf"]);
-                    // Times and memory are only in the summary.
+                    // Only the summary contains times and memory.
                     text(&output.stdout)
                         .lines()
                         .filter(|line| !line.contains("\"seconds\""))
@@ -220,7 +220,7 @@ pub(super) fn with_database() -> Vec<(&'static str, DatabaseTest)> {
         ("an encrypted database is not verified, never corrupt", |folder, _| {
             for page in 1..4 {
                 edit(&folder.join("a.mdf"), page, |bytes| {
-                    // As SQL Server does in maps: the bits for encryption, and for the key.
+                    // Sets the flags for encryption and for the key, as SQL Server does in maps.
                     bytes[4] |= 0x08;
                     bytes[5] |= 0x08;
                     bytes[96..].iter_mut().for_each(|byte| *byte ^= 0x5A);

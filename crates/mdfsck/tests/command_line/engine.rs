@@ -1,5 +1,5 @@
-//! `mdfsck watch --engine`: another program checks large backups, and whatever that program does, no backup is called sound unless
-//! all of it was read.
+//! `mdfsck watch --engine`: another program checks large backups. Whatever that program does, no backup may be reported
+//! as sound unless all of it was read.
 
 use std::process::Stdio;
 use std::thread;
@@ -25,11 +25,12 @@ pub(super) fn with_engines() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Less than the size of a backup of a 9 MB database, and more than that of a compressed one.
+/// The size from which the engine is used. It is less than the size of a backup of a 9 MB database, and more than the
+/// size of a compressed backup.
 const LARGE: &str = "4MB";
 const MDFSCK: &str = env!("CARGO_BIN_EXE_mdfsck");
 
-/// Writes an engine as a user would write it.
+/// Writes an engine script like one that a user might write.
 fn engine(folder: &Path) -> Result<(), Failed> {
     program(
         folder,
@@ -47,7 +48,7 @@ fn watch(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&fixed[..], &["--engine", "./engine", "--engine-from", LARGE], options].concat())
 }
 
-/// Makes failed backups due at once.
+/// Makes backups whose check failed due immediately.
 fn again(folder: &Path) -> Result<(), Failed> {
     let connection = Connection::open(folder.join("h.db"))?;
     connection.execute("UPDATE backup SET not_before = NULL", [])?;
@@ -62,7 +63,7 @@ fn plans(folder: &Path) -> Result<usize, Failed> {
     Ok(fs::read_dir(folder.join("plans"))?.count())
 }
 
-/// The findings of a history, without the times when they were seen.
+/// The findings in a history, without the times when they were seen.
 fn findings(folder: &Path, history: &str) -> Result<Vec<String>, Failed> {
     let output = mdfsck(folder, &["history", history, "findings", "--json"]);
     let mut all = Vec::new();
@@ -81,7 +82,7 @@ fn findings(folder: &Path, history: &str) -> Result<Vec<String>, Failed> {
 fn same(folder: &Path) -> Result<(), Failed> {
     backup(folder, "sound", "4", &["--stripes", "2"])?;
     hurt(folder, "hurt", "2")?;
-    // An index that does not match its table needs further rounds.
+    // If an index does not match its table, the engine must run further rounds of tasks.
     lab(folder, &["new", "lost.s", "--size", "9MB", "--seed", "1"])?;
     lab(folder, &["damage", "lost.s", "-o", "lost", "--kind", "lost-write", "--seed", "2"])?;
     lab(folder, &["backup", "lost", "-o", "lost.b"])?;
@@ -95,7 +96,7 @@ fn same(folder: &Path) -> Result<(), Failed> {
         format!("{output:?}"),
     )?;
     ensure(output.status.code() == Some(1), format!("{output:?}"))?;
-    // Standard output has only the lines of watch.
+    // Standard output contains only the lines of `watch`.
     ensure(lines(&output)?.iter().all(|line| line["kind"] != "round"), text(&output.stdout))?;
     let calls = fs::read_to_string(folder.join("called"))?;
     ensure(calls.lines().count() == 5, format!("three backups, and one of them in two further rounds: {calls}"))?;
@@ -105,7 +106,7 @@ fn same(folder: &Path) -> Result<(), Failed> {
     )?;
     ensure(plans(folder)? == 0 && !folder.join("pwned").exists(), "plans are removed")?;
     ensure(runs(folder)? == (4, 1), format!("{:?}", runs(folder)?))?;
-    // The result is the same without an engine.
+    // Without an engine the result is the same.
     let plain = mdfsck(folder, &["watch", "backups", "--history", "plain.db", "--settle", "1s", "--once", "--json"]);
     ensure(reported(&plain)? == reported(&output)?, format!("{plain:?}"))?;
     let (expected, found) = (findings(folder, "plain.db")?, findings(folder, "h.db")?);
@@ -120,7 +121,7 @@ fn calls_of(folder: &Path) -> Result<String, Failed> {
 fn hostile(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     hurt(folder, "two", "2")?;
-    // The output of a check of a sound database.
+    // An engine may print the output of a check of a sound database.
     let sound = mdfsck(folder, &["check", "backups/one.bak", "--json"]);
     ensure(sound.status.code() == Some(0), "it is sound")?;
     fs::write(folder.join("sound.json"), &sound.stdout)?;
@@ -151,7 +152,7 @@ fn hostile(folder: &Path) -> Result<(), Failed> {
         again(folder)?;
     }
     ensure(runs_without_error(folder)? == 0, "none was checked")?;
-    // An engine that completes all tasks and then reports failure: only its parts count. An invalid part is replaced.
+    // An engine completes all tasks and then reports failure. Only its parts count, and an invalid part is replaced.
     engine(folder)?;
     let script = fs::read_to_string(folder.join("engine"))?.replacen("#!/bin/sh\n", "", 1);
     program(folder, "engine", &format!("{script}exit 1\n"))?;
@@ -169,7 +170,7 @@ fn foreign(folder: &Path) -> Result<(), Failed> {
     hurt(folder, "two", "2")?;
     backup(folder, "one", "1", &[])?;
     fs::rename(folder.join("backups/one.bak"), folder.join("one.bak"))?;
-    // A complete plan of a sound database, which the engines copy over the requested plan.
+    // Makes a complete plan of a sound database. The engines below copy it over the plan that they should carry out.
     for command in [&["plan", "one.bak", "--dir", "other"][..], &["task", "other", "0"]] {
         let output = mdfsck(folder, command);
         ensure(output.status.success(), format!("{output:?}"))?;
@@ -206,13 +207,13 @@ fn resumed(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&first)? == ["unknown full.bak"] && plans(folder)? == 1, format!("{first:?}"))?;
     let message = lines(&first)?[0]["message"].as_str().unwrap_or_default().to_owned();
     ensure(message.contains("exit status: 5; parts missing: 1 (1 of 2)"), message)?;
-    // It is not due yet; later only the missing task runs.
+    // The backup is not due again yet. Once it is due, only the missing task runs.
     ensure(called(folder) == 1 && watch(folder, &[]).status.code() == Some(4) && called(folder) == 1, "not at once")?;
     again(folder)?;
     let second = watch(folder, &[]);
     ensure(reported(&second)? == ["sound full.bak"], format!("{second:?}"))?;
     ensure(calls_of(folder)? == "0,1\n1\n", calls_of(folder)?)?;
-    // The plan of a backup that has changed is not used again.
+    // If a backup has changed, its old plan is not used again.
     program(folder, "engine", "exit 5\n")?;
     let path = folder.join("backups/full.bak");
     let bytes = fs::read(&path)?;
@@ -223,7 +224,7 @@ fn resumed(folder: &Path) -> Result<(), Failed> {
     again(folder)?;
     engine(folder)?;
     ensure(reported(&watch(folder, &[]))? == ["sound full.bak"] && plans(folder)? == 0, "it was checked")?;
-    // The plan of a deleted backup is deleted.
+    // If a backup is deleted, its plan is deleted too.
     fs::write(&path, &bytes)?;
     program(folder, "engine", "exit 5\n")?;
     watch(folder, &[]);
@@ -257,7 +258,7 @@ fn ended(folder: &Path) -> Result<(), Failed> {
     wait_for(|| Ok(service.try_wait()?.is_some()))?;
     ensure(service.wait()?.code() == Some(0), "it ends")?;
     none_runs(folder)?;
-    // The backup itself did not fail, so it is ready at once.
+    // The backup itself did not fail, so it is due immediately.
     engine(folder)?;
     ensure(reported(&watch(folder, &[]))? == ["sound one.bak"] && plans(folder)? == 0, "it was checked")
 }
@@ -281,7 +282,7 @@ fn wait_for(mut is_it: impl FnMut() -> Result<bool, Failed>) -> Result<(), Faile
 fn killed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "one.d", "--size", "12MB", "--files", "2"])?;
     lab(folder, &["backup", "one.d", "-o", "backups"])?;
-    // The engine ends with the watcher, since its standard input ends.
+    // If the watcher is killed, the engine's standard input ends, and so does the engine.
     program(folder, "engine", &format!("{MDFSCK} task \"$1\" 0\necho $$ > pids\ncat > /dev/null\ntouch saw-end\n"))?;
     let mut service = start(folder)?;
     wait_for(|| Ok(folder.join("pids").exists()))?;
@@ -330,7 +331,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     fs::write(folder.join("file"), "")?;
     let with = |place| mdfsck(folder, &[&fixed[..], &["--engine", "x", "--engine-dir", place]].concat());
     refused(&with("file"), 8, &["--engine-dir", "file", "cannot hold plans"])?;
-    // A program without object storage refuses every URL before it looks at the option.
+    // A program that was built without object storage refuses every URL before it evaluates the option.
     let object: &[&str] = if cfg!(feature = "cloud") {
         &["--engine-dir", "s3://bucket/plans", "cannot hold plans"]
     } else {

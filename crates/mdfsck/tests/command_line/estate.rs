@@ -1,4 +1,4 @@
-//! `mdfsck history FILE html`: all databases as one page.
+//! `mdfsck history FILE html`: one page that shows all databases.
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::html::{data, sample};
 use super::*;
 
-/// A name with markup and a character that reverses text, and very long.
+/// A very long name with markup and with a character that reverses the direction of text.
 pub(super) fn hostile_name() -> String {
     format!("</script><img src=x onerror=document.title=1>\u{202e}{}", "<é".repeat(2000))
 }
@@ -28,7 +28,8 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
     vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
-/// Makes a history `h.db` with a sound database, and a damaged one in `hurt` whose other copy is sound and was checked later.
+/// Makes a history `h.db` with two databases: a sound one, and a damaged one in `hurt`. A sound copy of the damaged one
+/// was checked later.
 pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "8"]).status.success(), "lab new")?;
@@ -39,7 +40,7 @@ pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a history with SQL, as no check would.
+/// Changes a history by SQL statements, in ways in which no check changes it.
 pub(super) fn change(folder: &Path, statements: &str) -> Result<(), Failed> {
     Ok(Connection::open(folder.join("h.db"))?.execute_batch(statements)?)
 }
@@ -58,13 +59,13 @@ fn worst_first(folder: &Path) -> Result<(), Failed> {
     ensure(page.contains("default-src 'none'") && !page.contains("http://"), "policy")?;
     let rows = all["estate"]["rows"].as_array().ok_or("no rows")?;
     let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap_or_default()).collect();
-    // The later run of the sound copy does not make the damaged one sound.
+    // The later check of the sound copy does not change the state of the damaged database.
     ensure(states == ["corrupt", "sound"], format!("{states:?}"))?;
     ensure(
         all["estate"]["corrupt"] == 1 && all["estate"]["sound"] == 1 && all["left_out"] == 0,
         all["estate"].to_string(),
     )?;
-    // The row has the place where the damage was seen first, and says that there is another copy.
+    // The row shows the path at which the damage was first seen, and says that there is another copy.
     let path = rows[0]["path"].as_str().ok_or("no path")?;
     ensure(
         path.ends_with("orders.mdf") && rows[0]["more_places"] == 1 && rows[1]["more_places"] == 0,
@@ -82,7 +83,7 @@ fn worst_first(folder: &Path) -> Result<(), Failed> {
         hurt["files"][0]["ranges"].as_array().ok_or("no ranges")?.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(hurt["files"][0]["pages"] == pages && pages > 1000, hurt["files"].to_string())?;
     ensure(hurt["runs"].as_array().is_some_and(|runs| runs.len() == 2), hurt["runs"].to_string())?;
-    // The path is absolute, wherever the check was started.
+    // The path is absolute, even if the check was given a relative path.
     let paths = hurt["runs"][0]["paths"].as_str().ok_or("no paths")?;
     ensure(Path::new(paths).is_absolute() && paths.ends_with("orders.mdf"), paths)?;
     let family = rows[0]["family"].as_str().ok_or("no family")?.to_owned();
@@ -106,7 +107,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
 
 fn bounded(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
-    // 4,000 databases with very long names, and one with 50,000 findings and 60,000 ranges.
+    // Adds 4,000 databases with very long names, and one database with 50,000 findings and 60,000 ranges.
     let name = hostile_name().replace('\'', "''");
     change(
         folder,
@@ -170,7 +171,7 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
         session.value("document.querySelector('#estate a').click(), true")?;
         session.value("document.querySelector('.legend')?.children.length || null")?;
         ensure(session.value(fits)? == true, "the database is too wide")?;
-        // A mark in the map has at least 6 by 6 pixels.
+        // A mark in the map must have at least 6 by 6 pixels.
         let seen = session.value(&marked(hurt))?;
         ensure(seen.as_u64() >= Some(36), format!("{seen} pixels of damage"))?;
         session.value("document.querySelectorAll('section > details > summary').forEach(one => one.parentElement.open || one.click()), true")?;

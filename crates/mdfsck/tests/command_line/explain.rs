@@ -1,4 +1,4 @@
-//! `mdfsck explain`: every message number that a DBA may see, near misses, and the list.
+//! `mdfsck explain`: every message number that a DBA may see, keys with typing errors, and the list.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::{Test, ensure, mdfsck, refused, text};
 
-/// The messages of DBCC, and those in error logs, restores and queries of damaged databases.
+/// The message numbers of DBCC, and those that SQL Server writes to error logs, and during restores and queries of
+/// damaged databases.
 #[rustfmt::skip]
 const NUMBERS: [u16; 311] = [
     601, 605, 644, 665, 823, 824, 825, 829, 832, 926, 945, 2501, 2508, 2511, 2512, 2515, 2516, 2517, 2518,
@@ -43,7 +44,8 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
             };
             has("823", &["Msg 823: ", "what it means", "what to look at", "what to do"])?;
             has("8976", &["tree.child-unseen: Msg 8976", "  rule  ", "  cause  ", "what to do"])?;
-            // A check gives this message for a lost write, the engine for any page that differs from what was written.
+            // A check reports message 824 for a lost write. SQL Server reports it for any page that differs from what
+            // it wrote.
             has("824", &["log.lost-write", "Msg 824: a page is not what was written"])?;
             has("tree.compressed-entries", &["not verified, undocumented", "what to do"])
         }),
@@ -68,7 +70,7 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
                 ("82", &["823, 824, 825"]),
                 ("897", &["8970"]),
                 ("8976x", &["did you mean 8976"]),
-                // A number that is not a typing error: the neighbors are offered.
+                // For a number that is not a typing error, the neighboring numbers are offered.
                 ("4500", &["3859 or 5171"]),
                 ("99999", &["did you mean 9726?"]),
                 ("tree", &["tree.chain-linkage"]),
@@ -117,7 +119,7 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     let ids: Vec<&str> = list.iter().filter_map(|line| line["id"].as_str()).collect();
     let all = registry::ALL.iter().map(|check| check.id).chain(limits::ALL.iter().map(|limit| limit.id));
     ensure(all.collect::<BTreeSet<_>>() == ids.iter().copied().collect(), "ids")?;
-    // Limits have no number: they follow the numbered entries, in order of their IDs.
+    // Limits have no number. They follow the numbered entries, ordered by ID.
     let (numbered, others) = list.split_at(numbers.len());
     ensure(numbered.iter().all(|line| line["number"].is_number()), "a number behind the limits")?;
     ensure(others.len() == limits::ALL.len(), "limits")?;
@@ -132,7 +134,7 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every `'mdfsck ...'` in an explanation of a message is a command with options that are in its help.
+/// Every `'mdfsck ...'` in an explanation must be an existing command whose help lists the options.
 fn named_commands(folder: &Path) -> Result<(), Failed> {
     let keys: Vec<String> = NUMBERS.iter().map(u16::to_string).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();

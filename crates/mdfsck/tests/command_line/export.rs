@@ -1,4 +1,4 @@
-//! `mdfsck export` and `mdfsck rows`: files are complete or absent, and the same with all options.
+//! `mdfsck export` and `mdfsck rows`: each file is complete or does not exist, and is the same with all options.
 
 mod faults;
 mod names;
@@ -69,7 +69,7 @@ fn same_bytes(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A sparse file of 300 GB takes no space on disk.
+/// Uses a sparse file of 300 GB, which needs no space on disk.
 fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let export = |out: &str, memory: &str| mdfsck(folder, &["export", "s", "-o", out, "--damaged", "--memory", memory]);
@@ -81,7 +81,7 @@ fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|own| own == "mdf"));
     fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
-    // A bit for each page takes 4.7 MB, three times, in addition to the memory of one thread.
+    // The program needs three bitmaps with one bit per page, of 4.7 MB each, in addition to the memory of one thread.
     refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
     refused(&rows(), 8, &["--memory 28 MB: reading rows needs", "at least"])?;
     ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")
@@ -96,7 +96,7 @@ fn existing_files(folder: &Path) -> Result<(), Failed> {
     let output = mdfsck(folder, &["export", "s", "-o", "out", "--force"]);
     ensure(matches!(output.status.code(), Some(0 | 16)), text(&output.stderr))?;
     ensure(fs::read(folder.join("out/dbo.visits.csv"))?.len() > 100, "it is replaced")?;
-    // A file of the database is never replaced, whatever its name.
+    // An export never replaces a file of the database, whatever the name of the file.
     fs::create_dir(folder.join("in"))?;
     fs::copy(folder.join("s/orders.mdf"), folder.join("in/dbo.visits.csv"))?;
     refused(&mdfsck(folder, &["export", "s", "-o", "in", "--force"]), 8, &["SQL Server file"])
@@ -137,7 +137,7 @@ fn left_out(folder: &Path) -> Result<(), Failed> {
         let args = ["export", "d.mdf", "-o", "b", "--force", "--json", "--table", "order_lines"];
         let output = mdfsck(folder, &args);
         let damaged = lines(&output.stdout)?;
-        // If a page of the catalog is damaged, the table or its columns are not found.
+        // If the damaged page belongs to the catalog, the table or its columns are not found.
         let Ok(line) = table(&damaged, "dbo.order_lines") else { continue };
         if line["rows"].as_u64() < Some(rows) {
             ensure(output.status.code() == Some(16), "status 16")?;
@@ -172,7 +172,7 @@ fn counts(folder: &Path) -> Result<(), Failed> {
     ensure(Some(rows) == summary["rows"].as_u64() && rows > 1000, summary.to_string())
 }
 
-/// A table with Always Encrypted columns: the catalog says int and date, and each value has 65 bytes.
+/// A table with Always Encrypted columns. The catalog gives the types int and date, but each stored value has 65 bytes.
 fn encrypted(folder: &Path) -> Result<(), Failed> {
     let values = Values::Serial { start: 1, step: 1 };
     let table = Table {

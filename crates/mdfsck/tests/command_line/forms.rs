@@ -1,4 +1,4 @@
-//! The forms of DBCC: TABLERESULTS, ESTIMATEONLY, and the line in the error log.
+//! Output in the forms of DBCC: TABLERESULTS, ESTIMATEONLY, and the line in the error log.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             ensure(older.starts_with("Error,Level,State,MessageText,RepairLevel,Status,DbId,Id,IndId,"), &older)?;
             ensure(older.lines().count() == newer.lines().count(), "rows")?;
             refused_by_usage(&mdfsck(folder, &["check", "--tableresults=2000", "a.mdf"]), &["2000", "2008", "2012"])?;
-            // Without '=' the value is taken as a path.
+            // Without '=', the value is read as a path.
             let output = mdfsck(folder, &["check", "--tableresults", "2008", "a.mdf"]);
             ensure(output.status.code() == Some(4), text(&output.stderr))
         }),
@@ -32,7 +32,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
                 let code = output.status.code().unwrap_or_default();
                 ensure(code & !16 == status, format!("{granted}: {code}, {}", text(&output.stderr)))?;
             }
-            // Scripts expect the one line that DBCC prints; the rest is on stderr.
+            // Scripts expect the single line that DBCC prints. All other lines go to stderr.
             let quiet = mdfsck(folder, &["check", "--estimate-only", "--no-infomsgs", "a.mdf"]);
             let (line, rest) = (text(&quiet.stdout), text(&quiet.stderr));
             ensure(
@@ -87,7 +87,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )
         }),
         ("info --tableresults is the boot page as DBINFO prints it", |folder, of| {
-            // 2014-03-02 11:20:10.123, as ticks of 1/300 second in the day and days since 1900.
+            // The datetime 2014-03-02 11:20:10.123: ticks of 1/300 second since midnight, and days since 1900-01-01.
             let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
             let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
@@ -145,7 +145,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
         }),
         ("a catalog that was updated by hand is a warning and no error", |folder, _| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
-            // 2011-03-10 08:09.
+            // The datetime 2011-03-10 08:09.
             let stamp = [8_802_000_u32.to_le_bytes(), 40_610_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].copy_from_slice(&stamp));
             let warning = "Warning: The system catalog was updated directly in database ID ";
@@ -170,13 +170,13 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )?;
             let physical = text(&mdfsck(folder, &["check", "--physical-only", "a.mdf"]).stdout);
             ensure(!physical.contains(warning), physical)?;
-            // A value that is not a valid time is ignored.
+            // If the bytes are not a valid time, they are ignored.
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].fill(0x5A));
             ensure(mdfsck(folder, &["check", "a.mdf"]).stdout == plain.stdout, "no time")
         }),
         ("--constraints takes all and nothing else", |folder, _| {
             let trusted = mdfsck(folder, &["check", "--constraints", "a.mdf"]);
-            // Every constraint of the sample is trusted.
+            // The sample has only trusted constraints, so both options check the same constraints.
             ensure(mdfsck(folder, &["check", "--constraints=all", "a.mdf"]).stdout == trusted.stdout, "all")?;
             refused_by_usage(&mdfsck(folder, &["check", "--constraints=none", "a.mdf"]), &["none", "all"])?;
             let json = text(&mdfsck(folder, &["check", "--constraints=all", "--json", "a.mdf"]).stdout);

@@ -1,9 +1,9 @@
-//! The slowest tests, which `cargo test` leaves to the full tier.
+//! The slowest tests. `cargo test` runs them only in the full tier.
 
 use libtest_mimic::Trial;
 
-/// The names of these tests: kills at many instants, every byte of a part, every form and size of tasks and windows, waits of a
-/// watcher.
+/// The names of the slowest tests. They kill the program at many instants, change every byte of a part, try every form
+/// and size of tasks and windows, or wait for a watcher.
 pub(crate) const NAMES: [&str; 70] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",
@@ -77,7 +77,7 @@ pub(crate) const NAMES: [&str; 70] = [
     "windows of any length and ranges of any size give what check prints, of data files",
 ];
 
-/// Names in [`NAMES`] without a test: a renamed test would otherwise run in the quick tier again.
+/// Names in [`NAMES`] that belong to no test. Without this check, a renamed test would run in the quick tier again.
 pub(crate) fn unknown(trials: &[Trial]) -> Vec<&'static str> {
     NAMES.into_iter().filter(|name| !trials.iter().any(|trial| trial.name() == *name)).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs every command that the guides show.
+//! Runs every command that the guides contain.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, is_here, mdfsck, text, without};
 
-/// The exit-status bits that a command of a guide may have: the sample may be damaged or incomplete, but can always be read, and
-/// every command is valid.
+/// The bits that the exit status of a guide's command may have. The sample may be damaged or incomplete, but it can
+/// always be read, and every command is valid.
 const MAY_HAVE: i32 = 1 | 16;
 
-/// Places on other machines, and the names of the sample that replace them.
+/// Paths in the guides, and the paths in the sample that replace them.
 const PLACES: [(&str, &str); 4] =
     [(r"D:\Backups", "backups"), (r"D:\Data", "data"), (r"D:\mdfsck\", ""), (" /backups", " backups")];
 
@@ -42,7 +42,7 @@ pub(crate) fn guides() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Runs each guide from its first command to its last in an empty folder, so that a reader can do the same.
+/// Runs the commands of each guide in order, in an empty folder, as a reader would.
 fn every_command_runs(folder: &Path) -> Result<(), Failed> {
     let (mut count, mut failed) = (0, String::new());
     for (number, content) in GUIDES.into_iter().chain([README]).enumerate() {
@@ -64,7 +64,8 @@ fn every_command_runs(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 100, format!("only {count} commands were found"))
 }
 
-/// In blocks that begin with `$ mdfsck ...`, the following lines must be printed in this order; `...` stands for omitted lines.
+/// If a block begins with `$ mdfsck ...`, the command must print the following lines in this order. `...` represents
+/// omitted lines.
 fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     let made = mdfsck(folder, &["demo"]);
     ensure(made.status.success(), text(&made.stderr))?;
@@ -85,13 +86,14 @@ fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 3, format!("only {count} blocks were found"))
 }
 
-/// Whether the sample has what the filter of a command selects: it has no findings, and nothing that is not verified.
+/// Whether the filter of a command selects anything in the sample. The sample has no findings, and everything in it is
+/// verified.
 fn expects(command: &str) -> bool {
     !command.contains("finding") && !command.contains("not_verified")
 }
 
-/// Runs the command after `mdfsck `: with its pipe if the shell and the other program are installed, else without it, which is a
-/// failure if the program is required.
+/// Runs a command, given without `mdfsck `. Its pipe is included if bash and jq are installed. Otherwise the command
+/// runs without the pipe, or the test fails if a missing program is required.
 fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
     let missing: Vec<_> = ["bash", "jq"].into_iter().filter(|program| pipe.is_some() && !is_here(program)).collect();
@@ -114,7 +116,7 @@ fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     Ok(mdfsck(folder, &own.split_whitespace().collect::<Vec<_>>()))
 }
 
-/// The commands after `mdfsck ` in code blocks and inline code, with the paths of the sample.
+/// The commands in code blocks and inline code, without `mdfsck ` and with the paths of the sample.
 fn commands(guide: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut language = None;
@@ -132,7 +134,7 @@ fn commands(guide: &str) -> Vec<String> {
             Some("powershell") => {
                 let own = line.split_once("-Argument '").or_else(|| line.split_once("mdfsck "));
                 let end = |rest: &str| rest.split([':', '|', '\''].as_slice()).next().unwrap_or_default().to_owned();
-                // A drive name has a colon, too, so it is replaced first.
+                // A drive name also contains a colon, so it is replaced before the line is split at colons.
                 let rest = own.map(|(_, rest)| placed(rest));
                 found.extend(rest.map(|rest| end(&rest)).filter(|rest| rest.starts_with("check")));
             }
@@ -158,7 +160,7 @@ fn what_they_name_exists(folder: &Path) -> Result<(), Failed> {
             let file = target.split('#').next().unwrap_or_default();
             ensure(guides.join(file).is_file(), format!("{guide}: {target} does not exist"))?;
         }
-        // IDs of limits and checks, and message numbers in parentheses or lists.
+        // Finds the IDs of limits and checks, and message numbers in parentheses or lists.
         let code = content.split('`').skip(1).step_by(2);
         let ids = code.filter(|code| {
             let word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '-');

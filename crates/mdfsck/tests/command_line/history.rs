@@ -1,5 +1,5 @@
-//! `mdfsck check --history` and `mdfsck history`: the life of findings, when they count as gone, and checks whose history cannot be
-//! used but which still give their results.
+//! `mdfsck check --history` and `mdfsck history`: when findings are new, confirmed and gone, and checks that give their
+//! results although their history cannot be used.
 
 use std::process::Stdio;
 use std::thread;
@@ -32,7 +32,7 @@ pub(super) fn with_history() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Tests that need sqlite3, which may not be installed.
+/// Tests that need sqlite3.
 pub(super) fn with_other_tools() -> Vec<Trial> {
     let name = "a history is read by other tools: its views say what the commands say";
     vec![needs(&[("sqlite3", is_here("sqlite3"))], name, other_tools)]
@@ -48,7 +48,7 @@ fn damaged(folder: &Path, name: &str, kind: &str) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Replaces the live database by this database of the lab.
+/// Replaces the live database by the lab database `name`.
 fn put(folder: &Path, name: &str) -> Result<(), Failed> {
     fs::create_dir_all(folder.join("live"))?;
     fs::copy(folder.join(name).join("orders.mdf"), folder.join("live/orders.mdf"))?;
@@ -65,7 +65,7 @@ fn ask(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, Failed> {
     Ok(text(&output.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// The number of findings in each state of their life.
+/// The numbers of findings that are new, confirmed and gone.
 fn lives(folder: &Path) -> Result<[usize; 3], Failed> {
     let all = ask(folder, &["findings", "--all"])?;
     Ok(["new", "confirmed", "gone"].map(|life| all.iter().filter(|finding| finding["life"] == life).count()))
@@ -97,7 +97,7 @@ fn life(folder: &Path) -> Result<(), Failed> {
     ensure((&difference["new"], &difference["gone"]) == (&0.into(), &4.into()), difference.to_string())?;
     let last = ask(folder, &["diff"])?;
     ensure(last.last().is_some_and(|line| line["new"] == 4 && line["gone"] == 0), format!("{last:?}"))?;
-    // Findings that appeared and disappeared in between are not a difference.
+    // A finding that appeared and disappeared between the two runs is not part of the difference.
     let same = ask(folder, &["diff", "1", "5"])?;
     ensure(same.len() == 1 && same[0]["new"] == 0 && same[0]["gone"] == 0, format!("{same:?}"))?;
     let state = ask(folder, &[])?;
@@ -111,7 +111,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     check(folder, &[]);
     ensure(lives(folder)? == [2, 0, 0], format!("{:?}", lives(folder)?))?;
     put(folder, "sound")?;
-    // None of these checks compares rows of an index with their table.
+    // None of these checks compares the rows of an index with its table.
     let others: [&[&str]; 6] = [
         &["--physical-only"],
         &["--noindex"],
@@ -126,7 +126,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
         ensure(lives(folder)? == [2, 0, 0], format!("{options:?}: {:?}", lives(folder)?))?;
         ensure(text(&output.stderr).contains("2 could not be checked again"), text(&output.stderr))?;
     }
-    // A damaged page of the table hides the missing rows.
+    // With a damaged page in the table, a check cannot see which index rows are missing.
     let mut bytes = fs::read(folder.join("sound/orders.mdf"))?;
     let hurt = fs::read(folder.join("hurt/orders.mdf"))?;
     let rot = mdfsck(folder, &["lab", "damage", "sound", "-o", "rot", "--kind", "bit-rot", "--seed", "3"]);
@@ -134,7 +134,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     put(folder, "rot")?;
     check(folder, &[]);
     ensure(lives(folder)? == [6, 0, 0], format!("{:?}", lives(folder)?))?;
-    // A finding on a page after the end of a cut file is not gone.
+    // A finding on a page after the end of a truncated file does not count as gone.
     bytes.truncate(hurt.len() / 2 / PAGE_BYTES * PAGE_BYTES);
     fs::write(folder.join("live/orders.mdf"), bytes)?;
     check(folder, &[]);
@@ -150,7 +150,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
 fn copies(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     damaged(folder, "hurt", "bit-rot")?;
-    // Data files belong to this machine, or to the server named by an option; backups name their server.
+    // Data files belong to this machine, or to the server that --server names. A backup names its server itself.
     let with = |path: &str| mdfsck(folder, &["check", path, "--history", "h.db", "--server", "lab"]);
     with("hurt");
     with("sound");
@@ -158,7 +158,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(backup.status.success(), text(&backup.stderr))?;
     ensure(with("b").status.code() == Some(0), "the backup is sound")?;
     ensure(lives(folder)? == [4, 0, 0], format!("{:?}", lives(folder)?))?;
-    // The names of the files do not matter.
+    // The history recognizes a database regardless of its file names.
     fs::create_dir(folder.join("moved"))?;
     fs::rename(folder.join("sound/orders.mdf"), folder.join("moved/other.mdf"))?;
     with("moved");
@@ -166,7 +166,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(databases.len() == 1 && databases[0]["findings_open"] == 4, format!("{databases:?}"))?;
     let families: Vec<Value> = ask(folder, &["runs"])?.into_iter().map(|run| run["family"].clone()).collect();
     ensure(families.len() == 4 && families.iter().all(|family| *family == families[0]), format!("{families:?}"))?;
-    // On another server, it is another database of the same family; with --replicas both are one.
+    // On another server, the same files are another database of the same family. With --replicas they are one database.
     let elsewhere = mdfsck(folder, &["check", "moved", "--history", "h.db", "--server", "DEV"]);
     ensure(elsewhere.status.success(), text(&elsewhere.stderr))?;
     let databases = ask(folder, &[])?;
@@ -180,7 +180,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     replicas("b");
     let one = mdfsck(folder, &["history", "r.db", "--json"]);
     ensure(text(&one.stdout).lines().count() == 1, text(&one.stdout))?;
-    // A different database is a separate entry.
+    // Another database gets a separate entry.
     let other = mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "77"]);
     ensure(other.status.success(), text(&other.stderr))?;
     with("other");
@@ -207,25 +207,26 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     back("03_full.bak")?;
     check("03_full.bak")?;
     ensure(lives(folder)? == [0, 0, found[0]], format!("the same one was put right: {:?}", lives(folder)?))?;
-    // An older backup is damaged, although a later one was sound.
+    // Damage in an older backup is a finding, although a later backup was sound.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
     ensure(lives(folder)?[0] == found[0], format!("{:?}", lives(folder)?))?;
-    // A new history: the older backup first. A later sound backup does not prove that the older file is sound.
+    // In a new history, the older backup is checked first. A later sound backup does not prove that the older file is
+    // sound.
     fs::remove_file(folder.join("h.db"))?;
     check("01_full.bak")?;
     let all = lives(folder)?[0];
     check("03_full.bak")?;
     ensure(all > 0 && lives(folder)? == [all, 0, 0], format!("{all}: {:?}", lives(folder)?))?;
     ensure(ask(folder, &[])?[0]["state"] == "corrupt", "a rotten file lies there")?;
-    // Neither does a sound copy.
+    // A sound copy does not prove it either.
     fs::copy(folder.join("01_full.bak"), folder.join("here/copy.bak"))?;
     check("copy.bak")?;
     ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
     back("01_full.bak")?;
     check("01_full.bak")?;
     ensure(lives(folder)? == [0, 0, all], format!("{:?}", lives(folder)?))?;
-    // The findings of a deleted file are gone.
+    // If a file is deleted, its findings are gone.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
     ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
@@ -295,7 +296,7 @@ fn full_disk(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
     ensure(check(folder, &[]).status.code() == Some(17), "the first run")?;
     let before = ask(folder, &["runs"])?;
-    // With this limit, the write-ahead log of the next run does not fit.
+    // With this limit, there is not enough space for the write-ahead log of the next run.
     let output = limited(16);
     ensure(output.stdout == plain.stdout && output.status.code() == Some(17 | 4), text(&output.stderr))?;
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
@@ -330,7 +331,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
         thread::sleep(Duration::from_micros(round.wrapping_mul(7919) % 60_000));
         child.kill()?;
         child.wait()?;
-        // The history is readable, and no run is recorded in part.
+        // The history must be readable, and no run may be recorded only in part.
         let runs = ask(folder, &["runs"])?.len();
         ensure(runs == recorded || runs == recorded + 1, format!("{recorded} runs, then {runs}"))?;
         recorded = runs;
@@ -345,7 +346,7 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     put(folder, "sound")?;
     let within = || mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
-    // The total comes from the catalog, not from the scope of the check.
+    // The total number of relations comes from the catalog and does not depend on the scope of the check.
     let mut total = None;
     for asked in [&["--physical-only"][..], &["--table", "dbo.orders"], &["--noindex"]] {
         check(folder, asked);
@@ -364,7 +365,7 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     ensure(line["pages_within"] == line["pages_in_use"] && line["never"] == 0, line.to_string())?;
     ensure(line["relations"]["within"].as_u64() == total, line.to_string())?;
     ensure(line["evidence"]["read"] == line["pages_in_use"], line.to_string())?;
-    // What an old backup proves is as old as the backup.
+    // Pages of an old backup count as read at the time of the backup.
     fs::remove_file(folder.join("h.db"))?;
     let backup = mdfsck(folder, &["lab", "backup", "sound", "-o", "b"]);
     ensure(backup.status.success(), text(&backup.stderr))?;

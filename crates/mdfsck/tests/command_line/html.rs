@@ -1,4 +1,4 @@
-//! `mdfsck check --html`: the report of a check as a page.
+//! `mdfsck check --html`: an HTML page with the report of a check.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) fn in_a_browser() -> Vec<Trial> {
     vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
-/// Makes a damaged database in the folder `hurt`.
+/// Writes a damaged database to the folder `hurt`.
 pub(super) fn sample(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     let damage = ["lab", "damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"];
@@ -61,7 +61,7 @@ fn beside_results(folder: &Path) -> Result<(), Failed> {
     ensure(tables.contains("order_lines"), tables)?;
     let commands = data["commands"].to_string();
     ensure(commands.contains("mdfsck advise hurt") && !commands.contains("--html"), commands)?;
-    // No temporary file is left.
+    // No temporary file may remain.
     let names: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     ensure(!names.iter().any(|name| name.contains("partial")), format!("{names:?}"))
 }
@@ -105,7 +105,7 @@ fn unwritable(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).contains("/dev/full: cannot be written"), text(&output.stderr))
 }
 
-/// Each kind of damage puts another command first.
+/// For each kind of damage another command comes first. The page must show the same commands as the summary.
 fn same_commands(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     for kind in ["bit-rot", "key-order", "lost-extent"] {
@@ -123,7 +123,7 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
             .filter_map(|one| one["command"].as_str())
             .collect();
         let shown: Vec<&str> = shown.iter().filter_map(|command| command.strip_prefix("mdfsck ")).collect();
-        // A page may also have a command that explains something that was not verified.
+        // The page may have one more command, which explains something that was not verified.
         ensure(
             named.len() > 3 && shown.starts_with(&named) && shown.len() <= named.len() + 1,
             format!("{named:?} {shown:?}"),
@@ -165,7 +165,7 @@ fn on_screens(folder: &Path) -> Result<(), Failed> {
         let seen = session.value(&asked(hurt))?;
         ensure(session.complaints.is_empty(), format!("{:?}", session.complaints))?;
         ensure(seen[0].as_u64() <= Some(width.into()), format!("{} pixels wide", seen[0]))?;
-        // A mark in the map has at least 6 by 6 pixels.
+        // A mark in the map must have at least 6 by 6 pixels.
         ensure(seen[1].as_u64() >= Some(36), format!("{} pixels of damage", seen[1]))?;
         ensure(seen[2] == 0 && seen[3] == 0 && seen[6] == true, seen.to_string())?;
         ensure(seen[4] == "orders: not sound" && seen[5].as_u64() > Some(0), seen.to_string())?;

@@ -1,5 +1,5 @@
-//! `mdfsck check --on-event`: each event is delivered at least once, even if the program or the check fails or is killed, and the
-//! results of the check stay the same.
+//! `mdfsck check --on-event`: each event is delivered at least once, even if the listening program or the check fails
+//! or is killed. The results of the check do not change.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
@@ -26,10 +26,10 @@ pub(super) fn with_listeners() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Corruption was found, and something hidden by the damage was not verified.
+/// The exit status for damage that also hides something from verification.
 const HURT: i32 = 1 + 16;
 
-/// A program that appends its input to the file `told`.
+/// The script of a program that appends its input to the file `told`.
 const KEEPS: &str = "{ echo \"$MDFSCK_EVENT|$MDFSCK_DATABASE|$MDFSCK_COUNT|$*\"; cat; } >> told\n";
 
 pub(super) fn program(folder: &Path, name: &str, script: &str) -> Result<(), Failed> {
@@ -43,13 +43,13 @@ fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Makes a sound database and a damaged copy with four findings.
+/// Writes a sound database, and a damaged copy of it with four findings.
 fn databases(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "sound", "--size", "9MB"])?;
     lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"])
 }
 
-/// Copies a database to the folder that is checked.
+/// Copies a database to the folder that the tests check.
 fn put(folder: &Path, name: &str) -> Result<(), Failed> {
     fs::create_dir_all(folder.join("d"))?;
     for entry in fs::read_dir(folder.join(name))? {
@@ -64,7 +64,7 @@ fn check(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&fixed, options].concat())
 }
 
-/// The calls of the program: its variables and arguments, and the lines of its input.
+/// The calls of the listening program: its environment variables and arguments, and the lines of its input.
 fn told(folder: &Path) -> Result<Vec<(String, Vec<Value>)>, Failed> {
     let mut calls: Vec<(String, Vec<Value>)> = Vec::new();
     for line in fs::read_to_string(folder.join("told")).unwrap_or_default().lines() {
@@ -124,7 +124,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
     databases(folder)?;
     put(folder, "hurt")?;
     let plain = mdfsck(folder, &["check", "d", "--no-infomsgs"]);
-    // A missing program, one that fails, and one that reads nothing and writes a lot.
+    // Tries a missing program, a program that fails, and a program that reads nothing and writes a lot.
     for script in [None, Some("exit 3\n"), Some("yes | head -c 1000000 >&2; exit 1\n")] {
         match script {
             None => _ = fs::remove_file(folder.join("listen")),
@@ -141,7 +141,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
         heads(folder)? == ["finding-new|orders|4|", "finding-confirmed|orders|4|"],
         format!("{:?}", heads(folder)?),
     )?;
-    // If the history cannot be used, the check still runs and reports the problem.
+    // If the history cannot be used, the check still runs, and reports the problem.
     fs::write(folder.join("other"), "no history")?;
     let output = mdfsck(folder, &["check", "d", "--history", "other", "--on-event", "./listen", "--no-infomsgs"]);
     status(&output, HURT + 8)?;
@@ -151,7 +151,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
 fn hanging(folder: &Path) -> Result<(), Failed> {
     databases(folder)?;
     put(folder, "hurt")?;
-    // Neither the program nor its child process may be left.
+    // Neither the program nor its child process may keep running.
     program(folder, "listen", "trap '' TERM; echo $$ > pids\nsleep 600 & echo $! >> pids\nwait; sleep 600\n")?;
     let output = check(folder, &["--event-seconds", "2"]);
     status(&output, HURT + 4)?;
@@ -164,14 +164,14 @@ fn hanging(folder: &Path) -> Result<(), Failed> {
     ensure(heads(folder)?[0] == "finding-new|orders|4|", format!("{:?}", heads(folder)?))
 }
 
-/// Whether a process is running; one that has ended but was not waited for is not.
+/// Whether a process is running. A process that has ended but was not waited for does not count as running.
 pub(super) fn is_running(pid: &str) -> Result<bool, Failed> {
     let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output()?;
     let state = text(&output.stdout);
     Ok(!state.trim().is_empty() && !state.trim().starts_with('Z'))
 }
 
-/// Starts a check, and waits until it has called its program, which creates the file `called`.
+/// Starts a check. Waits until it has called its listening program, which creates the file `called`.
 fn start_until_called(folder: &Path) -> Result<Child, Failed> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "d", "--history", "h.db", "--on-event", "./listen"])
@@ -196,7 +196,7 @@ fn elsewhere(folder: &Path) -> Result<(), Failed> {
     put(folder, "hurt")?;
     program(folder, "listen", "touch called; while [ ! -e go ]; do sleep 0.1; done\n")?;
     let mut child = start_until_called(folder)?;
-    // As if another process had just failed to pass on an event.
+    // Simulates another process that has just failed to deliver an event.
     let connection = Connection::open(folder.join("h.db"))?;
     connection.execute_batch(
         "INSERT INTO outbox (created, event, database, count, lines, tries, not_before, error)
@@ -216,7 +216,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
     child.kill()?;
     child.wait()?;
     program(folder, "listen", KEEPS)?;
-    // The next run checks another database, which is sound.
+    // The next run checks another database, which is sound, and delivers the event.
     lab(folder, &["new", "e", "--size", "5MB", "--seed", "9"])?;
     let next = mdfsck(folder, &["check", "e", "--history", "h.db", "--on-event", "./listen"]);
     status(&next, 0)?;
@@ -231,7 +231,7 @@ fn promise(folder: &Path) -> Result<(), Failed> {
     let within = ["--within", "14d"];
     status(&check(folder, &[&some[..], &within].concat()), 0)?;
     ensure(told(folder)?.is_empty(), format!("{:?}", told(folder)?))?;
-    // Moves these times into the past.
+    // Moves the times in the history into the past.
     let connection = Connection::open(folder.join("h.db"))?;
     connection.execute_batch(
         "UPDATE database SET first_seen = '2020-01-01T00:00:00Z'; UPDATE coverage SET read_at = NULL, known_since = '2020-01-01T00:00:00Z'",
@@ -240,7 +240,7 @@ fn promise(folder: &Path) -> Result<(), Failed> {
     for _ in 0..2 {
         status(&check(folder, &[&some[..], &within].concat()), 16)?;
     }
-    // A promise with another span is judged separately.
+    // A promise with another time span is judged separately.
     status(&check(folder, &["--within", "9999d"]), 0)?;
     ensure(heads(folder)? == ["promise-broken|orders|1|"], format!("{:?}", heads(folder)?))?;
     for _ in 0..2 {
@@ -261,7 +261,7 @@ fn failed(folder: &Path) -> Result<(), Failed> {
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "ndf"))
         .ok_or("no second file")?;
-    // With a file missing, something is not verified.
+    // If a file is missing, a check cannot verify everything.
     fs::rename(&second, folder.join("away"))?;
     let output = check(folder, &[]);
     let bits = output.status.code().unwrap_or_default();
@@ -269,12 +269,12 @@ fn failed(folder: &Path) -> Result<(), Failed> {
     let calls = told(folder)?;
     ensure(calls.len() == 1 && calls[0].0 == "failed|orders|1|", format!("{calls:?}"))?;
     ensure(calls[0].1[0]["text"].as_str().is_some_and(|text| !text.is_empty()), format!("{calls:?}"))?;
-    // With --exit-zero-on-incomplete, that is no failure.
+    // With --exit-zero-on-incomplete, an incomplete check does not count as failed.
     check(folder, &["--exit-zero-on-incomplete"]);
     let is_zero = check(folder, &["--exit-zero-on-incomplete"]).status.code() == Some(0);
     ensure(!is_zero || heads(folder)?.len() == 1, format!("{:?}", heads(folder)?))?;
     let before = heads(folder)?.len();
-    // The failure to open the files belongs to the database that was there before.
+    // If the files cannot be opened, the failure is reported for the database that was in the folder before.
     fs::rename(folder.join("away"), second)?;
     fs::rename(folder.join("d/orders.mdf"), folder.join("mdf"))?;
     fs::write(folder.join("d/orders.mdf"), "no database")?;

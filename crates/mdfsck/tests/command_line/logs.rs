@@ -1,11 +1,12 @@
-//! Logs that do not belong, cannot be read or are incomplete: one clear line and the right exit status.
+//! Logs that belong to another database, cannot be read or are incomplete. Each gives one clear line and the right exit
+//! status.
 
 use super::*;
 
 const HEADER: usize = PAGE_BYTES;
 const VLF: usize = 0x3E000;
 
-/// Makes a database of the lab that crashed in use, in the folder `name`.
+/// Writes a lab database that crashed while in use to the folder `name`.
 fn crash(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     let done = mdfsck(folder, &["lab", "crash", name, "--seed", seed, "--open", "--transactions", "80"]);
     ensure(done.status.success(), text(&done.stderr))
@@ -36,7 +37,8 @@ fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     let slot = usize::from(u16::from_le_bytes([header[PAGE_BYTES - 2], header[PAGE_BYTES - 1]]));
     let found = format::file_header::FileHeader::read(format::Page::new(&header)).ok_or("a file header")?.file_id();
     ensure(found == 2, "the file ID of a log")?;
-    // The record contains the file ID, too: its byte is the one whose change to 3 changes the ID.
+    // The record also contains the file ID. The offset of the file ID is found by changing bytes of 2 to 3 until the
+    // file ID reads as 3.
     let at = (slot..slot + 600).find(|&at| {
         let mut changed = header;
         changed[at] = if changed[at] == 2 { 3 } else { changed[at] };
@@ -70,7 +72,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let lacks_first = tables(&["db/workload.mdf", "db/second.ldf"]);
             let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all of its files are needed"];
             refused(&lacks_first, 8, &words)?;
-            // An incomplete log that was only found is skipped, and reported.
+            // An incomplete log that was found but not named is skipped, and reported.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("elsewhere.ldf"))?;
             let beside = tables(&["db"]);
             let is_said = words.iter().all(|word| text(&beside.stderr).contains(word));
@@ -89,7 +91,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join(log), folder.join("copy.ldf"))?;
             refused(&check(&[data, log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
             refused(&mdfsck(folder, &["log", log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
-            // A log of the same database that ends before the checkpoint that the boot page names.
+            // A log of the same database may end before the checkpoint that the boot page names.
             let done = mdfsck(folder, &["lab", "crash", "early", "--seed", "5", "--after", "20"]);
             ensure(done.status.success(), text(&done.stderr))?;
             refused(&check(&[data, "early/workload_log.ldf"]), 8, &["from another point in time", "--no-log"])
@@ -114,7 +116,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("unused.ldf"), unused)?;
             refused(&check("unused.ldf"), 4, &["unused.ldf", "never been written"])?;
             refused(&mdfsck(folder, &["log", "unused.ldf"]), 4, &["unused.ldf", "never been written"])?;
-            // A log that was only found is skipped, and reported.
+            // A truncated log that was found but not named is skipped, and reported.
             fs::write(folder.join(log), &bytes[..HEADER])?;
             let cut = mdfsck(folder, &["tables", data]);
             let said = ["workload_log.ldf", "skipped", "without the changes in the log"];
@@ -131,8 +133,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             };
             ensure(text(&beside.stderr).contains("recovered in memory"), text(&beside.stderr))?;
             is_recovered(&beside)?;
-            // Neither the name of the log nor that of its data file connects them, and the log of another database is in the same
-            // folder.
+            // The file names do not connect the log with its data file, and the folder also contains the log of another
+            // database.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("db/copy of monday.bin"))?;
             fs::copy(folder.join("other/workload_log.ldf"), folder.join("db/foreign.ldf"))?;
             is_recovered(&check(&["db/workload.mdf"]))?;
@@ -145,7 +147,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             ensure(audit.status.code() == Some(0), text(&audit.stderr))?;
             let without = check(&["db/workload.mdf"]);
             ensure(text(&without.stderr).contains("without the changes in the log"), text(&without.stderr))?;
-            // A named folder without data files and logs is an error.
+            // A named folder that contains neither data files nor logs is an error.
             fs::create_dir(folder.join("empty"))?;
             refused(&check(&["db/workload.mdf", "empty"]), 4, &["empty", "no SQL Server data file in this folder"])?;
             refused(&mdfsck(folder, &["log", "empty"]), 4, &["empty", "no transaction log file"])
@@ -160,7 +162,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 ensure(text(&output.stdout).lines().count() > 2, text(&output.stdout))?;
             }
             for command in ["check", "tables", "info", "audit"] {
-                // `info` describes a log file itself.
+                // `info` accepts a log file and describes it.
                 for path in [log, "db"].into_iter().filter(|path| (command, *path) != ("info", log)) {
                     let words = [log, "is a transaction log file", "name the .mdf and .ndf files"];
                     refused(&mdfsck(folder, &[command, path]), 4, &words)?;
@@ -202,7 +204,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             ];
             ensure(mdfsck(folder, &made).status.success(), "lab crash")?;
             let data = "db/workload.mdf";
-            // Changes a byte of a row on a page that the log has changed last.
+            // Changes a byte of a row on a page whose last change is in the log.
             let mut bytes = fs::read(folder.join(data))?;
             let page = &mut bytes[596 * PAGE_BYTES..597 * PAGE_BYTES];
             let slots = usize::from(u16::from_le_bytes([page[22], page[23]]));
@@ -236,11 +238,11 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let check = mdfsck(folder, &["check", "all of them"]);
             ensure(text(&check.stdout).contains("4 databases and backups: 4 sound"), text(&check.stdout))?;
             ensure(text(&check.stderr).matches("recovered in memory").count() == 4, text(&check.stderr))?;
-            // The command in the message works, and uses the log of that database.
+            // The command in the message works, and uses the log of the named database.
             let one = mdfsck(folder, &["check", "--no-infomsgs", "all of them/a.mdf"]);
             let is_recovered = text(&one.stderr).contains("recovered in memory");
             ensure(one.status.code() == Some(0) && is_recovered, text(&one.stderr))?;
-            // Several folders with one database each get another message.
+            // If each folder has one database, the message is another one.
             refused(&mdfsck(folder, &["tables", "a", "b"]), 8, &["the files belong to 2 databases"])
         }),
         #[cfg(unix)]
@@ -259,7 +261,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 refused(&run(arguments)?, 4, &words)?;
             }
             refused(&run(&["audit", data])?, 8, &words)?;
-            // A log that was only found is skipped, and reported.
+            // An unreadable log that was found but not named is skipped, and reported.
             let check = run(&["check", data])?;
             let is_said = words.iter().all(|word| text(&check.stderr).contains(word))
                 && text(&check.stdout).contains("the log cannot be read: Permission denied");

@@ -1,4 +1,4 @@
-//! The small commands: the type of a file, its tables, one page, and the answers to wrong command lines.
+//! The small commands: the type of a file, its tables, a single page, and the answers to wrong command lines.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Databases of the lab are the same for the same options, so each is written once and copied for further tests.
+//! Lab databases are the same for the same options. Each is written once, and copied when a test needs it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
-/// A folder with the written files, and the output of the program.
+/// A folder with the files that the program wrote, and the output of the program.
 type Made = Arc<OnceLock<Option<(TempDir, Output)>>>;
 
 static ALL: Mutex<BTreeMap<Vec<String>, Made>> = Mutex::new(BTreeMap::new());
 
-/// As `run` with these arguments in `folder`; uses a copy if the arguments are those of a lab command that reads no file and writes
-/// to a new folder.
+/// Runs a command in `folder` by calling `run`. If the command is a lab command that reads no file and writes to a new
+/// folder, uses a copy of earlier output.
 pub(crate) fn or_copied(folder: &Path, arguments: &[&str], run: impl Fn(&Path) -> Output) -> Output {
     let ["lab", "new" | "chain" | "crash", name, ..] = arguments else { return run(folder) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -46,7 +46,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Deletes the written files.
+/// Deletes all files that were kept for copying.
 pub(crate) fn forget() {
     ALL.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }

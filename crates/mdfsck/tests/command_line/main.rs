@@ -1,4 +1,5 @@
-//! The program as users see it: bad input gives one clear line and the right exit status, good input the promised output.
+//! The program as users see it. Bad input gives one clear line and the right exit status; good input gives the promised
+//! output.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -75,7 +76,7 @@ use explain::explanations;
 use forms::forms;
 use subjects::with_databases;
 
-/// The tests that run at once, per processor.
+/// The number of tests per processor that run at the same time.
 const AT_ONCE: usize = 8;
 
 type Test = fn(&Path) -> Result<(), Failed>;
@@ -84,7 +85,7 @@ fn main() {
     #[cfg(unix)]
     start_programs_that_take_ctrl_c();
     let mut arguments = Arguments::from_args();
-    // Tests mostly wait: for a disk, for a file to settle, for a program that hangs.
+    // Most of the time, a test waits for a disk, for a file to settle, or for a hanging program.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads.get_or_insert(AT_ONCE * processors);
     let alone = without_database().into_iter().chain(explanations()).chain(with_lab());
@@ -104,7 +105,7 @@ fn main() {
     let name = "page shows the columns of a page that SQL Server 2000 wrote";
     let of_2000 = subjects::of_real_files(name, northwind.clone(), || in_a_folder(page_of_2000, Some(northwind)));
     trials.push(of_2000);
-    // Tests of watch mostly wait, so they start first, and others run meanwhile.
+    // Tests of `watch` wait most of the time, so they start first, and other tests run meanwhile.
     trials.sort_by_key(|trial| !trial.name().starts_with("watch"));
     #[cfg(all(feature = "lab", unix))]
     assert_eq!(full_tier::unknown(&trials), [""; 0], "each has a test");
@@ -113,8 +114,9 @@ fn main() {
     conclusion.exit();
 }
 
-/// A shell that runs the tests in the background makes them ignore Ctrl+C. Programs inherit that, so no test of Ctrl+C could pass.
-/// A signal with a handler, even an empty one, has its default effect in started programs.
+/// Makes started programs react to Ctrl+C. A shell that runs the tests in the background makes them ignore Ctrl+C, and
+/// started programs would inherit that. If a signal has a handler, even an empty one, started programs get the default
+/// action instead.
 #[cfg(unix)]
 fn start_programs_that_take_ctrl_c() {
     const IGNORED: &str = "SigIgn:";
@@ -125,8 +127,8 @@ fn start_programs_that_take_ctrl_c() {
     }
 }
 
-/// Page 268 is a leaf of the clustered index of Orders, and its header has index 0. The lab does not write databases of SQL Server
-/// 2000.
+/// Shows page 268, a leaf page of the clustered index of Orders; its header has index ID 0. A real file is needed
+/// because the lab does not write databases of SQL Server 2000.
 fn page_of_2000(folder: &Path) -> Result<(), Failed> {
     let output = mdfsck(folder, &["page", "1:268", "a.mdf"]);
     let printed = text(&output.stdout);
@@ -136,7 +138,7 @@ fn page_of_2000(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs a test in a folder of its own, with the sample database as `a.mdf` if there is one.
+/// A test that runs in its own folder. If there is a sample database, it is in the folder as `a.mdf`.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
     Trial::test(name, move || in_a_folder(test, sample)).with_ignored_flag(full_tier::NAMES.contains(&name))
 }
@@ -150,8 +152,8 @@ fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
     test(folder.path())
 }
 
-/// A test of the full tier that needs these tools, each with whether it is installed. If one is missing, the test is ignored with
-/// that reason, or fails (`trials::tools`).
+/// A test of the full tier that needs tools. For each tool, `tools` says whether it is installed. If a tool is missing,
+/// the test is ignored with this reason, or fails (`trials::tools`).
 #[cfg(feature = "lab")]
 fn needs(tools: &[(&'static str, bool)], name: &'static str, test: Test) -> Trial {
     let missing: Vec<_> = tools.iter().filter(|(_, is_here)| !is_here).map(|(tool, _)| *tool).collect();
@@ -168,8 +170,8 @@ fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
     })
 }
 
-/// Runs mdfsck in `folder` as a user who may not read `file`, by its permissions: as another user if the current one may read
-/// everything. `None` if that user may not enter the folder of the program.
+/// Returns a function that runs mdfsck in `folder` as a user without permission to read `file`. This is another user if
+/// the current one may read everything. Returns `None` if that user cannot run the program.
 #[cfg(unix)]
 fn who_may_not_read(folder: &Path, file: &Path) -> Option<impl Fn(&[&str]) -> std::io::Result<Output> + use<>> {
     use std::os::unix::process::CommandExt;
@@ -187,7 +189,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Requires one line on stderr that contains all of `words`, nothing on stdout, and this status.
+/// Requires this exit status, one line on stderr that contains all of `words`, and nothing on stdout.
 fn refused(output: &Output, status: i32, words: &[&str]) -> Result<(), Failed> {
     let stderr = text(&output.stderr);
     let ok = output.status.code() == Some(status)
@@ -198,7 +200,7 @@ fn refused(output: &Output, status: i32, words: &[&str]) -> Result<(), Failed> {
     if ok { Ok(()) } else { Err(format!("status {:?}, stderr {stderr:?}", output.status.code()).into()) }
 }
 
-/// Requires status 8, a text on stderr that contains all of `words`, and nothing on stdout.
+/// Requires exit status 8, a text on stderr that contains all of `words`, and nothing on stdout.
 fn refused_by_usage(output: &Output, words: &[&str]) -> Result<(), Failed> {
     let stderr = text(&output.stderr);
     let ok =
@@ -252,7 +254,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                     .all(|msg| stdout.contains(&format!("Msg {msg}"))),
                 stdout.clone(),
             )?;
-            // Causes come first, and the output says how many findings are left out.
+            // Findings that are causes come first, and the output says how many findings are left out.
             ensure(!stdout.contains("Msg 8928"), stdout.clone())?;
             ensure(stdout.contains("... and 2 more: mdfsck check here"), stdout)
         }),
@@ -273,7 +275,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ensure(names.map(read) == first, "nothing is removed")?;
                 std::fs::remove_file(folder.join(other))?;
             }
-            // A link does not belong to the demo, whatever it leads to.
+            // A symbolic link does not belong to the demo, whatever it points to.
             #[cfg(unix)]
             {
                 std::fs::rename(folder.join("here/0-sound"), folder.join("mine"))?;
@@ -444,7 +446,8 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             let whole = fs::read(folder.join("db/orders.mdf"))?;
             let alone = mdfsck(folder, &["check", "db"]);
             ensure(alone.status.code() == Some(0), text(&alone.stderr))?;
-            // The snapshot file has the header and binding of its database, and zeros for pages that did not change.
+            // A snapshot file has the file header and binding ID of its database, and zeros for pages that have not
+            // changed.
             let mut pages = vec![0; whole.len()];
             for page in [0, 9, 20] {
                 pages[page * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&whole[page * PAGE_BYTES..][..PAGE_BYTES]);
@@ -463,7 +466,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ensure(said.contains("files of database snapshots, skipped") && said.contains(name), said)?;
                 fs::remove_file(folder.join("db").join(name))?;
             }
-            // The name alone does not make a file a snapshot.
+            // A file is not a snapshot only because of its name.
             fs::copy(folder.join("db/orders.mdf"), folder.join("whole.ss"))?;
             ensure(mdfsck(folder, &["check", "whole.ss"]).status.code() == Some(0), "a whole database")
         }),
@@ -485,7 +488,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                     format!("{way:?}: {}", text(&again.stderr)),
                 )?;
             }
-            // A copy counts as another file.
+            // A copy of a file counts as another file.
             std::fs::copy(folder.join("s/orders.mdf"), folder.join("copy.mdf"))?;
             let both = mdfsck(folder, &["check", "s/orders.mdf", "copy.mdf"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
@@ -529,7 +532,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Without the lab there are no databases for these tests.
+/// Without the lab there are no databases for tests.
 #[cfg(not(feature = "lab"))]
 fn with_lab() -> Vec<(&'static str, Test)> {
     Vec::new()
@@ -591,7 +594,7 @@ fn without_database() -> Vec<(&'static str, Test)> {
                     output.status.success() && page.contains(&format!(".TH {} 1", name.to_uppercase())),
                     page.clone(),
                 )?;
-                // The page has the name of the command, but not the build of the program.
+                // The manual page contains the name of the command, but not the build of the program.
                 ensure(!page.contains("commit:"), page.clone())?;
                 seen += 1;
                 let start = format!("{}\\-", name.replace('-', "\\-"));

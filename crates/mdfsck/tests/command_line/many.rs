@@ -1,11 +1,11 @@
-//! Several databases and backups at once.
+//! Several databases and backups in one run.
 
 use super::*;
 
-/// The sample databases: sound, damaged, sound.
+/// The sample databases; `b` is damaged.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Makes a folder `all` with three databases of the same name, of which `b` is damaged, and with unrelated files.
+/// Makes a folder `all` with three databases of the same name, and with unrelated files. Database `b` is damaged.
 fn make(folder: &Path) -> Result<(), Failed> {
     fs::create_dir(folder.join("all"))?;
     for (name, seed) in NAMES.into_iter().zip(["1", "2", "3"]) {
@@ -25,7 +25,7 @@ fn make(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes a folder `sets` with a full backup of a database of two files, and a backup set of each file, the second one newer.
+/// Makes a folder `sets` with backups of a database of two files: a full backup, and a newer backup set of each file.
 fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     use lab::backup::{BackupOptions, Set, backup};
     let made = mdfsck(folder, &["lab", "new", "db", "--size", "2MB", "--files", "2"]);
@@ -43,7 +43,7 @@ fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     Ok(made)
 }
 
-/// The JSON lines, without values that differ between runs.
+/// The JSON lines of a report, without values that differ between runs.
 fn lines(output: &Output) -> Vec<serde_json::Value> {
     let mut lines: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -120,7 +120,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(bad.join(" ") == "b.mdf is not sound: all/b.mdf", rest)?;
             let foreign = "neither data files, logs nor backups, skipped: all/notes.txt, all/settings.bak";
             ensure(stderr.matches(foreign).count() == 1, stderr.clone())?;
-            // As patterns, and by their names.
+            // The databases can also be given as patterns, or by their file names.
             for paths in [&["all/*"][..], &["*/?.mdf"], &["all/a.mdf", "all/b.mdf", "all/c.mdf"]] {
                 let again = mdfsck(folder, &[&["check"], paths].concat());
                 ensure(again.stdout == all.stdout || paths[0].starts_with('*'), text(&again.stdout))?;
@@ -147,7 +147,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(last["passed_over"][1] == "all/settings.bak", last.to_string())?;
             let error = all.iter().find(|line| line["kind"] == "error").ok_or("no error")?;
             ensure(error["file"] == "all/empty.bak", error.to_string())?;
-            // The lines of each database are the same as if it were checked alone.
+            // The lines of each database equal those of a check of this database alone.
             let one = lines(&mdfsck(folder, &["check", "--format", "json", "all/b.mdf"]));
             let start = all.iter().position(|line| *line == one[0]).ok_or("no such run")?;
             ensure(all[start..start + one.len()] == one, "the same lines")
@@ -167,7 +167,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                     ensure(beside.status.code() == one.status.code(), text(&beside.stderr))?;
                 }
             }
-            // A database that needs more than its share runs alone; one that needs more than the grant is refused.
+            // A database that needs more than its share of the grant runs alone. A database that needs more than the
+            // whole grant is refused.
             let least = text(&mdfsck(folder, &["check", "--memory", "1MB", "all/a.mdf"]).stderr);
             let least =
                 least.split("needs at least ").nth(1).and_then(|rest| rest.split(" (").next()).ok_or("least")?;
@@ -209,7 +210,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 let again = mdfsck(folder, &["check", path]);
                 ensure(again.stdout == one.stdout && again.status.code() == Some(0), text(&again.stdout))?;
             }
-            // The same file under two names, one of them a link.
+            // The same file has two names, one of which is a link.
             #[cfg(unix)]
             std::os::unix::fs::symlink("a.mdf", folder.join("all/b.mdf"))?;
             fs::hard_link(folder.join("all/a.mdf"), folder.join("all/z.mdf"))?;
@@ -248,7 +249,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = mdfsck(folder, &["check", "all", "--table", "no_such_table"]);
             ensure(all.status.code() == Some(8), text(&all.stderr))?;
             ensure(text(&all.stdout).matches("NOT CHECKED").count() == 3, text(&all.stdout))?;
-            // Two files claim to be the third file of one database, and nothing shows which one is.
+            // Two files claim to be the same file of a database, and nothing shows which one is right.
             let new = ["lab", "new", "two", "--size", "4MB", "--files", "2", "--seed", "9"];
             ensure(mdfsck(folder, &new).status.success(), "lab new")?;
             for entry in fs::read_dir(folder.join("two"))? {
@@ -261,7 +262,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.code() == Some(17 + 8), text(&all.stdout))?;
             let (stdout, both) = (text(&all.stdout), "all/copy.ndf and all/orders_2.ndf: both are file");
             ensure(stdout.contains(both) && stdout.contains("2 sound, 1 not sound, 1 not checked"), stdout.clone())?;
-            // The primary file of this database is deleted.
+            // Deletes the primary file of this database.
             fs::remove_file(folder.join("all/copy.ndf"))?;
             fs::remove_file(folder.join("all/orders.mdf"))?;
             let all = mdfsck(folder, &["check", "all"]);
@@ -283,7 +284,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("1 sound, 1 not sound, 2 not checked"), stdout.clone())?;
             ensure(stdout.contains("all/c.mdf was not checked: cannot be opened: Permission denied"), stdout.clone())?;
             ensure(stdout.contains("all/dangling.mdf was not checked: is a symbolic link to"), stdout)?;
-            // An unreadable folder together with others.
+            // An unreadable folder is given together with other folders.
             fs::create_dir(folder.join("closed"))?;
             allow("closed", 0o000)?;
             let all = run(&["check", "closed", "all"])?;
@@ -356,7 +357,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
         }),
         ("of backups in a folder the newest is checked, and said; --set last and --set all", |folder| {
             make(folder)?;
-            // Two sound sets, then two damaged ones.
+            // Writes two backup sets of a sound database, then two of a damaged one.
             let new = ["lab", "backup", "damaged", "--since", "b", "--kind", "diff", "--sets", "2", "-o", "bak"];
             ensure(mdfsck(folder, &new).status.success(), "lab backup")?;
             let check = |arguments: &[&str]| mdfsck(folder, &[&["check", "--no-infomsgs"], arguments].concat());
@@ -364,7 +365,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(newest.status.code() == Some(17), text(&newest.stderr))?;
             let said = "checking the backup of 'orders': bak/full.bak, set 2; bak/diff.bak, set 2";
             ensure(text(&newest.stderr).contains(said), text(&newest.stderr))?;
-            // RESTORE uses the first set of a named file, and so does the check; other sets only if requested.
+            // Like RESTORE, a check uses the first backup set of a named file. Other sets must be requested.
             ensure(check(&["bak/full.bak"]).status.code() == Some(0), "set 1")?;
             ensure(check(&["bak/full.bak", "--set", "2"]).status.code() == Some(0), "set 2")?;
             for wrong in [&["bak/full.bak", "--set", "3"][..], &["bak", "--set", "7", "--set", "9"]] {
@@ -381,12 +382,12 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = check(&["bak", "--set", "all"]);
             let stdout = text(&all.stdout);
             let rows = ["full.bak, set 1", "full.bak, set 2", "diff.bak, set 1", "diff.bak, set 2"];
-            // The full backup of the second day is the base of both differentials.
+            // Both differentials are based on the full backup of the second day.
             ensure(rows.iter().all(|row| stdout.contains(row)), stdout.clone())?;
             ensure(stdout.contains("4 databases and backups: 2 sound, 2 not sound"), stdout.clone())?;
             let beside = check(&["bak", "--set", "all", "--databases", "2"]);
             ensure(beside.stdout == all.stdout && beside.status == all.status, "side by side")?;
-            // Older backups in other files are listed.
+            // Older backups in other files are listed as not checked.
             fs::create_dir(folder.join("days"))?;
             ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "days"]).status.success(), "lab backup")?;
             ensure(mdfsck(folder, &["lab", "backup", "c", "-o", "other"]).status.success(), "lab backup")?;
@@ -400,7 +401,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let older = "orders: not checked, because newer backups are: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
-            // A copy does not count as older.
+            // A copy of a backup is not called an older backup.
             fs::create_dir(folder.join("twice"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
@@ -409,11 +410,11 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
-            // All named backups are checked.
+            // If backups are named, all of them are checked.
             let days = ["days/monday.bak", "days/full.bak", "days/other.bak"];
             let named = mdfsck(folder, &[&["check"], &days[..]].concat());
             ensure(text(&named.stdout).contains("3 databases and backups: 3 sound"), text(&named.stdout))?;
-            // All are sound, so nothing is printed.
+            // All backups are sound, so nothing is printed.
             let silent = check(&days);
             ensure(silent.status.code() == Some(0) && silent.stdout.is_empty(), text(&silent.stdout))
         }),
@@ -427,7 +428,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("2 databases and backups: 2 sound"), stdout.clone())?;
             ensure(stdout.contains("ch/01_full.bak, set 1\n"), stdout)?;
             ensure(stderr.contains(": ch/02_log.trn, set 1"), stderr)?;
-            // In a folder the newest full backup is used.
+            // If only the folder is named, the newest full backup is checked.
             let found = mdfsck(folder, &["check", "ch"]);
             let stderr = text(&found.stderr);
             ensure(stderr.contains(": ch/01_full.bak, set 1, ch/02_log.trn, set 1"), stderr.clone())?;
@@ -445,7 +446,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
                 fs::rename(folder.join(name).join("02_log.trn"), folder.join(name).join(format!("{name}.trn")))?;
             }
-            // The bytes of the second set, from its start.
+            // The second backup set, from its first byte on.
             let mut device = fs::read(folder.join("x/01_full.bak"))?;
             let second = fs::read(folder.join("y/01_full.bak"))?;
             let at = second.chunks(512).position(|sector| sector.starts_with(b"SSET")).ok_or("no set")? * 512;
@@ -499,7 +500,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(checked.status.code() == Some(4), format!("{paths:?}: {stdout}"))?;
                 ensure(stdout.contains("1 sound, 1 not checked"), format!("{paths:?}: {stdout}"))?;
             }
-            // A file that is in the catalog belongs to its database, so its damage is found.
+            // A file that the catalog lists belongs to the database, so its damage is found.
             fs::write(folder.join("own/orders_2.ndf"), &bytes)?;
             let checked = mdfsck(folder, &["check", "own"]);
             ensure(checked.status.code().is_some_and(|status| status & 1 == 1), text(&checked.stdout))?;
@@ -561,7 +562,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             make(folder)?;
             let backup = ["lab", "backup", "a", "-o", "bak", "--sets", "2"];
             ensure(mdfsck(folder, &backup).status.success(), "lab backup")?;
-            // In a folder the newest set is used, of a named file the first.
+            // The newest backup set is used for a folder, but the first set for a named file.
             for named in ["bak/full.bak", "./bak/full.bak", "bak/../bak/full.bak"] {
                 let run = lines(&mdfsck(folder, &["check", "--json", "bak", named])).into_iter().next();
                 let run = run.ok_or("no line")?;
@@ -593,7 +594,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 mdfsck(folder, &new).status.success()
             };
             ensure(backup("1", "one") && backup("2", "two"), "lab backup")?;
-            // The first differential in the second folder is based on another full backup.
+            // The first differential in the second folder is based on a different full backup.
             let named = mdfsck(folder, &["check", "--no-infomsgs", "one/full.bak", "two/diff.bak"]);
             ensure(named.status.code() == Some(4), text(&named.stderr))?;
             fs::copy(folder.join("one/diff.bak"), folder.join("one/copy.bak"))?;

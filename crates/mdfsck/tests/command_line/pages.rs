@@ -1,4 +1,5 @@
-//! Shows every page that mdfsck makes in a real browser: tests for all pages, and for special features of each.
+//! Shows every page that mdfsck makes in a real browser. Some tests are for all pages, others for special features of
+//! one page.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +26,13 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
     pages.into_iter().map(|(name, test)| needs(&[("chromium", has_browser)], name, test)).collect()
 }
 
-/// The sizes of a desktop and a phone, each in light and dark mode.
+/// The widths of a desktop and a phone in pixels, each in light and dark mode.
 const SCREENS: [(u32, bool); 4] = [(1280, false), (1280, true), (390, false), (390, true)];
-/// The most elements that the keyboard must reach: the rest of a long page is like its start.
+/// The number of elements that the keyboard must reach. A longer page is tested only up to this number, because its
+/// later elements are similar.
 const MOST_STOPS: usize = 50;
 
-/// Lists the faults of the page: elements that do not fit, cannot be read, or have no name.
+/// A script that lists the faults of a page: elements that do not fit, cannot be read, or have no name.
 const WRONG: &str = r#"(() => {
     const wrong = [];
     const root = document.documentElement;
@@ -55,7 +57,7 @@ const WRONG: &str = r#"(() => {
         const heads = table.rows[0].cells.length;
         if ([...table.rows].some(row => row.cells.length !== heads)) wrong.push(`rows unlike their heads: ${name(table)}`);
     }
-    // Contrast, by WCAG: 4.5, for large text 3.
+    // The contrast that WCAG requires is 4.5, and 3 for large text.
     const parts = text => (text.match(/[\d.]+/g) ?? []).map(Number);
     const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
         .reduce((sum, v, at) => sum + v * [.2126, .7152, .0722][at], 0);
@@ -90,7 +92,7 @@ const WRONG: &str = r#"(() => {
     return wrong.slice(0, 20);
 })()"#;
 
-/// Numbers the visible elements that take the focus, in order, and returns their count.
+/// A script that numbers the visible elements that can have the focus, in order, and returns their count.
 const STOPS: &str = r#"(() => {
     const isSeen = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0;
     const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
@@ -98,7 +100,7 @@ const STOPS: &str = r#"(() => {
     all.forEach((e, at) => e.dataset.stop = at);
     return all.length;
 })()"#;
-/// The number of the element that has the focus, and whether the focus is visible.
+/// A script that returns the number of the element with the focus, and whether the focus is visible.
 const FOCUS: &str = r#"(() => {
     const e = document.activeElement;
     const style = getComputedStyle(e);
@@ -121,7 +123,7 @@ fn file<'a>(folder: &Path, name: &'a str, ready: &'a str) -> Page<'a> {
     Page { name, url: format!("file://{}", folder.join(name).display()), ready }
 }
 
-/// The tests for every page.
+/// Runs the tests that every page must pass.
 fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
     let mut grounds = Vec::new();
     for (width, is_dark) in SCREENS {
@@ -144,9 +146,10 @@ fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
     ensure(light[0] != dark[0] && light[1] != dark[1], format!("{}: no dark mode: {grounds:?}", page.name))
 }
 
-/// A page from a file loads only itself, a page of a server nothing from elsewhere.
+/// Requires that a page from a file loads nothing but itself, and that a page from a server loads everything from this
+/// server.
 fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> Result<(), Failed> {
-    // Requests that are still running are seen, too.
+    // This call also receives requests that are still running.
     session.value("document.readyState")?;
     let without_part = |url: &str| url.split('#').next().unwrap_or(url).to_owned();
     let own = match page.url.strip_prefix("http://") {
@@ -158,7 +161,7 @@ fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> R
     ensure(session.requests.iter().all(is_own), format!("{where_}: {:?}", session.requests))
 }
 
-/// Each link of the contents leads to its section; the order is the same.
+/// Requires that each link in the table of contents points to its section, in the order of the sections.
 fn contents_lead(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let links = "[...document.querySelectorAll('nav a')].map(link => link.textContent)";
     let heads =
@@ -184,12 +187,13 @@ fn contents_lead(session: &mut Session, where_: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The keyboard reaches everything that can be used, with visible focus, and opens and closes a group.
+/// Requires that the keyboard reaches every control, that the focus is visible, and that a key opens and closes a
+/// group.
 fn keyboard(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let stops = session.value(STOPS)?.as_u64().unwrap_or(0) as usize;
     let wanted: BTreeSet<usize> = (0..stops.min(MOST_STOPS)).collect();
     let mut reached = BTreeSet::new();
-    // Resets the position from which Tab continues, which the last link of the contents has moved.
+    // Resets the position from which Tab continues. The click on the last link of the table of contents has moved it.
     session.value("document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex'), getSelection().collapse(document.body, 0), true")?;
     for _ in 0..stops + 20 {
         if reached.is_superset(&wanted) {
@@ -215,7 +219,7 @@ fn keyboard(session: &mut Session, where_: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The headings of sections, in order.
+/// The headings of the sections, in order.
 fn sections(session: &mut Session) -> Result<Vec<String>, Failed> {
     let heads =
         session.value("[...document.querySelectorAll('section:not([hidden]) h2')].map(head => head.textContent)")?;
@@ -227,7 +231,7 @@ fn open(folder: &Path) -> Result<Session, Failed> {
     Session::open(&browser, folder)
 }
 
-/// Pages with one fault each, and the message for it: a list of faults that is always empty would prove nothing.
+/// Pages that each have one fault, and the expected message. This proves that the list of faults is not always empty.
 fn of_faulty_pages(folder: &Path) -> Result<(), Failed> {
     let wide_table = format!("<table><tr>{}</table>", "<td>abcdefghijklmnop".repeat(9));
     let in_scroll = format!("<div class=scroll tabindex=0 style=overflow-x:auto>{wide_table}</div>");
@@ -294,7 +298,7 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     let is_before = "document.getElementById('verdict').compareDocumentPosition(document.querySelector('nav')) === 4 && \
                      document.querySelector('nav').compareDocumentPosition(document.getElementById('next')) === 4";
     ensure(session.value(is_before)? == true, "the verdict comes first, then the contents")?;
-    // With everything opened, the page still fits a phone: messages, bytes and tables.
+    // The page also fits a phone when all messages, bytes and tables are opened.
     session.show(&file(folder, "hurt.html", "").url, (390, false))?;
     session.value(MAP_IS_DRAWN)?;
     for _ in 0..3 {
@@ -309,7 +313,7 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     holds(&mut session, &file(folder, "sound.html", MAP_IS_DRAWN))
 }
 
-/// Changes each value of an indexed column in the table only. Returns the number of changed rows.
+/// Changes each value of an indexed column in the table, but not in the index. Returns the number of changed rows.
 fn hurt_rows(path: &Path) -> Result<usize, Failed> {
     let mut bytes = fs::read(path)?;
     let mut changed = 0;
@@ -321,7 +325,7 @@ fn hurt_rows(path: &Path) -> Result<usize, Failed> {
         }
         for slot in 1..=word(page, 22) {
             let row = word(page, PAGE_BYTES - 2 * slot);
-            // A record of `entries` has this header and end of the fixed columns; its second column is the indexed int.
+            // A record of `entries` begins with these bytes. Its second column is the indexed int.
             if page[row..row + 4] == [0x10, 0, 0x38, 0] {
                 page[row + 12] ^= 0x40;
                 changed += 1;
@@ -341,7 +345,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
     let page = fs::read_to_string(folder.join("many.html"))?;
     let mut model = data(&page)?;
     ensure(model["findings"]["count"].as_u64() > Some(60_000), model["findings"]["count"].to_string())?;
-    // The same page with very many objects that have a few findings each.
+    // Makes the same page with very many objects, each with a few findings.
     let place = &model["findings"]["places"][0];
     let few = |at: usize| {
         let mut place = place.clone();
@@ -374,7 +378,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
         ensure(counts.iter().all(|count| *count <= 3), format!("{name}: {counts:?} are open"))?;
         ensure(counts.is_empty() == (name == "many.html"), format!("{name}: {counts:?} are open"))?;
     }
-    // Collapsed places are on the page, too.
+    // The page also contains the places in collapsed groups.
     let all = "(document.querySelector('#places > details:last-child > summary').click(), true)";
     session.value(all)?;
     let count = "document.querySelectorAll('#places > details, #places > details:last-child > div > details').length === 501 || null";
@@ -383,7 +387,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
 }
 
 fn of_checkpoints(folder: &Path) -> Result<(), Failed> {
-    // Nine hours of three databases, and a log of two minutes.
+    // The page shows nine hours of three databases, and a log of two minutes.
     fs::write(folder.join("story.xel"), Story::new(1, 3, 600, true).event_file(0x1000))?;
     fs::write(folder.join("ERRORLOG"), Story::new(1, 3, 600, true).error_log(9000, 60))?;
     let story = ["checkpoints", "--html", "story.html", "--change", "5=2016-07-09T06:00Z", "story.xel", "ERRORLOG"];
@@ -393,7 +397,7 @@ fn of_checkpoints(folder: &Path) -> Result<(), Failed> {
     let mut session = open(folder)?;
     for name in ["story.html", "log.html"] {
         holds(&mut session, &file(folder, name, IS_THERE))?;
-        // A third of the cells of a heat map is used, and all of them are visible.
+        // In a heat map, a third of the cells have values, and all cells are visible.
         let cells = "[...document.querySelectorAll('.heat')].map(map => [map.querySelectorAll('i[title]').length, map.querySelectorAll('i').length, \
                      Math.min(...[...map.querySelectorAll('i')].map(cell => cell.clientWidth))])";
         let maps = session.value(cells)?;
@@ -447,7 +451,7 @@ fn of_histories(folder: &Path) -> Result<(), Failed> {
     sorts(&mut session, &estate)
 }
 
-/// Column headings sort the table; on a phone, the list beside the filter does.
+/// The headings of columns sort the table. On a phone, a list next to the filter does.
 fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
     let order =
         "[...document.querySelectorAll('#estate tbody tr')].map(row => row.querySelector('.state').textContent)";
@@ -472,7 +476,7 @@ fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
         }
         ensure(seen[0] != seen[1], format!("column {head} does not sort: {seen:?}"))?;
     }
-    // The column of open findings sorts the largest number first.
+    // The column of open findings is first sorted in descending order.
     session.value("document.querySelectorAll('#estate th button')[3].click(), true")?;
     ensure(session.value(order)? == json!(["corrupt", "sound"]), "most findings first")?;
     session.show(&estate.url, (390, false))?;
@@ -507,7 +511,7 @@ fn of_servers(folder: &Path) -> Result<(), Failed> {
     ] {
         holds(&mut session, &Page { name: &page.url.clone(), ..page })?;
     }
-    // A check that takes longer than this test.
+    // Starts a check that takes longer than this test.
     let slow = Slow::start(folder, "slow", "500KB")?;
     let running = waited(|| {
         let first = server.model("/")?["estate"]["running"][0].clone();

@@ -1,4 +1,4 @@
-//! The samples use options and fields that this program has: `samples/test` runs their commands.
+//! The samples must use options and fields that this program has. `samples/test` runs their commands.
 
 use std::path::Path;
 use std::process::Command;

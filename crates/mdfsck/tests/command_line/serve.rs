@@ -1,4 +1,4 @@
-//! `mdfsck serve`: the pages of a history in a browser, and requests that must not get anything else.
+//! `mdfsck serve`: shows the pages of a history in a browser. Other requests must get nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -38,9 +38,9 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
-    /// The token for reading.
+    /// The token that allows reading.
     cookie: Option<String>,
-    /// The token for acknowledging.
+    /// The token that allows acknowledging findings.
     token: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         Ok(Self { child, port, cookie, token })
     }
 
-    /// The address of a path with the token, for a browser.
+    /// The URL of a path, with the token for reading, for use in a browser.
     pub(super) fn url(&self, path: &str) -> String {
         let token = self.cookie.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
         format!("http://127.0.0.1:{}{path}{token}", self.port)
@@ -76,10 +76,10 @@ impl Server {
         Ok(stream)
     }
 
-    /// The answer to these bytes; empty if the connection just ends.
+    /// Sends bytes and returns the answer. The answer is empty if the server closes the connection without one.
     fn raw(&self, request: &[u8]) -> Result<Vec<u8>, Failed> {
         let mut stream = self.connect()?;
-        // The server may refuse the request before all of it is sent.
+        // The server may refuse the request before it has received all of it.
         let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -122,7 +122,8 @@ impl Drop for Server {
     }
 }
 
-/// Every user of the machine can connect to the port: without the printed address, all requests are refused.
+/// Every user of the machine can connect to the port. Without the token in the printed address, all requests must be
+/// refused.
 fn token(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let server = Server::start(folder, &[])?;
@@ -209,7 +210,8 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         let (status, body) = server.get(target)?;
         ensure(matches!(status, 404 | 405) && !body.contains("SQLite"), format!("{target}: {status}"))?;
     }
-    // A foreign page must not start a process here by embedding a page, but may link to it.
+    // A foreign page may link to a page of the server. It must not start a process on this machine by embedding a page
+    // of the server.
     ensure(
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", "")?.0 == 403,
         "a picture",
@@ -218,7 +220,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", "")?.0 == 200,
         "a link",
     )?;
-    // Several requests on one connection.
+    // Sends several requests on one connection.
     let cookie = format!("Cookie: mdfsck_{}={}\r\n", server.port, server.cookie.as_deref().unwrap_or_default());
     let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{cookie}\r\n", server.port);
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
@@ -227,7 +229,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     server.lives()
 }
 
-/// Random numbers that are the same in every run.
+/// A generator of pseudo-random numbers that are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -282,13 +284,13 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
         0..4 => format!("GET {} HTTP/1.1\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
         // Random bytes.
         4 => (0..random.below(3000)).map(|_| random.below(256) as u8).collect(),
-        // Heads without an end.
+        // Heads of requests that never end.
         5 => {
             let header =
                 random.of(&["a: b\r\n", "Cookie: x\r\n", "x", ": \r\n", "Host: 127.0.0.1\r\n", "\u{e9}: \u{e9}\r\n"]);
             format!("GET / HTTP/1.1\r\nHost: {host}\r\n{}", header.repeat(random.below(20_000) as usize)).into_bytes()
         }
-        // Bodies with a wrong length, or much too long.
+        // Bodies with a wrong length, or much too long bodies.
         6 => {
             let length = random.of(&[
                 "5",
@@ -323,7 +325,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
             ]);
             format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n{header}\r\n\r\n", random.of(&climbs)).into_bytes()
         }
-        // Huge targets.
+        // Very long targets.
         8 => {
             let part = random.of(&["a", "../", "%2e%2e%2f", "/", "1", "\u{202e}", "%"]);
             format!("GET /{} HTTP/1.1\r\nHost: {host}\r\n\r\n", part.repeat(random.below(100_000) as usize))
@@ -331,7 +333,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
         }
         _ => format!("{method} {} {version}\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
     };
-    // Changes some bytes, or cuts the request.
+    // Changes some bytes of the request, or truncates it.
     for _ in 0..random.below(4) {
         let at = random.below(request.len().max(1) as u64) as usize;
         if let Some(byte) = request.get_mut(at) {
@@ -393,7 +395,7 @@ fn hostile_requests(folder: &Path) -> Result<(), Failed> {
 fn slow_clients(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let mut server = Server::start(folder, &[])?;
-    // A page of megabytes, larger than the buffers of the system.
+    // Makes a page of several megabytes, which is larger than the network buffers of the system.
     change(
         folder,
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -401,7 +403,8 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
     )?;
     let bytes = server.get("/")?.1.len();
     ensure(bytes > 2_000_000, format!("{bytes} bytes"))?;
-    // Some clients begin a request and never end it, some send nothing, some do not read the answer.
+    // A third of the clients begin a request and never complete it, a third send nothing, and a third do not read the
+    // answer.
     let mut slow = Vec::new();
     for number in 0..45 {
         let mut stream = server.connect()?;
@@ -414,7 +417,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         slow.push(stream);
     }
     let trickle: Vec<TcpStream> = slow.iter().step_by(3).map(TcpStream::try_clone).collect::<Result<_, _>>()?;
-    // They continue until another client has got its answer.
+    // The slow clients keep sending until another client has received its answer.
     let is_answered = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -429,7 +432,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         is_answered.store(true, Ordering::Relaxed);
         lives
     })?;
-    // None of them is served any more.
+    // The server has closed the connections of slow clients, at most with status 408.
     let mut last = Vec::new();
     let _ = slow[0].read_to_end(&mut last);
     ensure(last.is_empty() || text(&last).starts_with("HTTP/1.1 408"), text(&last))?;
@@ -491,7 +494,7 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
         ensure(status == 200 && page.contains("By hand: mdfsck page "), page.clone())?;
         ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
     }
-    // The history names a path on another machine, or a file that now belongs to another database.
+    // The history may name a path on another machine, or a file that now belongs to another database.
     let whole = folder.join("hurt/orders.mdf").display().to_string().replace('\'', "''");
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     let here = server.get("/page/1")?.1;
@@ -533,7 +536,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     change(folder, "DELETE FROM lease")?;
     thread::sleep(Duration::from_millis(1100));
     ensure(under_way(&server)?.is_null(), "it has ended")?;
-    // Another history replaces the file.
+    // Replaces the file by another history.
     ensure(mdfsck(folder, &["check", "other", "--history", "new.db"]).status.code() == Some(0), "check")?;
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(folder.join(format!("h.db{suffix}")));
@@ -546,7 +549,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     ensure(status == 500 && page.contains("no such history"), page)
 }
 
-/// A check with a low read rate, so that it takes some seconds.
+/// A running check with a low read rate, so that it takes some seconds.
 pub(super) struct Slow(Child);
 
 impl Slow {
@@ -579,7 +582,7 @@ impl Drop for Slow {
     }
 }
 
-/// Calls `seen` until it returns a value, and returns that value.
+/// Calls `seen` repeatedly until it returns a value, and returns this value.
 pub(super) fn waited<T>(mut seen: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
@@ -600,7 +603,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         Ok(Some(model).filter(|running| !running.is_null()))
     };
     ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
-    // The check would take forty seconds, and is killed long before.
+    // This check would take forty seconds. It is killed long before that.
     let slow = Slow::start(folder, "slow", "1MB")?;
     let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
     ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
@@ -614,22 +617,22 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         let is_later = later["done"].as_u64() > first["done"].as_u64();
         Ok(Some(later).filter(|_| is_later && curves >= if cfg!(target_os = "linux") { 4 } else { 2 }))
     })?;
-    // The map covers all pages of the file, and fills up from its start.
+    // The map must cover all pages of the file. Its first pages are already read, its last pages are not.
     let ranges = later["files"][0]["ranges"].as_array().ok_or("no map")?;
     let pages: u64 = ranges.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(later["files"][0]["pages"].as_u64() == Some(pages) && ranges[0][1] == 2, later.to_string())?;
     ensure(ranges.last().is_some_and(|last| last[1] == 0), later.to_string())?;
-    // All databases of the lab have the same family.
+    // All lab databases have the same family.
     let database = format!("/database/{}", later["database"]);
     ensure(running(&database, "database")?.is_some_and(|here| here["id"] == *id), "the page of the database")?;
-    // A killed check stays on the page as a stopped one.
+    // The page shows a killed check as stopped.
     drop(slow);
     let long_ago = "UPDATE progress SET heartbeat = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-300 seconds')";
     change(folder, long_ago)?;
     thread::sleep(Duration::from_millis(1100));
     let stopped = running("/", "estate")?.ok_or("it was forgotten")?;
     ensure(stopped["is_stopped"] == true && stopped["id"] == *id, stopped.to_string())?;
-    // A later check of the same files replaces this entry, and removes its own at its end.
+    // A later check of the same files replaces the entry of the killed check, and removes its own entry when it ends.
     let (status, out, error) = Slow::start(folder, "slow", "12MB")?.end()?;
     ensure(status == Some(0) && error.is_empty(), error)?;
     let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
@@ -697,7 +700,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
         session.show(&url, (width, is_dark))?;
         let fits = |session: &mut Session| -> Result<(), Failed> {
-            // Waits until the style is loaded.
+            // Waits until the style sheet is loaded.
             session.value("document.readyState === 'complete' || null")?;
             let wide = session.value("document.documentElement.scrollWidth")?;
             ensure(wide.as_u64() <= Some(width.into()), format!("{wide} pixels wide"))?;
@@ -706,7 +709,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
         session.value("document.documentElement.dataset.ready")?;
         fits(&mut session)?;
         ensure(session.value("document.querySelector('.state').textContent")? == "corrupt", "the worst is the first")?;
-        // Typing a text hides the databases without it.
+        // Typing a text into the filter hides the databases that do not contain it.
         let shown = "(()=>{const box=document.getElementById('filter');box.value='SOUND';box.dispatchEvent(new Event('input'));\
                      const shown=[...document.querySelectorAll('#estate tr:not(.heads)')].filter(row=>!row.hidden).length;box.value='';\
                      box.dispatchEvent(new Event('input'));return shown})()";

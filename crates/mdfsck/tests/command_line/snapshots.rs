@@ -1,4 +1,5 @@
-//! Database snapshots: a snapshot over the files of its database is checked as the database at the time of the snapshot.
+//! Database snapshots. A snapshot combined with the files of its database is checked as the database was at the time of
+//! the snapshot.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,7 +11,7 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
 
-/// The file of the snapshot, and the file of its database as it is later.
+/// The snapshot file, and the data file of its database at a later time.
 const SNAPSHOT: &str = "snap/workload.recovered.ss";
 const LATER: &str = "later/workload.mdf";
 
@@ -25,7 +26,7 @@ pub(crate) fn with_snapshots() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Makes a database at two points in time, and the snapshot of the first one.
+/// Makes a database at two points in time, and a snapshot from the first one.
 fn moments(folder: &Path) -> Result<(), Failed> {
     for (name, records) in [("then", "150"), ("later", "600")] {
         let options = ["--seed", "5", "--rows", "100", "--after", records, "--flush", "all"];
@@ -74,7 +75,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
         ensure(said.contains("combined with later/workload.mdf") && !said.contains("shut down"), said)?;
     }
     let first = mdfsck(folder, &["check", "first"]);
-    // The current database has other rows.
+    // The later database has different rows.
     let later = mdfsck(folder, &["check", "--no-log", "later"]);
     ensure(later.stdout != first.stdout, "the moments differ")?;
     let plan = mdfsck(folder, &["plan", SNAPSHOT, LATER, "--dir", "plan", "--task-size", "3MB"]);
@@ -84,7 +85,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
     ensure(done.status.success() && missing.trim() != "1", text(&done.stderr))?;
     let merged = mdfsck(folder, &["merge", "plan"]);
     ensure(merged.stdout == first.stdout, text(&merged.stdout))?;
-    // The window reads everything, so it ends with status 0.
+    // The window has enough time to read everything, so it ends with status 0.
     let window = ["check", SNAPSHOT, LATER, "--window", "1h", "--history", "h.db", "--image", "monday"];
     let window = mdfsck(folder, &window);
     ensure(window.status.code() == Some(0), text(&window.stderr))?;
@@ -107,22 +108,22 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
 fn recognised(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let first = mdfsck(folder, &["check", "first"]);
-    // The maps are in a hole of the file, which shows that it is a snapshot.
+    // The allocation maps are in a hole of the file, which shows that the file is a snapshot.
     fs::rename(folder.join(SNAPSHOT), folder.join("monday.mdf"))?;
     refused(&mdfsck(folder, &["check", "monday.mdf"]), 4, &["monday.mdf", "a database snapshot", "data file 1"])?;
     let laid = mdfsck(folder, &["check", "monday.mdf", LATER]);
     ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
-    // In a folder it is skipped, and the message says how to check it.
+    // A snapshot in a folder is skipped, and a message says how to check it.
     let alone = mdfsck(folder, &["check", "later"]);
     fs::rename(folder.join("monday.mdf"), folder.join("later/monday.mdf"))?;
     let beside = mdfsck(folder, &["check", "later"]);
     let said = text(&beside.stderr);
     let command = "'mdfsck check later/monday.mdf later/workload.mdf'";
     ensure(beside.stdout == alone.stdout && said.contains("skipped") && said.contains(command), said)?;
-    // A named snapshot is checked, also if its folder has other files.
+    // A named snapshot is checked, even if its folder contains other files.
     let laid = mdfsck(folder, &["check", "later/monday.mdf", "later/workload.mdf"]);
     ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
-    // A sparse copy of a complete file is not a snapshot.
+    // If a complete file is stored as a sparse file, it is still not a snapshot.
     let whole = fs::read(folder.join(LATER))?;
     let sparse = File::create(folder.join("sparse.mdf"))?;
     sparse.set_len(whole.len() as u64)?;
@@ -143,22 +144,23 @@ fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
     refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has none"])?;
     fs::write(folder.join("lost.ss"), fs::read(folder.join(SNAPSHOT))?)?;
     refused(&mdfsck(folder, &["check", "lost.ss", LATER]), 4, &["lost.ss", "lost its holes"])?;
-    // Also if its maps are complete, and only the base shows which pages are missing.
+    // A snapshot without holes is refused even if its maps are complete. Then only the database shows which pages are
+    // missing.
     let mut full = fs::read(folder.join("first/workload.recovered.mdf"))?;
     full[200 * PAGE_BYTES..210 * PAGE_BYTES].fill(0);
     fs::write(folder.join("full.ss"), &full)?;
     refused(&mdfsck(folder, &["check", "full.ss", LATER]), 4, &["full.ss", "lost its holes"])?;
-    // A cut file cannot be the base of the snapshot.
+    // A truncated data file cannot be combined with the snapshot.
     let cut = fs::read(folder.join(LATER))?;
     fs::write(folder.join("cut.mdf"), &cut[..cut.len() / 2])?;
     refused(&mdfsck(folder, &["check", SNAPSHOT, "cut.mdf"]), 4, &["cut.mdf", "is shorter than"])?;
-    // A database with another binding GUID is not its base.
+    // A database with another binding ID is not the database of the snapshot.
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "2MB"]).status.success(), "lab new")?;
     let other = mdfsck(folder, &["check", SNAPSHOT, "other"]);
     ensure(text(&other.stdout).contains("NOT CHECKED"), text(&other.stdout))
 }
 
-/// A page of a table that is copied to the snapshot.
+/// The number of a table page of which the snapshot has its own copy.
 fn copied_page(folder: &Path) -> Result<u64, Failed> {
     let (snapshot, later) = (folder.join(SNAPSHOT), folder.join(LATER));
     let pages = fs::metadata(&snapshot)?.len() / PAGE_BYTES as u64;
@@ -192,7 +194,8 @@ fn newer_page(folder: &Path) -> Result<(), Failed> {
 fn damaged(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let number = copied_page(folder)?;
-    // Damage of the page in the database is ignored, since the snapshot has its own copy; damage of that copy is found.
+    // If the snapshot has its own copy of a page, damage to the page in the database is ignored, and damage to the copy
+    // is found.
     let (own, later) = (page(&folder.join(SNAPSHOT), number)?, page(&folder.join(LATER), number)?);
     let flipped = |mut bytes: [u8; PAGE_BYTES]| {
         bytes[4000] ^= 1;
@@ -207,7 +210,7 @@ fn damaged(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code().is_some_and(|code| code & 1 != 0), text(&output.stdout))?;
     ensure(text(&output.stdout).contains(&place), text(&output.stdout))?;
     put(&folder.join(SNAPSHOT), number, &own)?;
-    // A page that has not changed since the snapshot.
+    // Finds a page that has not changed since the snapshot, and damages it in the database.
     let shared = (100..1200).find(|&number| {
         let own = page(&folder.join(SNAPSHOT), number).unwrap_or([1; PAGE_BYTES]);
         let later = page(&folder.join(LATER), number).unwrap_or([0; PAGE_BYTES]);

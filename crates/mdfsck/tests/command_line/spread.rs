@@ -1,5 +1,5 @@
-//! `mdfsck plan`, `task` and `merge`: with every split, the results are those of `mdfsck check`; and with a bad plan or part,
-//! nothing is printed that looks like results.
+//! `mdfsck plan`, `task` and `merge`. However a check is split into tasks, the results equal those of `mdfsck check`.
+//! With an invalid plan or part, nothing is printed that looks like results.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -33,10 +33,11 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Formats in which the bytes must be the same, apart from statistics and summary, which have the cost of a run.
+/// Formats in which the output must be the same byte for byte. Statistics and summary are compared separately because
+/// they contain the cost of a run.
 const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
 
-/// The output without the cost of a run.
+/// The output without the lines that contain the cost of a run.
 fn results(output: &Output) -> String {
     let stdout = text(&output.stdout);
     let kept = stdout
@@ -45,7 +46,7 @@ fn results(output: &Output) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The summary without the cost of the run.
+/// The JSON summary without the fields for the cost of a run.
 fn summary(output: &Output) -> Option<serde_json::Value> {
     let stdout = text(&output.stdout);
     let mut summary: serde_json::Value = serde_json::from_str(stdout.lines().last()?).ok()?;
@@ -61,14 +62,14 @@ fn done(output: &Output) -> Result<String, Failed> {
     Ok(text(&output.stdout))
 }
 
-/// Makes a plan; returns the number of its tasks.
+/// Makes a plan. Returns the number of its tasks.
 fn plan(folder: &Path, name: &str, arguments: &[&str]) -> Result<u32, Failed> {
     let made = mdfsck(folder, &[&["plan", "--dir", name, "--json"], arguments].concat());
     let made: serde_json::Value = serde_json::from_str(&done(&made)?)?;
     Ok(u32::try_from(made["tasks"].as_u64().ok_or("no number of tasks")?)?)
 }
 
-/// Runs all tasks in another order, several in one process.
+/// Runs all tasks, not in their order, and several in one process.
 fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     let mut ids: Vec<String> = (0..tasks).map(|id| id.to_string()).collect();
     ids.reverse();
@@ -79,15 +80,15 @@ fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Requires that a plan over `paths` gives the same results as a check of them; returns the number of tasks. Paths are absolute, as
-/// in plans.
+/// Requires that a plan for `paths` gives the same results as a check of these paths. Returns the number of tasks. The
+/// check gets absolute paths, because plans contain absolute paths.
 fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
     let absolute: Vec<String> = paths.iter().map(|path| folder.join(path).display().to_string()).collect();
     let absolute: Vec<&str> = absolute.iter().map(String::as_str).collect();
     let name = format!("plan-{}", fs::read_dir(folder)?.count());
     let tasks = plan(folder, &name, &[&absolute, options, &["--task-size", task_size]].concat())?;
     carry_out(folder, &name, tasks)?;
-    // CHECKCATALOG has no TABLERESULTS.
+    // CHECKCATALOG cannot be combined with TABLERESULTS.
     let has = |format: &&[&str]| !(options.contains(&"--catalog") && format.contains(&"--tableresults"));
     for format in FORMATS.into_iter().filter(has) {
         let expected = mdfsck(folder, &[&["check"], absolute.as_slice(), options, format].concat());
@@ -143,7 +144,7 @@ fn backups(folder: &Path) -> Result<(), Failed> {
     for name in ["plain", "striped", "compressed", "differential"] {
         same(folder, &[name], &[], "1MB")?;
         same(folder, &[name], &["--physical-only"], "1GB")?;
-        // Also with damage in the container, around the pages.
+        // Also damages the container of the backup, not only pages in it.
         let some =
             fs::read_dir(folder.join(name))?.find_map(|entry| entry.ok().map(|entry| entry.path())).ok_or("a file")?;
         let mut bytes = fs::read(&some)?;
@@ -187,7 +188,7 @@ fn crashed(folder: &Path) -> Result<(), Failed> {
     same(folder, &files, &["--no-log"], "1MB")?;
     let data: Vec<&str> = files.iter().copied().filter(|name| name.ends_with(".mdf")).collect();
     same(folder, &data, &[], "1MB")?;
-    // A lost write: an older page with a valid checksum, found by comparison with the log.
+    // Makes a lost write: an older page with a right checksum, which only a comparison with the log reveals.
     lab(folder, &["new", "in-log", "--size", "2MB", "--in-log", "2"])?;
     same(folder, &["in-log"], &[], "1MB").map(drop)
 }
@@ -197,7 +198,7 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("chain/truth.json"))?;
     same(folder, &["chain"], &[], "1MB")?;
     same(folder, &["chain"], &["--stop-at", "2090-01-01"], "1MB")?;
-    // Several sets of one database: the newest is chosen, also if others follow later.
+    // If there are several backup sets of one database, the newest is used.
     lab(folder, &["new", "sound", "--size", "2MB"])?;
     lab(folder, &["backup", "sound", "-o", "several", "--sets", "3"])?;
     same(folder, &["several"], &[], "1MB")?;
@@ -206,7 +207,8 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     same(folder, &[&file], &["--set", "2"], "1MB").map(drop)
 }
 
-/// Merges with second looks left to tasks until there are results; returns these and the number of tasks in each round.
+/// Merges a plan repeatedly, with further rounds of tasks for the second look at index rows, until there are results.
+/// Returns the results, and the number of tasks in each round.
 fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Output, Vec<u64>), Failed> {
     let mut rounds = Vec::new();
     loop {
@@ -219,7 +221,7 @@ fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Outpu
         ensure(line["kind"] == "round" && line["why"] == "index rows", format!("{line}"))?;
         ensure(line["round"] == rounds.len() as u64 + 1 && line["bytes"].as_u64() > Some(8192), format!("{line}"))?;
         let tasks = line["tasks"].as_u64().ok_or("tasks")?;
-        // Until the tasks are done, merge is refused, and asks no further question.
+        // Until these tasks are done, `merge` is refused and does not write another round.
         refused(&mdfsck(folder, &["merge", name, "--local-limit", "0"]), 8, &["parts missing: 0"])?;
         let status: serde_json::Value = serde_json::from_str(&done(&mdfsck(folder, &["plan", "--status", name]))?)?;
         ensure(status["round"] == line["round"] && status["tasks"] == line["tasks"], format!("{status}"))?;
@@ -238,7 +240,7 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
         let name = format!("lost-{seed}");
         lab(folder, &["damage", "sound", "-o", &name, "--kind", "lost-write", "--seed", seed])?;
     }
-    // An index that does not match its table, and other damaged pages as well.
+    // Makes a database with an index that does not match its table and with other damaged pages.
     lab(folder, &["damage", "lost-1", "-o", "both", "--kind", "bit-rot"])?;
     lab(folder, &["backup", "lost-1", "-o", "backup", "--stripes", "2"])?;
     let mut all = 0;
@@ -255,14 +257,14 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
             let has_rows = results(&expected).contains("\"message\":8951") || results(&expected).contains("8951");
             ensure(rounds.len() == if has_rows { 2 } else { 0 }, format!("{name} {size}: {rounds:?} {has_rows}"))?;
             all += rounds.len();
-            // The answers can be used by any later merge.
+            // A later merge can use the parts of the rounds again.
             let text = mdfsck(folder, &["merge", &plan_name, "--format", "text"]);
             let expected = mdfsck(folder, &["check", &absolute(name), "--format", "text"]);
             ensure(results(&text) == results(&expected), format!("{name} {size}"))?;
         }
     }
     ensure(all >= 8, format!("{all} rounds"))?;
-    // A damaged or missing answer is detected.
+    // A damaged or missing part of a round is detected.
     let answer = folder.join("plan-lost-1-1MB/parts/1-00000.part");
     let bytes = fs::read(&answer)?;
     let refused_now = |words: &[&str]| refused(&mdfsck(folder, &["merge", "plan-lost-1-1MB"]), 8, words);
@@ -301,7 +303,7 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
         }
         rounds += 1;
         let of_newest = missing()?;
-        // A part is lost after the newest round was written.
+        // Deletes a part after the newest round was written.
         for (round, task) in [(0u32, 5u32), (1, 0)].into_iter().take(rounds) {
             let path = folder.join(format!("p/parts/{round}-{task:05}.part"));
             let bytes = fs::read(&path)?;
@@ -325,7 +327,7 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
     ensure(results(&merged) == results(&expected), "the same results")
 }
 
-/// Makes a small plan with all its parts, four or more.
+/// Makes a small plan with all of its parts; there are at least four.
 fn small(folder: &Path) -> Result<u32, Failed> {
     lab(folder, &["new", "d", "--size", "5MB"])?;
     let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;
@@ -352,14 +354,14 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&merge(), 8, &["parts missing: 0,1 ", &format!("(2 of {tasks})"), "mdfsck task", "p 0,1"])?;
     fs::rename(folder.join("kept"), &first)?;
     fs::rename(folder.join("kept2"), &second)?;
-    // The temporary file of a killed task is not a part.
+    // The temporary file of a killed task does not count as a part.
     fs::write(folder.join("p/parts/.0-00000.part.x1y2.tmp"), b"half")?;
     done(&merge())?;
-    // Two equal parts of one task.
+    // There are two equal parts for one task.
     let again = folder.join("p/parts/again.part");
     fs::copy(&first, &again)?;
     done(&merge())?;
-    // A second, different part of the task, made by the plan of another database.
+    // There is a second, different part for the task, from the plan of another database.
     let other = folder.join("other");
     fs::create_dir(&other)?;
     lab(&other, &["new", "d", "--size", "5MB", "--seed", "2"])?;
@@ -368,13 +370,13 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::copy(part(&other, "p", 0), &again)?;
     refused(&merge(), 8, &["again.part", "is a part of another plan", "remove it"])?;
     fs::remove_file(&again)?;
-    // A part under the name of another task.
+    // A part has the file name of another task.
     fs::copy(&first, &second)?;
     refused(&merge(), 8, &["parts missing: 1 ", &format!("(1 of {tasks})")])?;
     let one_more = mdfsck(folder, &["task", "p", "1"]);
     done(&one_more)?;
     done(&merge())?;
-    // A file that is not a part, a part with bytes after its end, and an empty file.
+    // Tries a file that is not a part, a part with bytes after its end, and an empty file.
     for (wrong, words) in [
         (b"notes".repeat(100), &["0-00000.part", "is not a part"][..]),
         ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: bytes follow its end", "run task 0 again"]),
@@ -386,11 +388,11 @@ fn guards(folder: &Path) -> Result<(), Failed> {
         let line: serde_json::Value = serde_json::from_str(text(&json.stdout).trim())?;
         ensure(line["kind"] == "error" && line["status"] == 8, format!("{line}"))?;
     }
-    // Running the task again repairs it.
+    // Running the task again replaces the invalid part.
     fs::remove_file(&first)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::read(&first)? == bytes, "the same part")?;
-    // The plan is of another build of the program.
+    // The plan was made by another build of the program.
     let file = folder.join("p/plan.json");
     let json = fs::read_to_string(&file)?;
     let at = json.find("\"build\": \"").ok_or("build")? + "\"build\": \"".len();
@@ -399,7 +401,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     for command in [&["merge", "p"][..], &["task", "p", "0"], &["plan", "--status", "p", "--missing"]] {
         refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "need the same mdfsck"])?;
     }
-    // After a change of the plan, its parts no longer belong to it.
+    // After a change to the plan, the parts no longer belong to it.
     fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
     fs::write(&file, json.replace("\"v\": 1", "\"v\": 2"))?;
@@ -408,7 +410,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&merge(), 8, &["plan.json", "is damaged"])?;
     fs::write(&file, &json)?;
     done(&merge())?;
-    // With another key, with a key of the wrong length, and without a key.
+    // Tries another key, a key of the wrong length, and no key.
     let key = fs::read(folder.join("p/key"))?;
     fs::write(folder.join("p/key"), [7; 32])?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
@@ -426,7 +428,7 @@ fn changed_parts(folder: &Path) -> Result<(), Failed> {
     carry_out(folder, "p", tasks)?;
     let path = part(folder, "p", 0);
     let whole = fs::read(&path)?;
-    // Samples all kinds of positions; tests of the library try every one.
+    // Changes a sample of positions; tests of the library change every position.
     for at in (0..whole.len()).step_by(whole.len() / 40) {
         let mut changed = whole.clone();
         changed[at] ^= 1 << (at % 8);
@@ -451,7 +453,8 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         refused(&mdfsck(folder, &["task", "p", "1"]), 8, &["maps.bin: is damaged: it", "make a new plan"])?;
         ensure(!part(folder, "p", 1).exists(), "no part")
     };
-    // The offsets of the pieces are at the end of the file: first that of the common piece, then those of the tasks.
+    // The offsets of the pieces are stored at the end of the file: first the offset of the common piece, then the
+    // offsets of the pieces for each task.
     let tasks = plan(folder, "third", &["d", "--task-size", "1MB"])? as usize;
     let places = whole.len() - (tasks + 1) * 8;
     let place = |task: usize| -> Result<usize, Failed> {
@@ -459,7 +462,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         let bytes = whole.get(at..at + 8).ok_or("places")?;
         Ok(usize::try_from(u64::from_le_bytes(bytes.try_into()?))?)
     };
-    // Any change in the bytes that this task reads must be detected, and the task must leave no part.
+    // The task must detect any change to the bytes that it reads, and must not leave a part.
     let read = (place(0)?..place(1)?).step_by(13).chain((place(2)?..place(3)?).step_by(97));
     for at in read.chain(places..places + 8).chain(places + 16..places + 24) {
         let mut changed = whole.clone();
@@ -469,7 +472,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
     for length in (0..whole.len()).step_by(whole.len() / 20) {
         no_part(&whole[..length])?;
     }
-    // The maps of another plan, and those of another task of this plan.
+    // Tries the maps of another plan, and the maps of another task of the same plan.
     no_part(&fs::read(folder.join("other/maps.bin"))?)?;
     let mut exchanged = whole.clone();
     exchanged.copy_within(places + 8..places + 16, places + 16);
@@ -498,12 +501,12 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     both(&["orders.mdf", "has been written to since the plan was made", "make a new plan"])?;
     put(&[&whole[..], &[0; 8192]].concat(), modified)?;
     both(&["orders.mdf", "has grown or shrunk"])?;
-    // With unchanged size and time: a changed page of the catalog, then one of the maps.
+    // Changes a catalog page, then an allocation map, without changing the size and the modification time of the file.
     let mut changed = whole.clone();
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
     both(&["orders.mdf", "has changed since the plan was made"])?;
-    // A task reads the maps of the plan; only merge reads all maps again, such as the differential map.
+    // A task uses the maps in the plan. Only `merge` reads all maps again, including the differential map.
     let mut changed = whole.clone();
     changed[6 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
@@ -533,7 +536,7 @@ fn rotten_since(folder: &Path) -> Result<(), Failed> {
         let file = folder.join(name).join("orders.mdf");
         let modified = fs::metadata(&file)?.modified()?;
         let whole = fs::read(&file)?;
-        // Merge reads pages above the leaf level again for the bounds of their keys, and a few others.
+        // `merge` reads a few pages again, mostly pages above the leaf level for the bounds of their keys.
         let is_index = |page: &usize| whole.get(page * PAGE_BYTES + 1) == Some(&2);
         let pages = (150..whole.len() / PAGE_BYTES).filter(|page| is_index(page) || page % 37 == 0);
         let mut unread = 0;
@@ -602,10 +605,10 @@ fn status(folder: &Path) -> Result<(), Failed> {
     let state: serde_json::Value = serde_json::from_str(&state)?;
     ensure(state["kind"] == "plan_status" && state["tasks"] == tasks && state["done"] == 2, format!("{state}"))?;
     ensure(state["missing"][0] == 0 && state["missing"][1] == 3, format!("{state}"))?;
-    // `task` accepts the printed list.
+    // `task` accepts the printed list of missing tasks.
     done(&mdfsck(folder, &["task", "p", missing()?.trim()]))?;
     ensure(missing()? == "\n", missing()?)?;
-    // A finished task is not run again, so its part is not rewritten.
+    // A finished task does not run again, so its part is not rewritten.
     let before = fs::metadata(part(folder, "p", 0))?.modified()?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::metadata(part(folder, "p", 0))?.modified()? == before, "untouched")?;
@@ -655,7 +658,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
             refused(&mdfsck(folder, &["merge", "p"]), 8, &["parts missing"])?;
         }
     }
-    // Two processes run the same tasks at once, and one task runs again: the parts are the same.
+    // Two processes run the same tasks at the same time, and one task runs again later. The parts must be the same.
     let mut both = [start(folder, &["task", "p", "0-1"])?, start(folder, &["task", "p", "0-1", "--maxdop", "1"])?];
     for task in &mut both {
         ensure(task.wait()?.success(), "both end well")?;
@@ -671,7 +674,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
 fn until_eof(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "d", "--size", "9MB"])?;
     plan(folder, "p", &["d"])?;
-    // Slow enough to take a minute.
+    // The read rate is so low that the task would take a minute.
     let mut task = start(folder, &["task", "p", "0", "--io-limit", "100KB", "--until-eof"])?;
     let mut input = task.stdin.take().ok_or("no input")?;
     input.write_all(b"still here\n")?;

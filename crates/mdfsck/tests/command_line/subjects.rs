@@ -1,5 +1,5 @@
-//! The databases and backups for the tests of the plain commands: a database and a chain of the lab, in every clone, and real ones
-//! if the corpus is installed.
+//! The databases and backups for tests of the plain commands. A database and a backup chain of the lab are always
+//! available; real ones are used if the corpus is installed.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -12,41 +12,42 @@ use lab::{SqlType, Version};
 use libtest_mimic::{Completion, Failed, Trial};
 use tempfile::TempDir;
 
-/// A test of a database, which is in the folder as `a.mdf`.
+/// A test of a database. The database is in the test's folder as `a.mdf`.
 pub(crate) type DatabaseTest = fn(&Path, &Database) -> Result<(), Failed>;
-/// A test of backups, which are in the folder under the names of [`BACKUPS`].
+/// A test of backups. The backups are in the test's folder under the names in [`BACKUPS`].
 pub(crate) type BackupTest = fn(&Path, &Backups) -> Result<(), Failed>;
 
-/// A database, and the values and places in it that the tests need.
+/// A database, with the values and pages that the tests need.
 pub(crate) struct Database {
     pub(crate) name: &'static str,
-    /// Its internal version, and the product of that version.
+    /// The internal database version, and the SQL Server product of that version.
     pub(crate) version: (&'static str, &'static str),
-    /// `dbi_verRDB` of its boot page.
+    /// The value of `dbi_verRDB` in the boot page.
     pub(crate) build: &'static str,
-    /// A table.
+    /// The name of a table.
     pub(crate) table: &'static str,
-    /// The line that CHECKDB prints for one of its tables.
+    /// The line that CHECKDB prints for one of the tables.
     pub(crate) rows: &'static str,
-    /// The line that CHECKIDENT adds for a table, and the column and its greatest value.
+    /// The lines that CHECKIDENT adds for a table, the identity column, and its greatest value.
     pub(crate) identity: (&'static str, &'static str, &'static str),
-    /// The numbers of its CHECK and FOREIGN KEY constraints, all of which are trusted.
+    /// The number of CHECK constraints and the number of FOREIGN KEY constraints. All of them are trusted.
     pub(crate) constraints: (usize, usize),
-    /// An index on a computed column, as printed by lint.
+    /// The name of an index on a computed column, as `lint` prints it.
     pub(crate) on_computed: &'static str,
     /// The object ID of a table.
     pub(crate) object: i32,
-    /// A leaf of a B-tree with neighbors on both sides, whose parent stays sound if `other` is damaged.
+    /// The number of a B-tree leaf page with neighbors on both sides. Its parent stays sound if page `other` is
+    /// damaged.
     pub(crate) leaf: usize,
-    /// A leaf of another B-tree.
+    /// The number of a leaf page of another B-tree.
     pub(crate) other: usize,
-    /// Pages in use, every second of which can be removed for a test.
+    /// A range of allocated pages. A test may remove every second of them.
     pub(crate) many: RangeInclusive<usize>,
-    /// Four data pages with rows at offset 1000.
+    /// The numbers of four data pages that have rows at offset 1000.
     pub(crate) rows_at: [usize; 4],
-    /// Two pages with records that have columns.
+    /// The numbers of two pages whose records have columns.
     pub(crate) records: [usize; 2],
-    /// A number of pages to which the file can be cut so that data is lost.
+    /// A number of pages. Truncating the file to this length loses data.
     pub(crate) cut: usize,
 }
 
@@ -73,9 +74,8 @@ const ADVENTURE_WORKS: Database = Database {
     cut: 600,
 };
 
-/// The database of the lab: `orders` with an identity, without the long documents, which would make it large. Numbers of pages and
-/// rows follow from the description.
-/// numbers of pages and rows follow from the description.
+/// The lab database: `orders` with an identity column, and without the table of long documents, which would make it
+/// large. The numbers of pages and rows follow from the description.
 const OF_LAB: Database = Database {
     name: "sample",
     version: ("706", "SQL Server 2012"),
@@ -99,7 +99,7 @@ const OF_LAB: Database = Database {
     cut: 760,
 };
 
-/// The amount of data of the longest table, which gives it some hundred pages.
+/// The amount of data in the longest table, in bytes. It gives the table some hundred pages.
 const BYTES: u64 = (8 << 20) + 2_000_000;
 
 fn description() -> Description {
@@ -115,7 +115,7 @@ fn description() -> Description {
     description
 }
 
-/// The bytes of the database, written once.
+/// The bytes of the lab database, which is written only once.
 fn database_of_lab() -> Result<&'static [u8], Failed> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let write = || -> Result<Vec<u8>, Failed> {
@@ -130,9 +130,9 @@ fn database_of_lab() -> Result<&'static [u8], Failed> {
 /// A chain of backups.
 pub(crate) struct Backups {
     pub(crate) name: &'static str,
-    /// When the full backup, the last and the first log backup were finished.
+    /// The finish times of the full backup, the last log backup and the first log backup.
     pub(crate) finished: [&'static str; 3],
-    /// The number of pages of its data file.
+    /// The number of pages in the data file.
     pub(crate) pages: usize,
 }
 
@@ -148,10 +148,10 @@ const CHAIN_OF_LAB: Backups = Backups {
     pages: 1104,
 };
 
-/// The names of the backups in the folder of a test.
+/// The file names of the backups in the folder of a test.
 const BACKUPS: [&str; 5] = ["full.bak", "diff.bak", "log1.trn", "log2.trn", "log3.trn"];
 
-/// The bytes of each backup, written once.
+/// The bytes of each backup in the lab's chain, which is written only once.
 fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
     static BYTES: OnceLock<Result<Vec<Vec<u8>>, String>> = OnceLock::new();
     let write = || -> Result<Vec<Vec<u8>>, Failed> {
@@ -171,7 +171,7 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
 }
 
-/// A test of the full tier that needs `path`, a real file or folder, and is ignored if it is missing.
+/// A test of the full tier that needs `path`, a real file or folder. The test is ignored if `path` does not exist.
 pub(crate) fn of_real_files(
     name: impl Into<String>,
     path: PathBuf,
@@ -184,7 +184,7 @@ pub(crate) fn of_real_files(
     Trial::ignorable_test(name, run).with_ignored_flag(true)
 }
 
-/// Each test twice: with the database of the lab, and with a real one, if it is installed.
+/// Returns each test twice: for the lab database, and for a real database, which may be missing.
 pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Trial> {
     let real = corpus("jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
     let mut trials = Vec::new();
@@ -204,7 +204,7 @@ pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Tr
     trials
 }
 
-/// Each test twice: with the chain of the lab, and with a real one, if it is installed.
+/// Returns each test twice: for the lab's backup chain, and for a real chain, which may be missing.
 pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> {
     const REAL: [&str; 5] = [
         "RestoreTimeClean.bak",

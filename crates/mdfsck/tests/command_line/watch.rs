@@ -1,5 +1,5 @@
-//! `mdfsck watch`: each complete backup is checked once, whatever happens meanwhile; a half-written backup is never called corrupt;
-//! and events reach the listener.
+//! `mdfsck watch`: each complete backup is checked once, whatever happens meanwhile. A half-written backup is never
+//! reported as corrupt. Events reach the listening program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -46,7 +46,7 @@ pub(super) fn with_watch() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Tests that need promtool and node_exporter, which may not be installed.
+/// Tests that need promtool and node_exporter.
 pub(super) fn with_other_tools() -> Vec<Trial> {
     let name =
         "watch writes metrics that promtool and node_exporter accept, and alert rules that fire when they should";
@@ -78,7 +78,8 @@ fn metrics(folder: &Path) -> Result<(), Failed> {
             let is_name = |part: &&str| part.starts_with("mdfsck_");
             let parts = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name);
             for name in parts {
-                // One of the two databases is damaged; every metric of the dashboard must be in the file.
+                // The metrics file shows that one of the two databases is damaged. It must contain every metric that
+                // the dashboard uses.
                 ensure(prom.contains(&format!("# TYPE {name} ")), format!("{name} is no metric:\n{prom}"))?;
             }
         }
@@ -114,7 +115,7 @@ pub(super) fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Writes a backup as `backups/NAME.bak`, of a different database for each seed.
+/// Writes a backup to `backups/NAME.bak`. Each seed gives a different database.
 pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.d"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &[&["backup", &format!("{name}.d"), "-o", &format!("{name}.b")], options].concat())?;
@@ -128,7 +129,7 @@ pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) ->
     Ok(())
 }
 
-/// Writes a backup of a damaged database.
+/// Writes a backup of a damaged database to `backups/NAME.bak`.
 pub(super) fn hurt(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.s"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &["damage", &format!("{name}.s"), "-o", &format!("{name}.d"), "--kind", "bit-rot", "--seed", "3"])?;
@@ -143,7 +144,7 @@ fn watch(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&FIXED[..], &["--once"], options].concat())
 }
 
-/// The JSON lines of a run of `--once`.
+/// The JSON lines that a run with `--once` printed.
 pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
     let stdout = text(&output.stdout);
     let lines = stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
@@ -151,15 +152,15 @@ pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
     Ok(lines)
 }
 
-/// The first file of a backup, relative to the folder of the test or to that of the backups.
+/// The first file of a backup, relative to the folder of the test or to the folder of the backups.
 fn name(line: &Value) -> &str {
     let path = line["paths"][0].as_str().unwrap_or_default();
-    // Paths are absolute; the names of temporary folders begin with `.tmp`.
+    // Paths are absolute. The path of the test's temporary folder is cut off; the folder's name begins with `.tmp`.
     let within = path.split_once("/.tmp").and_then(|(_, path)| path.split_once('/'));
     within.map_or(path, |(_, path)| path.strip_prefix("backups/").unwrap_or(path))
 }
 
-/// Status and first file of each reported backup, sorted.
+/// The status and the first file of each reported backup, sorted.
 pub(super) fn reported(output: &Output) -> Result<Vec<String>, Failed> {
     let lines = lines(output)?;
     let of_backups = lines.iter().filter(|line| line["kind"] == "watched");
@@ -169,7 +170,7 @@ pub(super) fn reported(output: &Output) -> Result<Vec<String>, Failed> {
     Ok(all)
 }
 
-/// By the runs in the history: the number of backups, and the most checks of one backup.
+/// Counts runs in the history. Returns the number of backups, and the largest number of checks of one backup.
 pub(super) fn runs(folder: &Path) -> Result<(usize, usize), Failed> {
     let output = mdfsck(folder, &["history", "h.db", "runs", "--json"]);
     let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
@@ -237,7 +238,7 @@ fn growing(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(folder.join("backups/one.bak"))?;
     let mut service = start(folder, &["--every", "1s", "--json"])?;
     let mut file = fs::File::create(folder.join("backups/one.bak"))?;
-    // Some pauses are longer than the time to settle.
+    // Some pauses between writes are longer than the settle time.
     for (number, piece) in whole.chunks(whole.len() / 5 + 1).enumerate() {
         file.write_all(piece)?;
         thread::sleep(Duration::from_millis(if number % 2 == 0 { 300 } else { 2500 }));
@@ -310,7 +311,7 @@ fn vanished(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("late.bak"), folder.join("backups/2.bak"))?;
     fs::rename(folder.join("other.bak"), folder.join("backups/1.bak"))?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound 1.bak"])?;
-    // A folder that cannot be read is not treated as an empty folder.
+    // A folder that cannot be read is not treated as empty.
     fs::rename(folder.join("backups"), folder.join("away"))?;
     let away = watch(folder, &["--json"]);
     ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))
@@ -330,7 +331,7 @@ fn two_watchers(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
 }
 
-/// Watchers name the same files by relative paths from different folders.
+/// Two watchers in different folders name the same files by relative paths.
 fn relative(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &["--stripes", "2"])?;
     fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
@@ -344,7 +345,7 @@ fn relative(folder: &Path) -> Result<(), Failed> {
     };
     let first = from(".", &["backups", "list.txt"], "h.db");
     ensure(reported(&first)?.contains(&"sound data/orders.mdf".to_owned()), format!("{first:?}"))?;
-    // Longer than `--patience`.
+    // Sleeps longer than `--patience`.
     thread::sleep(Duration::from_millis(2500));
     for (place, paths, history) in [
         ("a", &["../backups", "list.txt"][..], "../h.db"),
@@ -364,7 +365,7 @@ fn relative(folder: &Path) -> Result<(), Failed> {
         "whole paths",
     )?;
     ensure(count("SELECT count(*) FROM backup WHERE gone_at IS NOT NULL")? == 0, "nothing is gone")?;
-    // The backup becomes complete, one watcher checks it, and another one has nothing to do.
+    // The backup becomes complete. One watcher checks it, and the other has nothing to do.
     fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
     ensure(reported(&from("a", &["../backups"], "../h.db"))? == ["sound one_1.bak"], "it is whole now")?;
     ensure(reported(&from("backups", &["."], "../h.db"))?.is_empty(), "nothing is left")?;
@@ -399,7 +400,7 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let (one, two) = (folder.join("backups/one.bak"), folder.join("backups/two.bak"));
     let good = fs::read(&one)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak", "sound two.bak"])?;
-    // The same bytes, written again.
+    // Writes the same bytes again.
     fs::write(&one, &good)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
     ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
@@ -412,8 +413,8 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
 }
 
-/// A rewrite that no time shows: the row of the file gets the present times, as on a system that does not store the time of a
-/// change.
+/// A backup is rewritten without any sign in its times. In the history, the row of the file gets the new times, as on a
+/// system that does not store the time of a change.
 fn written_in_place(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let one = folder.join("backups/one.bak");
@@ -443,7 +444,7 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     changed(true)?;
     expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak"])?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
-    // As if an earlier version had stored no fingerprint: it is compared from now on.
+    // An earlier version of the program stored no fingerprint. The fingerprint is compared from the next run on.
     changed(false)?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
     bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
@@ -452,8 +453,8 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])
 }
 
-/// A damaged copy next to a sound original, then a damaged original next to a sound copy: each file has its own verdict, and the
-/// findings of one are not gone because the other lacks them.
+/// First a damaged copy next to a sound original, then a damaged original next to a sound copy. Each file has its own
+/// verdict, and the findings of the damaged file are not gone because the sound file does not have them.
 fn copies(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let (one, copy) = (folder.join("backups/one.bak"), folder.join("backups/copy.bak"));
@@ -479,14 +480,14 @@ fn start(folder: &Path, options: &[&str]) -> Result<Child, Failed> {
     Ok(command.spawn()?)
 }
 
-/// Waits until a service checks a backup.
+/// Waits until a watching service checks a backup.
 fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
     let begun = Instant::now();
     let count = || -> rusqlite::Result<i64> {
         let history = Connection::open_with_flags(folder.join("h.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         history.query_row("SELECT count(*) FROM progress", [], |row| row.get(0))
     };
-    // The history does not exist at first.
+    // At first the history does not exist.
     while count().unwrap_or_default() == 0 {
         ensure(begun.elapsed() < Duration::from_secs(60), "nothing is checked")?;
         thread::sleep(Duration::from_millis(100));
@@ -494,7 +495,7 @@ fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Ends a service as service managers do.
+/// Ends a service in the way service managers do.
 fn end(service: &mut Child) -> Result<(), Failed> {
     Command::new("kill").arg(service.id().to_string()).status()?;
     let status = service.wait()?;
@@ -521,7 +522,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
 
 fn signal(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
-    // So slow that the check never ends by itself.
+    // The read rate is so low that the check does not end during the test.
     let mut service = start(folder, &["--every", "1s", "--io-limit", "100KB"])?;
     wait_for_a_check(folder)?;
     end(&mut service)?;
@@ -534,7 +535,7 @@ fn policies(folder: &Path) -> Result<(), Failed> {
     let newest = watch(folder, &["--json", "--policy", "newest"]);
     expect(reported(&newest)?, &["sound one.bak"])?;
     backup(folder, "two", "2", &[])?;
-    // A second backup of the same database.
+    // Writes a second backup of the same database.
     lab(folder, &["backup", "two.d", "-o", "more", "--sets", "2"])?;
     fs::rename(folder.join("more/full.bak"), folder.join("backups/more.bak"))?;
     let sample = watch(folder, &["--json", "--policy", "sample:7d"]);
@@ -570,7 +571,7 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     expect(reported(&with)?, &["sound two.bak"])
 }
 
-/// Writes a program that fails the first time, then appends its input to a file. Its arguments are fixed texts.
+/// Writes a program that fails the first time, and later appends its input to a file. The program has fixed arguments.
 #[cfg(unix)]
 fn listener(folder: &Path) -> Result<(), Failed> {
     use std::os::unix::fs::PermissionsExt;
@@ -603,7 +604,7 @@ fn events(folder: &Path) -> Result<(), Failed> {
     ensure(rest.lines().count() == 4, told.clone())?;
     watch(folder, &TELL);
     ensure(fs::read_to_string(folder.join("told"))? == told, "nobody is told twice")?;
-    // The same damage in a later backup is confirmed; acknowledged findings are not passed on.
+    // A later backup with the same damage confirms the findings. Acknowledged findings are not delivered.
     for key in ["1", "2", "3"] {
         let acknowledged = mdfsck(folder, &["history", "h.db", "ack", key, "--because", "known"]);
         ensure(acknowledged.status.success(), text(&acknowledged.stderr))?;
@@ -689,7 +690,7 @@ fn chains(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// Changes a bit in the position of a part of the log: that part is skipped, and the log without it is not sound.
+/// Changes a bit in the position of a part of the log. That part is then skipped, and the backup is not sound.
 fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["chain", "c", "--transactions", "40"])?;
     fs::create_dir(folder.join("backups"))?;
@@ -723,7 +724,7 @@ fn idle(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// Compressed files are reported as unknown if they are named like a backup.
+/// Compressed files that are named like a backup are reported as unknown.
 fn unchecked(folder: &Path) -> Result<(), Failed> {
     backup(folder, "a", "1", &[])?;
     fs::write(folder.join("backups/y.bak.gz"), [&[0x1F, 0x8B, 8, 0][..], &[7; 9000]].concat())?;
@@ -737,7 +738,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     let output = watch(folder, &["--json", "--exit-zero-on-incomplete"]);
     expect(reported(&output)?, &["unknown z.bak.gz"])?;
     ensure(output.status.code() == Some(0), format!("{output:?}"))?;
-    // The same in other commands that accept folders.
+    // Other commands that accept folders also report these files.
     let info = mdfsck(folder, &["info", "backups"]);
     ensure(
         info.status.code() == Some(4) && text(&info.stdout).contains("NOT CHECKED: backups/y.bak.gz"),
@@ -750,7 +751,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     )
 }
 
-/// Data files that were not shut down cleanly, without their log: the missing log is a limit that can be allowed.
+/// Data files that were not shut down cleanly, without their log. The missing log is a limit, which the user can allow.
 fn allowed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["crash", "c", "--seed", "3", "--transactions", "40", "--flush", "all"])?;
     fs::create_dir(folder.join("alone"))?;
@@ -771,7 +772,7 @@ fn allowed(folder: &Path) -> Result<(), Failed> {
     refused(&look("e.db", &["--allow", "no.such"]), 8, &["no.such"])
 }
 
-/// A file that both a list and a folder name settles as any other file does.
+/// A file that is named both by a list and by its folder settles like any other file.
 fn named_twice(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "data", "--size", "5MB"])?;
     fs::write(folder.join("list.txt"), "Sales data/orders.mdf\nCopy data/orders.mdf\n")?;

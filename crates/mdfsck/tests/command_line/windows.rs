@@ -1,5 +1,6 @@
-//! `mdfsck check --window`: however often it stops, and whatever happens in between, the report of a closed image is that of one
-//! check, and no earlier part is reused unless it is proven to be still valid.
+//! `mdfsck check --window`: a check that is divided into windows of time. However often it stops, and whatever happens
+//! between windows, the report of a closed image equals that of one check. An earlier part is reused only if it is
+//! proven to be still valid.
 
 use std::process::{Child, Stdio};
 use std::thread;
@@ -32,7 +33,8 @@ pub(super) fn with_windows() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Formats in which the bytes must be the same, apart from statistics and summary, which have the cost of a run.
+/// Formats in which the output must be the same byte for byte. Statistics and summary are left out because they contain
+/// the cost of a run.
 const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
 
 fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
@@ -40,7 +42,7 @@ fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// The output without the cost of a run and without the lines of a window.
+/// The output without the lines that contain the cost of a run, and without the lines of a window.
 fn results(output: &Output) -> String {
     let stdout = text(&output.stdout);
     let is_of_window = |line: &str| {
@@ -53,13 +55,13 @@ fn results(output: &Output) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a window over `paths` that reads at most this many ranges.
+/// Runs a window over `paths` that reads at most `most` ranges.
 fn window(folder: &Path, paths: &[&str], most: &str, options: &[&str]) -> Output {
     let fixed = ["--history", "h.db", "--window", "1h", "--most-ranges", most, "--progress", "none"];
     mdfsck(folder, &[&["check"], paths, &fixed, options].concat())
 }
 
-/// The JSON line of a window.
+/// The JSON line that a window adds to the output.
 fn line(output: &Output) -> Result<Value, Failed> {
     let stdout = text(&output.stdout);
     let found = stdout.lines().rev().find(|line| line.starts_with(r#"{"kind":"window""#));
@@ -67,8 +69,8 @@ fn line(output: &Output) -> Result<Value, Failed> {
     Ok(serde_json::from_str(line)?)
 }
 
-/// Runs windows until the image is closed; returns the output of the last one, the number of windows, and the number of ranges that
-/// they read.
+/// Runs windows until the image is closed. Returns the output of the last window, the number of windows, and the number
+/// of ranges that they read.
 fn close(folder: &Path, paths: &[&str], most: &str, options: &[&str]) -> Result<(Output, u64, u64), Failed> {
     let (mut windows, mut ranges) = (0, 0);
     loop {
@@ -92,11 +94,11 @@ fn forget(folder: &Path) -> Result<(), Failed> {
     ensure(left == 0, "the plan of an image that is closed is gone")
 }
 
-/// Requires that windows over `paths` give the same results as a check, in each format; returns the number of windows.
+/// Requires that windows over `paths` give the same results as a check, in each format. Returns the number of windows.
 fn same(folder: &Path, paths: &[&str], options: &[&str], (most, range): (&str, &str)) -> Result<u64, Failed> {
     let checked = options;
     let options = [options, &["--range", range]].concat();
-    // First in JSON, to count the windows until the image is closed.
+    // Closes the image in JSON format first, to count the windows.
     let (_, windows, _) = close(folder, paths, most, &options)?;
     forget(folder)?;
     for format in FORMATS {
@@ -141,7 +143,7 @@ fn backups(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The findings in JSON.
+/// The findings in the JSON output.
 fn findings(output: &Output) -> Vec<String> {
     text(&output.stdout).lines().filter(|line| line.starts_with(r#"{"kind":"finding""#)).map(str::to_owned).collect()
 }
@@ -158,7 +160,7 @@ fn open(folder: &Path) -> Result<(), Failed> {
         ensure(found.len() >= seen, format!("what was found is not forgotten: {line}"))?;
         if line["done"]["is_closed"] == true {
             ensure(found == whole && round > 3, "closed")?;
-            // The finding must have been reported before the image was closed.
+            // The finding must be reported before the image is closed.
             return ensure(seen > 0, "a damaged page is told before the image is closed");
         }
         ensure(found.iter().all(|finding| whole.contains(finding)), format!("{found:?}"))?;
@@ -178,7 +180,7 @@ fn spawn(folder: &Path, arguments: &[&str]) -> Result<Child, Failed> {
     Ok(command.spawn()?)
 }
 
-/// Kills a window at some 60 instants: the image is closed anyway, with the results of a check.
+/// Kills a window at some 60 instants. The image is still closed, with the results of a check.
 fn killed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "sound", "--size", "9MB"])?;
     lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"])?;
@@ -207,7 +209,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a byte of a file and keeps its modification time.
+/// Changes a byte of a file without changing its modification time.
 fn change(path: &Path, at: usize, seal: bool) -> Result<(), Failed> {
     let modified = fs::metadata(path)?.modified()?;
     let mut bytes = fs::read(path)?;
@@ -231,8 +233,8 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let path = folder.join("sound/orders.mdf");
     let original = fs::read(&path)?;
     let pages = original.len() / PAGE_BYTES;
-    // A data page near the start, the boot page, a PFS byte, a GAM page, a base table, a page near the end; with and without a
-    // valid checksum.
+    // Changes a data page near the start, the boot page, a PFS byte, a GAM page, a base table, and a page near the end,
+    // each with and without correcting the checksum.
     for (page, offset) in [(200, 500), (9, 3000), (1, 400), (2, 300), (20, 120), (pages - 40, 700), (0, 2000)] {
         for seal in [false, true] {
             fs::write(&path, &original)?;
@@ -280,7 +282,8 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     let first = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(first["done"]["is_fixed"] == false && first["done"]["is_closed"] == false, first.to_string())?;
     ensure(fs::read_dir(folder.join("h.db.parts")).map_or(0, Iterator::count) == 0, "nothing is kept")?;
-    // The dates of ranges are kept even for a file that may change: the next window reads other ranges.
+    // The history keeps the read dates of ranges even for a file that may change, so the next window reads other
+    // ranges.
     let second = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(second["never_read_bytes"].as_u64() < first["never_read_bytes"].as_u64(), format!("{first}\n{second}"))?;
     ensure(second["done"]["image_bytes_done"] == first["done"]["image_bytes_done"], "of the image, one range each")?;
@@ -291,7 +294,7 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     named_image(folder, &data, &whole)
 }
 
-/// A snapshot with a name is continued, with its log; under another name or after a write, a new image begins.
+/// A named image of a snapshot is continued, with its log. Under another name, or after a write, a new image begins.
 fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Failed> {
     let named = |most: &str, name: &str| {
         let options = ["--json", "--range", "1MB", "--image", name];
@@ -346,20 +349,20 @@ fn parts(folder: &Path) -> Result<(), Failed> {
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole), results(&last))?;
     ensure(ranges == all - 5 + 3, format!("{ranges} of {all}"))?;
-    // The plan is damaged.
+    // Damages the plan.
     window(folder, &["sound"], "5", &["--range", "1MB"]);
     let plan = all_parts(folder)?[0].parent().and_then(Path::parent).ok_or("a plan")?.join("plan.json");
     fs::write(&plan, b"{\"v\":1")?;
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole) && ranges == all, format!("{ranges} of {all}"))?;
     window(folder, &["sound"], "5", &["--range", "1MB"]);
-    // A history that was restored from a copy does not know the parts, so the ranges are read again.
+    // If the history is restored from a copy, it does not know the parts. Their ranges are read again.
     fs::remove_file(folder.join("h.db"))?;
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole) && ranges == all, format!("{ranges} of {all}"))
 }
 
-/// Starts a window that takes some ten seconds, and returns once it has read a range.
+/// Starts a window that takes about ten seconds. Returns when the window has read a range.
 fn slow(folder: &Path) -> Result<Child, Failed> {
     let fixed =
         ["check", "sound", "--history", "h.db", "--window", "1h", "--range", "1MB", "--json", "--io-limit", "2MB"];
@@ -414,7 +417,7 @@ fn useless_histories(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code().is_some_and(|status| status & 12 != 0), format!("{:?}", output.status))?;
     ensure(text(&output.stderr).contains("h.db"), text(&output.stderr))?;
     ensure(fs::read(folder.join("h.db"))? == b"no history", "it is left alone")?;
-    // A file is in the place of the folder of parts: everything is read, and nothing is kept.
+    // Where the folder of parts should be, there is a file. Everything is read, and no part is kept.
     fs::remove_file(folder.join("h.db"))?;
     fs::write(folder.join("h.db.parts"), b"")?;
     let output = window(folder, &["sound"], "1000", &["--range", "1MB"]);
@@ -434,12 +437,12 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     ensure(said.matches("PROMISE BROKEN").count() == 2, said)?;
     let line = line(&window(folder, &["sound"], "1", &["--range", "1MB", "--within", "1s", "--json"]))?;
     ensure(line["read"]["state"] == "broken" && line["closed"]["state"] == "broken", line.to_string())?;
-    // With --physical-only no relations are compared, so no image is closed, and the output does not mention it.
+    // With --physical-only no relations are compared. No image is closed, and the output does not mention closing.
     let physical = window(folder, &["sound"], "1000", &["--range", "1MB", "--within", "1d", "--physical-only"]);
     ensure(physical.status.code() == Some(0), format!("{physical:?}"))?;
     let said = text(&physical.stdout);
     ensure(said.contains("Read:   every page in use was read within") && !said.contains("Closed:"), said)?;
-    // Without a window everything is read, so the promise is kept.
+    // A check without a window reads everything, so it keeps the promise.
     let whole = mdfsck(folder, &["check", "sound", "--history", "h.db", "--within", "1d"]);
     ensure(whole.status.code() == Some(0), format!("{whole:?}"))?;
     let said = text(&whole.stdout);
@@ -522,11 +525,11 @@ fn again(folder: &Path) -> Result<(), Failed> {
     let line = line(&last)?;
     ensure(line["units_sound"] == line["units"] && line["pairs"].as_u64() > Some(0), line.to_string())?;
     ensure(line["never_read_bytes"] == 0 && before <= SystemTime::now(), line.to_string())?;
-    // The first window of the next cycle compares nothing yet, and earlier proofs stay valid.
+    // The first window of the next cycle has nothing to compare yet. Units that were proven sound before still count.
     let next = window(folder, &["sound"], "1", &["--range", "1MB", "--json"]);
     let line = self::line(&next)?;
     ensure(line["done"]["is_closed"] == false && line["units_sound"] == line["units"], line.to_string())?;
-    // The history reports the same.
+    // `history coverage` reports the same.
     let kept = mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
     ensure(kept.status.code() == Some(0), text(&kept.stdout))
 }
@@ -554,7 +557,7 @@ fn depths(folder: &Path) -> Result<(), Failed> {
     let pages_only = coverage()?;
     let count = &pages_only["pages_in_use"];
     ensure(count.as_u64() > Some(100) && pages_only["pages_within"] == *count, pages_only.to_string())?;
-    // The next run checks a few ranges in full, not only their pages.
+    // The next window checks a few ranges in full, not only their pages.
     let full = line(&window(folder, &["sound"], "1", &["--json", "--range", "3MB"]))?;
     ensure(
         full["never_read_bytes"].as_u64() > Some(0),
@@ -562,7 +565,7 @@ fn depths(folder: &Path) -> Result<(), Failed> {
     )?;
     let both = coverage()?;
     ensure(both["pages_in_use"] == *count && both["pages_within"] == *count, format!("{pages_only}\n{both}"))?;
-    // The plan of the image that was not closed still exists, so this may fail.
+    // This may fail, because the plan of the image that was not closed still exists.
     let _ = forget(folder);
     ensure(mdfsck(folder, &["check", "sound", "--history", "h.db"]).status.code() == Some(0), "sound")?;
     let physical = line(&window(folder, &["sound"], "0", &["--json", "--range", "1MB", "--physical-only"]))?;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{ensure, export};
 
-/// The number of rows by object ID.
+/// Row counts by object ID.
 type Counts = BTreeMap<i64, u64>;
 
 pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
@@ -27,7 +27,7 @@ pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
 
 pub(crate) const LISTS: [&str; 3] = ["expected.tsv.gz", "expected2.tsv.gz", "expected-backups.tsv.gz"];
 
-/// The live rows of heaps and clustered indexes in each file of a list.
+/// For each file of a list, the number of live rows in its heaps and clustered indexes.
 pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     let mut text = String::new();
     let file = fs::File::open(list).expect("a list of the corpus");
@@ -42,10 +42,11 @@ pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     files
 }
 
-/// Requires that the reported rows, the rows in the files and the counted rows are the same.
+/// Requires that the reported number of rows, the number of rows in the exported files, and the counted number of rows
+/// are equal.
 fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    // The counts are those of the data files, without changes that are only in the log.
+    // The expected counts are those of the data files, without changes that are only in the log.
     let output = export(path, folder.path(), &["--format", "jsonl", "--json", "--system", "--no-log"]);
     ensure(output.status.code() == Some(0), String::from_utf8_lossy(&output.stderr))?;
     let mut written = Counts::new();
@@ -65,7 +66,7 @@ fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
     ensure(wrong.is_empty(), wrong.join("\n"))
 }
 
-/// Counts lines, since a row is a line: JSON has no other line breaks.
+/// Counts the rows of a JSON lines file. Each row is one line, because the JSON of a row contains no line breaks.
 fn rows_of(path: &Path) -> Result<u64, Failed> {
     Ok(fs::read(path)?.iter().filter(|byte| **byte == b'\n').count() as u64)
 }

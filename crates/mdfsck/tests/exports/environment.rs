@@ -1,22 +1,22 @@
-//! Finds the Python that runs the programs which read the files of an export.
+//! Finds the Python that runs the programs for reading exported files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name of the tool in `.ci/tools`.
+/// The name that `.ci/tools` gives to this environment.
 pub(crate) const TOOL: &str = "read-back";
 const REQUIREMENTS: &str = include_str!("requirements.txt");
 
-/// A Python with all packages of the requirements, or the reason why there is none. `.ci/tools` installs one and names it in
-/// MDFSCK_READ_BACK; without that, an environment is installed below `target`.
+/// A Python with all packages of the requirements, or the reason why none is available. `.ci/tools` installs one and
+/// names it in MDFSCK_READ_BACK. Without this variable, an environment is installed below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("MDFSCK_READ_BACK") {
         return Ok(python.into());
     }
     let folder = super::workspace().join("target/read-back");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    // Written last: an environment without it is incomplete.
+    // This file is written last, so an environment without it is incomplete.
     let stamp = folder.join("requirements.txt");
     if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == REQUIREMENTS) {
         return Ok(python);

@@ -1,8 +1,10 @@
-//! Tests the files of `mdfsck export`: they have as many rows as an independent reader counted, and programs that know nothing of
-//! mdfsck read the same values: Python's csv and json, pandas, Polars, DuckDB, PyArrow, and two T-SQL parsers for scripts.
+//! Tests the files that `mdfsck export` writes. They must have as many rows as an independent reader counted. Programs
+//! that share no code with mdfsck must read the same values: Python's csv and json, pandas, Polars, DuckDB, PyArrow,
+//! and two T-SQL parsers for scripts.
 //!
-//! Real database files are expected in `target/corpus` (see CONTRIBUTING.md). The programs are those that `.ci/tools` has
-//! installed; without it, pip installs them into `target/read-back`. If files or programs are missing, one ignored test says so.
+//! Real database files are expected in `target/corpus` (see CONTRIBUTING.md). The reading programs are those that
+//! `.ci/tools` has installed; without it, pip installs them into `target/read-back`. If files or programs are missing,
+//! one ignored test reports that.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -25,7 +27,7 @@ fn main() {
         }
         None => trials.push(skipped("counts: skipped, no real database files in target/corpus")),
     }
-    // So are the programs that pip installs.
+    // The programs that pip installs are also used in the full tier only.
     if arguments.include_ignored || arguments.ignored || arguments.filter.is_some() {
         trials.extend(read_back::trials(&arguments));
     } else {
@@ -34,7 +36,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// An ignored test whose name says why other tests are missing.
+/// An ignored test. Its name says why other tests are missing.
 fn skipped(why: &str) -> Trial {
     let reason = why.to_owned();
     Trial::ignorable_test(why, move || Ok(Completion::ignored_with(reason)))
@@ -44,7 +46,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder of the real files, and the folder of the lists with their counts.
+/// The folder of the real files, and the folder of the lists with the row counts of these files.
 fn corpus() -> Option<(PathBuf, PathBuf)> {
     if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

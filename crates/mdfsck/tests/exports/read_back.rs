@@ -1,4 +1,4 @@
-//! Reads the values of an export with other programs; see `read_back.py`.
+//! Reads the values of an export with other programs (`read_back.py`).
 
 use std::fs;
 use std::io::Write;
@@ -16,16 +16,17 @@ const OF_SAMPLE: &str = "read back: real databases, by all readers the same";
 const OF_ALL: &str = "read back: every real database, by all readers the same";
 const FORMATS: [&str; 4] = ["csv", "jsonl", "parquet", "sql"];
 const SEED: u64 = 3;
-/// Tables with large values, which do not depend on the version: tested in one version only.
+/// The name of the tables with large values. Large values do not depend on the database version, so only one version
+/// has these tables.
 const LONG_VALUES: &str = "long_values";
 const VERSION_OF_LONG_VALUES: Version = Version::V852;
 
-/// A real database with most types; takes a few seconds.
+/// A real database with most types. Reading it back takes a few seconds.
 const SAMPLE: [&str; 1] = ["jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf"];
 
 pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
     let is_wanted = |name: &str| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
-    // An environment is only installed if a test needs it.
+    // The Python environment is installed only if a test needs it.
     let python = match arguments.list || ![OF_LAB, OF_SAMPLE, OF_ALL].into_iter().any(is_wanted) {
         true => PathBuf::new(),
         false => match environment::python() {
@@ -43,7 +44,7 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
             let lists = counts::LISTS.iter().map(|list| counts::expected(&lists.join(list)));
             real(&python, &all_files, lists.flat_map(|files| files.into_keys()).collect())
         };
-        // Takes minutes, so it only runs if it is named.
+        // This test takes minutes, so it runs only if it is named.
         if arguments.filter.as_deref().is_some_and(|filter| OF_ALL.contains(filter)) {
             trials.push(Trial::test(OF_ALL, all));
         }
@@ -53,7 +54,7 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
     trials
 }
 
-/// A test that is ignored with a reason, or fails if the tools are required.
+/// A test that is ignored with a reason, or that fails if the environment is required.
 fn without_python(name: &str, why: &str) -> Trial {
     let outcome = trials::tools::without(&[environment::TOOL], why);
     Trial::ignorable_test(name, move || Ok(Completion::ignored_with(outcome?)))
@@ -85,7 +86,7 @@ fn types(python: &Path) -> Result<(), Failed> {
     read(python, &databases)
 }
 
-/// Exports real databases and reads the files.
+/// Exports real databases, and reads the exported files with other programs.
 fn real(python: &Path, files: &Path, paths: Vec<String>) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let mut databases = Vec::new();
@@ -93,7 +94,7 @@ fn real(python: &Path, files: &Path, paths: Vec<String>) -> Result<(), Failed> {
         let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
         let exported = folder.path().join(format!("{number} {name}"));
         export_all(&files.join(path), &exported, &[])?;
-        // A database without tables has no files to read.
+        // A database without tables gives no files to read.
         if fs::read_dir(exported.join("csv"))?.next().is_some() {
             databases.push(exported);
         }
@@ -105,7 +106,7 @@ fn export_all(source: &Path, to: &Path, options: &[String]) -> Result<(), Failed
     for format in FORMATS {
         let options = ["--format", format].into_iter().chain(options.iter().map(String::as_str)).collect::<Vec<_>>();
         let output = export(source, &to.join(format), &options);
-        // A script cannot express some values; these are listed.
+        // A script cannot express some values. They are listed, and the status is 16.
         let is_written = matches!(output.status.code(), Some(0 | 16));
         ensure(is_written, format!("{}: {}", source.display(), String::from_utf8_lossy(&output.stderr)))?;
     }

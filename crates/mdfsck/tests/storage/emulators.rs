@@ -1,8 +1,8 @@
-//! Emulators by other authors: moto for S3, Azurite for Azure. If one is not installed, the test says so or fails
-//! (`trials::tools`).
+//! Tests with emulators by other authors: moto for S3, Azurite for Azure. If an emulator is not installed, its test
+//! reports that, or fails (`trials::tools`).
 //!
-//! `MDFSCK_MOTO` names moto's `moto_server`, `MDFSCK_AZURITE` the `azurite-blob` of Azurite; without them, those on the PATH are
-//! used.
+//! `MDFSCK_MOTO` is the path of moto's `moto_server`, and `MDFSCK_AZURITE` the path of Azurite's `azurite-blob`.
+//! Without these variables, the programs on the PATH are used.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use trials::tools;
 
 use super::{Sample, is_same, run, s3, text, urls};
 
-/// An emulator that is stopped with the test.
+/// A running emulator. It is stopped when the test ends.
 struct Emulator {
     child: Child,
     port: u16,
@@ -28,7 +28,7 @@ impl Drop for Emulator {
 }
 
 impl Emulator {
-    /// Starts the emulator if it is installed.
+    /// Starts the emulator; `None` if it is not installed.
     fn start(tool: &str, variable: &str, name: &str, arguments: impl Fn(u16) -> Vec<String>) -> Option<Self> {
         let program = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -47,7 +47,7 @@ impl Emulator {
         panic!("{program} does not answer");
     }
 
-    /// Sends a request, which must succeed.
+    /// Sends a request. The request must succeed.
     fn send(&self, method: &str, target: &str, headers: &str, body: &[u8]) {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let head = format!(
@@ -73,7 +73,7 @@ fn moto_gives_the_answer_of_the_disk() {
         moto.send("PUT", &format!("/sql/backups/{name}"), "", &sample.bytes(name));
     }
     let url = format!("http://127.0.0.1:{}", moto.port);
-    // Moto accepts requests for any bucket in Amazon's first region.
+    // Moto accepts requests for any bucket only in the region us-east-1.
     let mut environment = s3(&url);
     environment[3].1 = "us-east-1";
     for (form, names) in &sample.forms {
@@ -90,7 +90,8 @@ fn moto_gives_the_answer_of_the_disk() {
     );
 }
 
-/// Signs a shared access signature for Azurite's only account with Node's own cryptography: Node is always installed with Azurite.
+/// A script for Node that signs a shared access signature for Azurite's only account. Node is always installed together
+/// with Azurite.
 const SAS: &str = r#"
 const key = Buffer.from('Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==', 'base64');
 const [sp, ss, srt, se, sv] = ['rwlac', 'b', 'sco', '2099-01-01T00:00:00Z', '2021-08-06'];

@@ -1,4 +1,5 @@
-//! Files in object storage give the same results as on a disk, whatever the server does, and no secret is ever printed.
+//! Files in object storage must give the same results as files on a disk, whatever the server does. No secret may be
+//! printed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod emulators;
@@ -19,10 +20,10 @@ use lab::{Version, orders};
 use server::{Content, Line, Server};
 use tempfile::TempDir;
 
-/// A damaged database with backups of every form, in a folder.
+/// A folder with a damaged database and backups of it in every form.
 struct Sample {
     folder: TempDir,
-    /// The names of files that can be checked together, by the form of the backup.
+    /// For each form of backup, the names of the files that are checked together.
     forms: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -70,18 +71,18 @@ impl Sample {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// All files, by name.
+    /// The names of all files.
     fn names(&self) -> impl Iterator<Item = &String> {
         self.forms.iter().flat_map(|(_, names)| names)
     }
 
-    /// The output of a check of these files on the disk.
+    /// The output of a check of these files on disk.
     fn expected(&self, names: &[String], options: &[&str]) -> Output {
         let paths: Vec<String> = names.iter().map(|name| self.path(name).display().to_string()).collect();
         run(&["check"], &paths, options, &[])
     }
 
-    /// Starts a server with all files in the bucket `sql`, below `backups`.
+    /// Starts a server that has all files in the bucket `sql`, below `backups`.
     fn served(&self) -> Server {
         let server = Server::start();
         for name in self.names() {
@@ -95,7 +96,7 @@ fn name_below(folder: &Path, path: &Path) -> String {
     path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
-/// Runs the program; of the variables for storage, its environment has only these.
+/// Runs the program. All variables for object storage are removed from its environment, then `environment` is added.
 fn run(command: &[&str], paths: &[String], options: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     for (name, _) in std::env::vars() {
@@ -120,12 +121,12 @@ fn is_same(expected: &Output, found: &Output, what: &str) {
     assert_eq!(found.status.code(), expected.status.code(), "{what}: {}", text(&found.stderr));
 }
 
-/// The exit status without the bit for what is not verified, which these tests do not compare.
+/// The exit status without bit 16, which says that something was not verified. These tests do not compare this bit.
 fn bits(done: &Output) -> i32 {
     done.status.code().unwrap() & !16
 }
 
-/// The variables for S3 at a server.
+/// The environment variables for using the server at `url` as S3.
 fn s3(url: &str) -> [(&str, &str); 4] {
     [
         ("AWS_ENDPOINT_URL", url),
@@ -205,7 +206,7 @@ fn folders_of_objects_are_listed() {
     let sample = Sample::new();
     let server = sample.served();
     let url = server.url();
-    // A full backup and its differential, in one folder each, as backup jobs write them.
+    // Stores a full backup and its differential in separate folders, as backup jobs do.
     let [full, differential] = ["full.bak", "diff.bak"].map(|name| Content::Bytes(Arc::new(sample.bytes(name))));
     server.put("/sql/jobs/full/a.bak", full);
     server.put("/sql/jobs/diff/b.bak", differential);
@@ -215,13 +216,13 @@ fn folders_of_objects_are_listed() {
     for name in ["s3://sql/jobs", "a.bak", "b.bak"] {
         assert!(chain.status.success() && shown.contains(name), "{shown} {}", text(&chain.stderr));
     }
-    // Names the data files by their folder and by a pattern.
+    // The data files are named by their folder or by a pattern.
     let (_, data) = &sample.forms[0];
     let expected = sample.expected(data, &[]);
     for path in ["s3://sql/backups/data", "s3://sql/backups/data/", "s3://sql/backups/data/*df"] {
         is_same(&expected, &run(&["check"], &[path.to_owned()], &[], &s3(&url)), path);
     }
-    // Checks each database of a folder.
+    // Checks all databases in a folder.
     let several = run(&["check"], &["s3://sql/backups".to_owned()], &["--format", "summary"], &s3(&url));
     assert!(bits(&several) == 1, "{} {}", text(&several.stdout), text(&several.stderr));
 }
@@ -240,7 +241,7 @@ fn an_object_that_is_overwritten_during_the_check_is_an_error() {
             let url = format!("{}{path}", server.url());
             let done = run(&["check"], std::slice::from_ref(&url), &["--memory", "80MB"], &[]);
             let (status, stderr) = (done.status.code().unwrap(), text(&done.stderr));
-            // A read may take fewer requests.
+            // The check may have needed too few requests for the object to be overwritten.
             if server.requests().len() <= after {
                 continue;
             }
@@ -290,7 +291,7 @@ fn no_output_has_a_secret_in_it() {
         }
         assert!(!printed.contains("TOPSECRET") && !printed.contains("sig="), "{command:?} {options:?}: {printed}");
     }
-    // The key is in the environment.
+    // The key is in the environment. It must not be printed when access is denied.
     let denied = run(&["check"], &["s3://sql/backups/plain.bak".to_owned()], &[], &s3(&server.url()));
     assert!(denied.status.code() == Some(4) && !text(&denied.stderr).contains("TOPSECRET"), "{}", text(&denied.stderr));
     for entry in fs::read_dir(out.path()).unwrap() {
@@ -326,14 +327,14 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
     }
 }
 
-/// Makes a plan in the folder `name` of `out`, runs its tasks and merges the parts.
+/// Makes a plan in the folder `name` below `out`, runs its tasks, and merges the parts.
 fn spread(paths: &[String], out: &Path, name: &str, environment: &[(&str, &str)]) -> Output {
     let folder = out.join(name).display().to_string();
     let planned = run(&["plan"], paths, &["--dir", &folder, "--task-size", "4MB"], environment);
     assert!(planned.status.success(), "{}", text(&planned.stderr));
     for task in ["0", "1-2"] {
         let done = run(&["task"], &[folder.clone(), task.to_owned()], &[], environment);
-        // Small forms have fewer tasks.
+        // For small forms of backup the plan has fewer tasks.
         let is_beyond = text(&done.stderr).contains("the plan has");
         assert!(done.status.success() || is_beyond, "{}", text(&done.stderr));
     }
@@ -362,7 +363,7 @@ fn a_check_of_objects_is_spread_over_tasks_and_a_plan_holds_no_secret() {
         let merged = spread(&urls("s3://sql/backups/", names), out.path(), &format!("plan {number}"), &s3(&url));
         is_same(&expected, &merged, form);
     }
-    // A link whose query is in a file, for the plan and for each task.
+    // The query of a link is read from a file, both by the plan and by each task.
     server.require("sig=TOPSECRETSIG");
     let plain = format!("{url}/sql/backups/plain.bak");
     let links = out.path().join("links");

@@ -1,8 +1,8 @@
-//! Windows of time with objects.
+//! `mdfsck check --window` with files in object storage.
 
 use super::*;
 
-/// The lines that a window adds, and those that differ between runs, by their start.
+/// The beginnings of JSON lines that a window adds, or that differ between runs.
 const OF_WINDOW: [&str; 4] =
     [r#"{"kind":"window""#, r#"{"kind":"statistics""#, r#"{"kind":"summary""#, r#"{"kind":"run""#];
 
@@ -33,7 +33,7 @@ pub(super) fn has_secret(path: &Path) -> bool {
     fs::read(path).unwrap().windows(9).any(|part| part == b"TOPSECRET")
 }
 
-/// Runs windows until the image is closed; returns the output of the last one, and their number.
+/// Runs windows until the image is closed. Returns the output of the last window, and the number of windows.
 fn close(paths: &[String], history: &Path, environment: &[(&str, &str)]) -> (Output, u32) {
     for count in 1..100 {
         let output = window(paths, history, environment);
@@ -63,7 +63,7 @@ fn windows_go_on_with_objects_in_every_form() {
         assert_eq!(bits(&last), bits(&expected), "{form}");
         assert!(count > 1, "{form}: more than one window");
     }
-    // A link whose query changes every night.
+    // The query of a link may change every night.
     let history = out.path().join("h.db");
     let linked = |night: u32| [format!("{url}/sql/backups/plain.bak?night={night}&sig=TOPSECRETSIG")];
     server.require("sig=TOPSECRETSIG");
@@ -87,12 +87,12 @@ fn windows_start_over_where_an_object_may_be_another_one() {
     let done = |output: &Output| line(output)["done"]["image_bytes_done"].as_u64().unwrap();
     let first = done(&window(&backup, &history, &s3(&url)));
     assert!(done(&window(&backup, &history, &s3(&url))) > first);
-    // Writes the same bytes again, with another tag.
+    // Writes the same bytes again, under another entity tag.
     server.put_tagged(path, content(), "\"other\"");
     let other = window(&backup, &history, &s3(&url));
     assert!(text(&other.stderr).contains("starts over"), "{}", text(&other.stderr));
     assert_eq!(done(&other), first);
-    // Two versions with different bytes may have the same weak tag.
+    // Two versions of an object with different bytes may have the same weak entity tag.
     server.put_tagged(path, content(), "W/\"weak\"");
     for _ in 0..2 {
         let weak = window(&backup, &history, &s3(&url));

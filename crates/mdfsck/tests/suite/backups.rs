@@ -1,4 +1,4 @@
-//! Checks a database and all forms of its backup, written by the lab: the output must be the same, byte for byte.
+//! Checks a lab database and backups of it in all forms. The output must be the same, byte for byte.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use report::{Format, View};
 use source::PageSource as _;
 use tempfile::TempDir;
 
-/// The output of a check.
+/// The output of a check of these files and backup sets.
 fn answer(paths: &[PathBuf], sets: &[u16]) -> String {
     let source = source::open(paths, sets, false).unwrap();
     let report = run(source.as_ref());
@@ -33,7 +33,7 @@ fn text(report: &Report) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A small database in a folder of its own.
+/// A small database in its own folder.
 struct Sample {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -49,7 +49,7 @@ impl Sample {
         Self { folder, files }
     }
 
-    /// Copies the files as they are now.
+    /// Copies the database files in their present state.
     fn copy(&self, name: &str) -> Vec<PathBuf> {
         let folder = self.folder.path().join(name);
         std::fs::create_dir(&folder).unwrap();
@@ -66,7 +66,8 @@ fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path,
     backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
-/// Compares the output for data files with that for their backups; `before` are the files at the time of the full backup.
+/// Compares the output for data files with the output for their backups. `before` are the data files at the time of the
+/// full backup.
 fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     let expected = answer(files, &[]);
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +101,7 @@ fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     }
     let packed = BackupOptions { stripes: 3, container: Some(Container::Version2), ..BackupOptions::default() };
     agrees("compressed stripes", &write(files, 1, packed, folder, "packed").files, &[]);
-    // The full backup is older: pages that are not in the differential come from it.
+    // The full backup is older. Pages that the differential does not contain are read from it.
     let full = write(before, 1, BackupOptions::default(), folder, "full").files;
     let base = Some(Base { files: before, step: 1 });
     let differential =
@@ -154,7 +155,8 @@ fn databases_damaged_before_the_backup() {
     assert_eq!(found, Kind::ALL.len() - 1, "each kind is found in the data files");
 }
 
-/// Texts of the findings of a backup, its pages in flight, and the number of entries that are not verified.
+/// Returns the texts of the findings in a backup, the pages that changed during the backup, and the number of entries
+/// that were not verified.
 fn findings(files: &[PathBuf]) -> (Vec<String>, Vec<(u16, u32)>, usize) {
     let pages = source::BackupPages::open(files, &[]).unwrap();
     let report = run(&pages);
@@ -209,7 +211,7 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let damaged = damage(&sample.files, Kind::LostWrite, seed).unwrap().pages[0];
         let sound = answer(&sample.files, &[]);
         assert!(sound.contains("Msg 8951"), "the row is missed in the data file");
-        // Because many pages change, the old page is sometimes among them.
+        // Many pages change during the backup, so the page with the lost write is sometimes one of them.
         let options = BackupOptions { in_flight: 12, ..BackupOptions::default() };
         let done = write(&sample.files, 1, options, sample.folder.path(), "changed");
         let (found, _, told) = findings(&done.files);
@@ -236,7 +238,7 @@ fn what_was_damaged_in_the_backup_is_told_by_its_container() {
     assert!(found.iter().any(|text| text.contains("checksum") && text.contains("summed.bak")), "{found:?}");
 }
 
-/// Runs the program with `bytes` as its standard input, through a pipe.
+/// Runs the program with `bytes` as standard input, through a pipe.
 fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(arguments)
@@ -310,7 +312,7 @@ fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
     assert!(says(&write(&sample.files, 1, BackupOptions::default(), folder, "damaged").files));
 }
 
-/// Writes a backup of these files of the database, at this step.
+/// Writes a backup of the database files with the IDs `only`, at step `step`.
 fn write_files(files: &[PathBuf], step: u8, only: &[u16], options: BackupOptions<'_>, folder: &Path) -> Vec<PathBuf> {
     let name = format!("files {only:?} {step}");
     write(files, step, BackupOptions { only: Some(only), ..options }, folder, &name).files
@@ -363,10 +365,10 @@ fn sets_of_files_are_one_database_and_the_newest_copy_of_each_file_counts() {
         assert_eq!(places_of(&report), [""; 0]);
         assert!(report.warnings.iter().any(|warning| warning.id == "backup.moments"), "{:?}", report.warnings);
     }
-    // No copy in the older set is used.
+    // The older set is not used, because the newer sets have all files.
     let pages = open(&[&newer, &last, &old]).unwrap();
     assert_eq!(pages.sets().iter().map(|set| set.paths.clone()).collect::<Vec<_>>(), [last.clone(), newer.clone()]);
-    // All three sets in one file.
+    // The same three sets are in one backup file.
     let set = |step, only| Set {
         files: &sample.files,
         step,
@@ -395,11 +397,11 @@ fn damage_in_a_file_of_several_sets_is_a_finding_and_what_joins_moments_is_none(
         assert!(here.iter().all(|finding| expected.contains(finding)), "{kind:?}: {here:?} {expected:?}");
         found.extend((!here.is_empty()).then_some(kind));
     }
-    // Damage that the log between the sets may explain is not verified.
+    // Other kinds of damage are not verified, because the log between the sets may explain them.
     assert_eq!(found, [Kind::BitRot, Kind::TornWrite, Kind::KeyOrder]);
 }
 
-/// Overwrites the pages of a file in a backup with zeros.
+/// Overwrites the pages of one database file in a backup with zeros.
 fn wipe(path: &Path, file_id: u16) {
     let mut bytes = std::fs::read(path).unwrap();
     let mut at = 0;
@@ -438,7 +440,7 @@ fn counts_of_files_that_a_set_does_not_have_change_nothing() {
     let counts_all = BackupOptions { counts_all: true, ..BackupOptions::default() };
     let counting = write_files(&sample.files, 2, &[1], counts_all, folder.path());
     assert_eq!(answer(&counting, &[]), answer(&primary, &[]));
-    // Nor do they replace the files of other sets.
+    // These counts do not replace the files of other sets either.
     let others = write_files(&sample.files, 1, &[3, 4], BackupOptions::default(), folder.path());
     let pages = source::BackupPages::open(&[others, counting].concat(), &[]).unwrap();
     assert_eq!(pages.files().len(), 3);

@@ -1,4 +1,4 @@
-//! `mdfsck events` and `mdfsck checkpoints` on generated stories with known checkpoints.
+//! `mdfsck events` and `mdfsck checkpoints` on generated stories, which have known checkpoints.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use lab::{Version, orders};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Runs the command; returns its status, stdout and stderr.
+/// Runs the command. Returns its exit status, stdout and stderr.
 fn run(arguments: &[&str], paths: &[PathBuf]) -> (i32, String, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).args(paths).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -71,7 +71,7 @@ fn checkpoints_are_those_of_the_story_in_every_form() {
         let lines = lines(&text);
         let found: Vec<(Value, Value, f64)> = of_kind(&lines, "checkpoint")
             .map(|line| {
-                // An event file has more digits than milliseconds; the story does not.
+                // Times in an event file are more precise than milliseconds; times in the story are not.
                 let began = line["began"].as_str().unwrap();
                 let began = json!(format!("{}Z", &began[..23]));
                 (line["database_id"].clone(), began, line["ms"].as_f64().unwrap().round())

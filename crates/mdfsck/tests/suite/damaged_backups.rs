@@ -1,4 +1,5 @@
-//! Changed, cut or mixed-up backups: damage that a checksum covers is found, missing parts are reported, and nothing panics.
+//! Changed, truncated or mixed-up backups. Damage in bytes with a checksum is found, missing parts are reported, and
+//! nothing panics.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use lab::{Version, orders};
 use source::{BackupPages, OpenError};
 use tempfile::TempDir;
 
-/// The number of changes in each form, of one byte each.
+/// The number of changes per form of backup. Each change is to one byte.
 const ROUNDS: u64 = 200;
 
 /// A very small database.
@@ -63,10 +64,10 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
             bytes[at as usize] ^= 1 << (dice() % 8);
             std::fs::write(&done.files[number], &bytes).unwrap();
             let is_covered = done.covered[number].iter().any(|place| place.contains(&at));
-            // Bytes that are not covered are padding, and texts and numbers without a checksum.
+            // Bytes without a checksum are padding, and some texts and numbers.
             assert!(finds(&done.files) || !is_covered, "{name}: byte {at} of file {number} changed, nothing found");
             covered += u64::from(is_covered);
-            // Reading from a pipe cannot seek around damage, but must end.
+            // A reader of a pipe cannot seek past damage, but it must end.
             let _ = source::backup::media_from(Path::new("-"), Box::new(std::io::Cursor::new(bytes)));
             std::fs::write(&done.files[number], &sound).unwrap();
         }
@@ -77,7 +78,8 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn blocks_and_streams_that_were_wiped_with_zeros_are_found() {
-    // Zeros have a valid checksum: neither the wiped bytes nor the blocks after them may be skipped as padding.
+    // The checksum of zeros is valid. Still, neither the zeroed bytes nor the blocks after them may be skipped as
+    // padding.
     let (folder, database) = database(7);
     let options = BackupOptions { checksum: true, in_flight: 4, ..BackupOptions::default() };
     let done = write(&database, 1, options, folder.path(), "wiped");
@@ -125,7 +127,7 @@ fn a_backup_that_is_cut_is_found() {
             assert!(finds(&done.files), "{name}: cut at byte {start} of {}", sound.len());
             let piped = std::io::Cursor::new(sound[..start as usize].to_vec());
             let piped = source::backup::media_from(Path::new("-"), Box::new(piped));
-            // Cut right after the label, nothing is missing: the file is a backup without a set.
+            // A backup that is truncated immediately after its label is complete, but contains no backup set.
             let is_whole = piped.is_ok_and(|media| media.damage.is_empty() && !media.sets.is_empty());
             assert!(!is_whole, "{name}: cut at byte {start} in a pipe");
         }
@@ -141,7 +143,7 @@ fn stripes_that_do_not_belong_together_are_refused() {
     for missing in 0..3 {
         let mut some = ours.clone();
         some.remove(missing);
-        // Without the first extents there is no catalog, but the remaining pages must not be called damaged.
+        // Without the first extents no catalog can be read, but the remaining pages must not be reported as damaged.
         let report = check(&some).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         assert!(report.not_verified.iter().any(|entry| entry.what == "stripes" && entry.count == 1));
@@ -169,12 +171,12 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
             for (damaged, covered) in set.files.iter().zip(&set.covered) {
                 let sound = std::fs::read(damaged).unwrap();
                 let mut bytes = sound.clone();
-                // Damages the first block, or the header of the compressed record that holds it.
+                // Damages the first block, or the header of the compressed record that contains it.
                 bytes[covered[0].start as usize + 2] ^= 0x5A;
                 std::fs::write(damaged, bytes).unwrap();
                 let name = damaged.display();
                 match check(&[of, &set.files].concat()) {
-                    // The damaged header still has the IDs of its media set.
+                    // The IDs of the media set can still be read from the damaged header.
                     Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
                     Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
                     Err(error) => panic!("{name}: {error}"),
@@ -207,7 +209,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     let differential = write(&database, 2, options, folder.path(), "differential").files.remove(0);
     let (sound, both) = (std::fs::read(&full).unwrap(), [full.clone(), differential.clone()]);
     assert!(!finds(&both));
-    // In both files: more stripes than the number of a stripe can express.
+    // Both files claim more stripes than a stripe number can express.
     for file in &both {
         let mut bytes = std::fs::read(file).unwrap();
         let raid = bytes.windows(4).position(|tag| tag == b"RAID").unwrap() + 22;
@@ -216,7 +218,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     }
     let told = check(&both).unwrap().not_verified.into_iter().find(|entry| entry.what == "stripes").unwrap();
     assert_eq!(told.count, u64::from(u16::MAX));
-    // Changes each stream length and corrects the checksum of its header.
+    // Changes the length of each stream, and corrects the checksum of the stream header.
     let streams: Vec<usize> = (0..sound.len() - 22)
         .step_by(4)
         .filter(|&at| {
@@ -233,7 +235,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
             let changed = folder.path().join("changed.bak");
             std::fs::write(&changed, &bytes).unwrap();
             let _ = check(&[changed]);
-            // Reads the same bytes from a pipe, whose end is unknown in advance.
+            // Reads the same bytes from a pipe. The length of a pipe is not known in advance.
             let piped = source::backup::media_from(Path::new("-"), Box::new(std::io::Cursor::new(bytes)));
             assert!(piped.is_ok());
         }

@@ -1,6 +1,7 @@
-//! Runs the program where the system refuses something: limits on threads and files, full disks, closed pipes, dangling links,
-//! sparse files. Each run gives the right results or one clear line, and a status that cannot be read as "sound".
-// The databases are written by `mdfsck lab`.
+//! Runs the program while the system refuses something: limits on threads and files, full disks, closed pipes, dangling
+//! links, sparse files. Each run must give the right results, or one clear line and a status that cannot be read as
+//! "sound".
+// The tests need `mdfsck lab` to write databases.
 #![cfg(all(target_os = "linux", feature = "lab"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
 
@@ -17,7 +18,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder with a sound database in `db`, which a check verifies in full.
+/// A folder with a sound database in `db` that a check can verify completely.
 fn folder_with_database() -> TempDir {
     let folder = TempDir::new().unwrap();
     let made = mdfsck(folder.path(), &["lab", "new", "db", "--schema", "entries", "--size", "3MB"]);
@@ -26,7 +27,7 @@ fn folder_with_database() -> TempDir {
     folder
 }
 
-/// The data file of that database.
+/// The data file of the database in `db`.
 fn data_file(folder: &Path) -> PathBuf {
     let mut entries = std::fs::read_dir(folder.join("db")).unwrap();
     entries.next().unwrap().unwrap().path()
@@ -36,7 +37,7 @@ fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Runs a shell script; `$mdfsck` is the program.
+/// Runs a shell script. The variable `$mdfsck` is the path of the program.
 fn shell(folder: &Path, script: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_mdfsck");
     Command::new("bash").args(["-c", script]).env("mdfsck", program).current_dir(folder).output().unwrap()
@@ -50,7 +51,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Requires one line on stderr that contains all of `words`, and this status.
+/// Requires this exit status, and one line on stderr that contains all of `words`.
 #[track_caller]
 fn ends(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);

@@ -1,5 +1,5 @@
-//! Malicious backups, and compressed ones with long damage: the program gives a clear error within time and memory limits, and
-//! reads all sound parts.
+//! Malicious backups, and compressed backups with long damage. The program must give a clear error within limits of
+//! time and memory, and read all sound parts.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,10 +14,10 @@ use lab::{Version, orders};
 use source::{BackupPages, DataFiles, PageSource};
 use tempfile::TempDir;
 
-/// The address space of the program, in KB: enough for a grant of 64 MB and the program, but not for what the attacks once
-/// allocated.
+/// The address space of the program in KB. It is enough for the program and a grant of 64 MB, but not for the memory
+/// that the program once allocated for these backups.
 const MOST_ADDRESSES: u32 = 400 << 10;
-/// Far more time than any run needs, and far less than a run that never ends.
+/// The time limit for a run. No run needs nearly as much time, unless it never ends.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
 /// Runs the program in a limited address space.
@@ -36,8 +36,8 @@ fn run(arguments: &[&str], file: &Path) -> (Output, String) {
     (output, said)
 }
 
-/// Runs a check with a grant of 64 MB; returns its exit status and stderr. If it was not refused, its peak must not exceed the
-/// grant.
+/// Runs a check with a grant of 64 MB. Returns its exit status and stderr. If the check was not refused, its peak
+/// memory must not exceed the grant.
 fn check(file: &Path) -> (i32, String) {
     let (output, said) = run(&["check", "--memory", "64MB", "--maxdop", "1", "--format", "json"], file);
     if let Some(line) = String::from_utf8(output.stdout).unwrap().lines().find(|line| line.contains("memory_peak")) {
@@ -48,7 +48,7 @@ fn check(file: &Path) -> (i32, String) {
     (output.status.code().unwrap(), said)
 }
 
-/// Requires that every command which opens a backup reports `word` within the limits.
+/// Requires that every command that opens a backup reports `word`, within the limits.
 fn every_command_says(file: &Path, word: &str) {
     let (status, said) = check(file);
     assert!(said.contains(word) && said.contains(&file.display().to_string()) && status & 12 != 0, "{status}: {said}");
@@ -73,7 +73,7 @@ fn stream(tag: &[u8; 4], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A descriptor block with these fields and streams, padded to a multiple of 512 bytes.
+/// A descriptor block that consists of fields and streams. It is padded to a multiple of 512 bytes.
 fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     let mut block = fields.to_vec();
     block.resize(fields.len().next_multiple_of(4), 0);
@@ -87,7 +87,7 @@ fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A configuration object for a database file of 64 KB without names.
+/// A configuration object that describes a database file of 64 KB without names.
 fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     let mut object = vec![0; 48];
     object[..4].copy_from_slice(b"SFIN");
@@ -99,7 +99,7 @@ fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     object
 }
 
-/// A plain backup of a small database, to be changed.
+/// An uncompressed backup of a small database, which tests change.
 struct Plain {
     folder: TempDir,
     bytes: Vec<u8>,
@@ -116,12 +116,13 @@ impl Plain {
         Self { folder, bytes }
     }
 
-    /// The offset of the first block of this type at or after `from`.
+    /// The offset of the first block with this type tag, at or after `from`.
     fn find(&self, tag: &[u8; 4], from: usize) -> usize {
         (from..self.bytes.len()).step_by(512).find(|&at| self.bytes[at..].starts_with(tag)).unwrap()
     }
 
-    /// Writes the backup with more objects in its first configuration, and more blocks after its pages.
+    /// Writes the backup with additional objects in its first configuration block, and with additional blocks after its
+    /// pages.
     fn with(&self, objects: &[u8], blocks: &[u8]) -> PathBuf {
         let (start, pages) = (self.find(b"MSCI", 0), self.find(b"MSDA", 0));
         let behind = self.find(b"MSTL", pages);
@@ -142,7 +143,7 @@ impl Plain {
     }
 }
 
-/// A block of pages with this many regions, each with the same data after two zero bytes.
+/// A block of pages with `regions` regions. Each region consists of two zero bytes and `data`.
 fn pages(regions: usize, data: &[u8]) -> Vec<u8> {
     let mut fields = [0; 60];
     fields[..4].copy_from_slice(b"MSDA");
@@ -157,7 +158,7 @@ fn thousands_of_files_and_regions_are_refused_as_no_server_writes_so_many() {
     every_command_says(&plain.with(&files, &pages(50, &[0]).repeat(400)), "regions of pages in one set");
     let files: Vec<u8> = (0..40_000u32).flat_map(|number| file_object(number as u16, 8)).collect();
     every_command_says(&plain.with(&files, &[]), "more than 32767 files");
-    // With the maximum number of files, the check works or refuses its grant, but never hangs.
+    // With the maximum number of files, the check must succeed or refuse its grant, but never hang.
     let files: Vec<u8> = (3..3003).flat_map(|file_id| file_object(file_id, 8)).collect();
     let changed = plain.with(&files, &pages(50, &[1; 3 * PAGE_BYTES]).repeat(20));
     let (status, said) = check(&changed);
@@ -183,7 +184,7 @@ fn files_that_repeat_and_regions_of_a_few_bytes_leave_a_sound_backup_readable() 
     assert_eq!(status & 1, 1, "what the configurations say differs: {said}");
 }
 
-/// Each sector is a block header with a wrong checksum, and so a separate damaged place.
+/// Each damaged sector is a block header with a wrong checksum, so each is a separate damaged place.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
@@ -203,7 +204,7 @@ fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     assert!(said.contains("its damaged places need more memory than") && said.contains("--memory"), "{said}");
 }
 
-/// A compressed container with many records of nine bytes each, smaller than any writer makes.
+/// A compressed container with a million records of nine bytes each. No real program writes such small records.
 #[test]
 fn a_million_small_records_take_memory_for_what_they_hold() {
     let folder = tempfile::tempdir().unwrap();
@@ -213,7 +214,7 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     every_command_says(&file, "compressed backup in an unknown form");
 }
 
-/// Sound records with damage between them, but no backup: every command must report that.
+/// The container has sound records with damage between them, but no backup set. Every command must report that.
 #[test]
 fn a_container_without_a_set_is_never_passed_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -229,7 +230,7 @@ fn a_container_without_a_set_is_never_passed_over() {
     assert_eq!(check(&file).0, 4);
 }
 
-/// Bytes between sound records, each of which looks like the start of a long record.
+/// Between sound records there are bytes that look like the starts of many long records.
 #[test]
 fn damage_that_looks_like_records_costs_no_more_than_other_damage() {
     let sample = Compressed::new(8 << 20);
@@ -242,7 +243,7 @@ struct Compressed {
     folder: TempDir,
     files: Vec<PathBuf>,
     bytes: Vec<u8>,
-    /// The offsets of its records.
+    /// The offsets of the compressed records.
     records: Vec<usize>,
 }
 
@@ -258,7 +259,7 @@ impl Compressed {
             records.push(at);
             at += 28 + usize::from(u16::from_le_bytes([bytes[at + 2], bytes[at + 3]]));
         }
-        // The first part ends with a filemark; the pages follow, in one record per 64 KB.
+        // The first part of the container ends with a filemark. The pages follow, with one record per 64 KB.
         let at = at.next_multiple_of(512);
         let mut at = (at..).step_by(512).find(|&at| bytes[at] == 0x21).unwrap();
         while bytes[at] == 0x21 {
@@ -268,11 +269,11 @@ impl Compressed {
         Self { folder, files, bytes, records }
     }
 
-    /// Replaces four records in the middle with `damage`: all other pages must be read.
+    /// Replaces four records in the middle by `damage`, and requires that all other pages are read.
     fn all_but_the_damaged_records_are_read(&self, damage: &[u8]) {
         let middle = self.records.len() / 2;
         let (first, behind) = (self.records[middle], self.records[middle + 4]);
-        // The records that follow keep their alignment to blocks.
+        // Padding keeps the records after the damage aligned to blocks.
         let shift = (behind - first) % 4096 + 4096 - damage.len() % 4096;
         let bytes = [&self.bytes[..first], damage, &vec![0x5A; shift], &self.bytes[behind..]].concat();
         let file = self.folder.path().join("damaged.bak");
@@ -289,7 +290,7 @@ impl Compressed {
                 (Some(_), _) => panic!("{id} is another page"),
             }
         }
-        // The pages in four records, and in the extents that overlap them.
+        // The lost pages are those in the four records, and other pages of the extents that overlap these records.
         assert!((24..=40).contains(&lost), "{lost} of {} pages are lost", sound.files()[0].pages);
         let (status, said) = check(&file);
         assert_eq!(status & 1, 1, "{said}");

@@ -1,4 +1,4 @@
-//! Every JSON line of every command matches docs/json.schema.json, and every kind of line occurs.
+//! Every JSON line of every command must match docs/json.schema.json, and the tests must produce every kind of line.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
@@ -27,7 +27,7 @@ use tempfile::TempDir;
 
 use self::schema::Schema;
 
-/// Collects lines, and compares each with the schema.
+/// Collects JSON lines, and validates each against the schema.
 struct Lines {
     schema: Schema,
     seen: Vec<Value>,
@@ -38,7 +38,7 @@ impl Lines {
         Self { schema: Schema::published(), seen: Vec::new() }
     }
 
-    /// Runs a command whose output is JSON; returns its exit status.
+    /// Runs a command with JSON output. Returns its exit status.
     fn run(&mut self, arguments: &[&str], paths: &[PathBuf]) -> i32 {
         let output =
             Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).args(paths).output().expect("mdfsck runs");
@@ -76,7 +76,7 @@ fn small(folder: &Path) -> Vec<PathBuf> {
     lab::write(&orders::orders(Version::V904, 7, 2 << 20), folder).unwrap().files
 }
 
-/// Databases with everything that the lab can write.
+/// Databases that contain everything that the lab can write.
 fn everything(folder: &Path) -> Vec<PathBuf> {
     let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
     description.tables.push(Table {
@@ -103,7 +103,7 @@ fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8])) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Clears the clean-shutdown bit, as after a kill of the server.
+/// Clears the clean-shutdown bit, as after the server was killed.
 fn make_dirty(primary: &Path) {
     edit(primary, 9, |page| {
         let status = u32::from_le_bytes([page[132], page[133], page[134], page[135]]) & !CLEAN_SHUTDOWN;
@@ -111,7 +111,7 @@ fn make_dirty(primary: &Path) {
     });
 }
 
-/// Sound databases, with the lines of each option.
+/// Checks sound databases, with each option that adds lines.
 fn sound(lines: &mut Lines) {
     let at = folder();
     let files = everything(at.path());
@@ -143,7 +143,7 @@ fn sound(lines: &mut Lines) {
     lines.must_have("estimate");
 }
 
-/// Findings, with all or only some of them shown.
+/// Checks damaged databases, and shows all findings or only some.
 fn damaged(lines: &mut Lines) {
     for (seed, kind) in Kind::ALL.into_iter().enumerate() {
         let at = folder();
@@ -156,7 +156,7 @@ fn damaged(lines: &mut Lines) {
     lines.must_have("finding");
 }
 
-/// Findings that are demoted, since the log may explain them.
+/// Produces findings that are demoted because the log may explain them.
 fn demoted(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -171,7 +171,7 @@ fn demoted(lines: &mut Lines) {
     assert!(lines.of_kind("not_verified").any(|line| line["allowed"] == true), "{limits:?}");
 }
 
-/// Files that can hardly be read or not at all.
+/// Checks files that can be read only in small part, or not at all.
 fn unreadable(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -190,7 +190,7 @@ fn unreadable(lines: &mut Lines) {
     assert!(refused.len() == 1 && refused[0]["kind"] == "error" && refused[0]["status"] == 4, "{refused:?}");
 }
 
-/// A file that first cannot be read, and then can.
+/// Checks a file that cannot be read at first, but can be read later.
 fn errors(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -207,7 +207,7 @@ fn errors(lines: &mut Lines) {
     lines.must_have("error");
 }
 
-/// Several databases, of which one cannot be checked.
+/// Checks several databases, one of which cannot be checked.
 fn several(lines: &mut Lines) {
     let (one, other, nothing) = (folder(), folder(), folder());
     let mut files = small(one.path());
@@ -222,7 +222,7 @@ fn several(lines: &mut Lines) {
     lines.must_have("databases");
 }
 
-/// Backups in every form.
+/// Checks backups in every form.
 fn backups(lines: &mut Lines) {
     let at = folder();
     let data = folder();
@@ -256,7 +256,7 @@ fn backups(lines: &mut Lines) {
     lines.must_have("chains");
 }
 
-/// A log with many transactions, whole and damaged.
+/// Reads a log with many transactions, intact and damaged.
 fn logs(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let database = orders::orders(Version::V904, 7, 2 << 20);
@@ -288,7 +288,7 @@ fn logs(lines: &mut Lines) {
     assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
 }
 
-/// Checkpoint events in both formats, whole and cut.
+/// Reads checkpoint events in both formats, complete and truncated.
 fn events(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let story = Story::new(1, 3, 10, true);
@@ -364,7 +364,7 @@ fn plans(lines: &mut Lines) {
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
     assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
-    // An index that does not match its table: the second look at its rows is left to tasks.
+    // If an index does not match its table, further tasks read the rows of both again.
     damage(&files, Kind::LostWrite, 1).unwrap();
     let plan = folder.path().join("plan-of-hurt");
     let plan = plan.to_str().expect("a name of UTF-8");
@@ -412,7 +412,7 @@ fn an_unknown_a_missing_and_a_wrong_field_do_not_pass() {
     let mut short = note.clone();
     short.as_object_mut().unwrap().remove("reason");
     assert!(schema.errors(&short).join("; ").contains("missing field"));
-    // The comparison includes nested objects and lists.
+    // Unknown fields are also found in nested objects and lists.
     let gap = json!({"object_id": 1, "table": "sysrscols", "extra": 1});
     let text = json!({"kind": "service_broker", "analyzed": {"Services": "three"}});
     assert!(schema.errors(&text).join("; ").contains("not of type"));

@@ -1,4 +1,4 @@
-//! Runs the program on databases of the lab: verdicts, memory limits, faults of the machine.
+//! Runs the program on lab databases: verdicts, memory limits, faults of the machine.
 
 mod backups;
 mod chain_verify;

@@ -1,4 +1,5 @@
-//! Restores in memory by the program: a real chain to points in time, marks, recovery forks, and logs in several files.
+//! The program restores chains in memory: a real chain to points in time, to marks, along recovery forks, and with logs
+//! in several files.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::process::Command;
 use lab::workload::{Chain, ChainOptions, Commit, Event, Flush, SetKind, Spec, Stop, Workload};
 use serde_json::Value;
 
-/// Runs the program; returns its status, the JSON lines and stderr.
+/// Runs the program. Returns its exit status, the JSON lines, and stderr.
 fn run(arguments: &[&str]) -> (i32, Vec<Value>, String) {
     let done = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).output().unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
@@ -22,14 +23,14 @@ fn check(paths: &[PathBuf], options: &[&str]) -> (i32, Vec<Value>, String) {
     run(&[&["check", "--format", "json"], paths.as_slice(), options].concat())
 }
 
-/// The rows of user tables as counted by a check.
+/// The row counts of user tables, as a check printed them.
 fn rows(lines: &[Value]) -> BTreeMap<String, usize> {
     let tables = lines.iter().filter(|line| line["kind"] == "object" && line["index_id"].as_u64() < Some(2));
     let tables = tables.filter(|line| line["type"] == "U");
     tables.map(|line| (line["name"].as_str().unwrap().to_owned(), line["rows"].as_u64().unwrap() as usize)).collect()
 }
 
-/// The rows of the tables after these commits.
+/// The expected row counts of the tables after these commits.
 fn truth<'c>(chain: &Chain, commits: impl Iterator<Item = &'c Commit>) -> BTreeMap<String, usize> {
     let mut rows: Vec<usize> = chain.tables.iter().map(|table| table.rows.len()).collect();
     for change in commits.flat_map(|commit| &commit.changes) {
@@ -47,13 +48,13 @@ fn a_real_chain_stops_at_a_moment_with_the_rows_that_its_log_had_committed() {
     paths.sort();
     let names: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
     let (_, lines, _) = run(&[&["log", "--transactions", "--json"], names.as_slice()].concat());
-    // The log has an insert every five seconds, each in its own transaction.
+    // The log contains one insert every five seconds, each in its own transaction.
     let inserts = lines.iter().filter(|line| line["kind"] == "transaction" && line["name"] == "INSERT");
     let mut times: Vec<String> = inserts.map(|line| line["ended"].as_str().unwrap().replace(' ', "T")).collect();
     times.sort();
     assert_eq!(times.len(), 60);
     for at in [0, 7, 29, 30, 44, 58] {
-        // A time at the end of that second, before the next insert.
+        // A point in time late in the same second, before the next insert.
         let later = format!("{}.990", &times[at][..19]);
         for moment in [&times[at], &later] {
             for options in [&[][..], &["--memory", "64MB", "--maxdop", "1"]] {
@@ -113,7 +114,7 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
         (if set.is_left { &mut left } else { &mut kept }).extend(set.files.clone());
     }
     assert_eq!((left.len(), kept.len()), (2, 4));
-    // First without, then together with the backups of the abandoned forks in one folder.
+    // The check runs first without the backups of the abandoned forks, then on a folder with all backups.
     let (status, lines, stderr) = check(&kept, &[]);
     assert_eq!((status, rows(&lines)), (0, expected.clone()), "{stderr}");
     let (status, lines, stderr) = check(&[folder.path().to_owned()], &[]);
@@ -130,7 +131,7 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
         let path = |number: &Value| lines[0]["sets"][number.as_u64().unwrap() as usize]["paths"][0].as_str().unwrap();
         numbers.as_array().unwrap().iter().map(|number| path(number).into()).collect()
     };
-    // An abandoned fork can still be restored, so no backup is reported as unused.
+    // An abandoned fork can still be restored, so its backups are not listed as unused.
     let beside: Value = lines[0]["beside"].as_array().unwrap().iter().map(|beside| beside["set"].clone()).collect();
     assert_eq!((files(&lines[0]["chains"][0]["steps"]), files(&beside)), (kept, left));
     assert_eq!(lines[0]["unused"], Value::Array(Vec::new()));
@@ -150,7 +151,7 @@ fn a_log_in_several_files_is_used_in_any_order_and_refused_with_the_name_of_one_
         let with = |logs: &[PathBuf]| check(&[std::slice::from_ref(&data), logs].concat(), &[]);
         let expected: BTreeMap<String, usize> =
             crashed.truth.tables.iter().map(|table| (table.name.clone(), table.rows.len())).collect();
-        // The logs are first found beside the data file, then named in any order.
+        // At first the program finds the logs next to the data file. Then they are named in any order.
         let (status, lines, stderr) = with(&[]);
         assert_eq!((status, rows(&lines)), (0, expected.clone()), "{stderr}");
         assert_eq!(lines[0]["recovery"]["state"], "done", "{stderr}");
@@ -166,7 +167,7 @@ fn a_log_in_several_files_is_used_in_any_order_and_refused_with_the_name_of_one_
             let words = format!("the log has another file, {name}");
             let (status, _, stderr) = with(&rest);
             assert!(status == 8 && stderr.contains(&words), "{status} {stderr}");
-            // If no log is named, the logs beside the data file must be complete, too.
+            // The logs next to the data file must also be complete if no log is named.
             let away = folder.path().join("truth").join(name);
             fs::rename(missing, &away).unwrap();
             let (status, lines, stderr) = with(&[]);

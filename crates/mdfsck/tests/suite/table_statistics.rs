@@ -1,4 +1,4 @@
-//! `mdfsck tables --statistics` lists the statistics that the lab wrote.
+//! `mdfsck tables --statistics` must list the statistics that the lab wrote.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
@@ -10,7 +10,8 @@ use lab::specimens::specimen;
 use lab::{PageVerify, SqlType, Version};
 use serde_json::Value;
 
-/// A table of 50 rows with statistics for a number, and for a text that is sometimes NULL.
+/// Writes a table with 50 rows, and with statistics on a number column and on a nullable text column. Returns the path
+/// of the file.
 fn write(folder: &Path) -> String {
     let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
     description.filegroups = vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }];

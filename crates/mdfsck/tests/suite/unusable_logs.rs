@@ -1,5 +1,5 @@
-//! Logs that belong to their data files but cannot be used: the files are checked as they are, whatever depends on the log is not
-//! verified, and the reason is reported.
+//! Logs that belong to their data files but cannot be used. The data files are checked without recovery, everything
+//! that depends on the log is listed as not verified, and the reason is reported.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -17,7 +17,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Writes a database of the lab that crashed in use to the folder `db`.
+/// Writes a lab database that crashed while in use to the folder `db`.
 fn crashed(seed: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let done = run(
@@ -28,7 +28,7 @@ fn crashed(seed: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Runs `check --format json`; returns its status, its lines and stderr.
+/// Runs `check --format json`. Returns its exit status, its lines, and stderr.
 fn check(folder: &Path, arguments: &[&str]) -> (i32, Vec<Value>, String) {
     let done = run(folder, &[&["check", "--format", "json"], arguments].concat());
     let text = String::from_utf8(done.stdout).unwrap();
@@ -46,7 +46,7 @@ fn vlfs(log: &[u8]) -> Vec<Vlf> {
     found
 }
 
-/// The offset in the log file of the checkpoint that the boot page names.
+/// The offset in the log file of the checkpoint record that the boot page names.
 fn checkpoint_at(folder: &Path, log: &[u8]) -> usize {
     let bytes = fs::read(folder.join(MDF)).unwrap();
     let boot: &format::PageBytes = bytes[9 * PAGE_BYTES..].first_chunk().unwrap();
@@ -68,7 +68,8 @@ fn last_block(log: &[u8], vlf: &Vlf) -> usize {
     }
 }
 
-/// Requires that a check with this named log reports the reason as not verified, and otherwise the same as a check without the log.
+/// Requires that a check with the named log lists recovery as not verified, with `words` in the reason. All other
+/// results must equal those of a check without the log.
 fn is_not_verified(folder: &Path, what: &str, words: &str) {
     let (status, lines, stderr) = check(folder, &[MDF, LDF]);
     let lines_of = |lines: &[Value], kind: &str| -> Vec<Value> {
@@ -91,14 +92,15 @@ fn is_not_verified(folder: &Path, what: &str, words: &str) {
     for kind in ["object", "finding", "demoted"] {
         assert_eq!(lines_of(&lines, kind), lines_of(&without, kind), "{what}");
     }
-    // Other commands show the files as they are, and warn.
+    // Other commands show the files without recovery, and warn.
     let tables = run(folder, &["tables", MDF, LDF]);
     assert!(tables.status.code() == Some(16) && !tables.stdout.is_empty(), "{what}: {tables:?}");
     let extracted = run(folder, &["extract", "--recovered", MDF, LDF, "--output", "out"]);
     assert!(extracted.status.code() == Some(16) && !folder.join("out").exists(), "{what}: {extracted:?}");
 }
 
-/// Requires that `audit` reports that it could not compare, or which part, and never that the log is another one.
+/// Requires that `audit` reports that it could not compare the pages with all or part of the log. It must not report
+/// that the log belongs to other files.
 fn is_not_compared(folder: &Path, what: &str) {
     let audit = run(folder, &["audit", MDF, LDF]);
     let said = String::from_utf8([audit.stdout, audit.stderr].concat()).unwrap();
@@ -108,7 +110,7 @@ fn is_not_compared(folder: &Path, what: &str) {
     assert!(!said.contains("name the log that was copied"), "{what}: {said}");
 }
 
-/// Requires that `log` reports a cut log, after the part that it could read.
+/// Requires that `log` shows the part that it could read, and reports that the log is truncated.
 fn is_said_to_be_cut(folder: &Path, what: &str) {
     let log = run(folder, &["log", LDF]);
     let said = String::from_utf8(log.stderr).unwrap();
@@ -119,7 +121,7 @@ fn is_said_to_be_cut(folder: &Path, what: &str) {
 
 type Damage<'d> = Box<dyn Fn(&mut Vec<u8>) + 'd>;
 
-/// Each kind of damage is done to a copy of the log.
+/// Each kind of damage is applied to a new copy of the log.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
@@ -148,7 +150,7 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
             "is cut off",
             Box::new(|log| {
                 log.truncate(2 * PAGE_BYTES + 3 * SECTOR_BYTES);
-                // As if the VLF had never been used.
+                // The header looks as if the VLF had never been used.
                 log[PAGE_BYTES + 4..PAGE_BYTES + 16].fill(0);
             }),
         ),
@@ -179,13 +181,13 @@ const FLAGS: usize = 8;
 const HAS_CHECKSUM: u8 = 2;
 const IS_ENCRYPTED: u8 = 4;
 
-/// Marks the block at `at` as encrypted.
+/// Marks the log block at `at` as encrypted.
 fn encrypt(log: &mut [u8], at: usize) {
     log[at + FLAGS] = log[at + FLAGS] & !HAS_CHECKSUM | IS_ENCRYPTED;
 }
 
-/// Gives the block at `at` the format of SQL Server 2000. The low byte of the format is the byte that is replaced by the status of
-/// the first sector, so it is stored at the end of the block.
+/// Gives the log block at `at` the format of SQL Server 2000. On disk, the status byte of the first sector replaces the
+/// low byte of the format, which is stored at the end of the block.
 fn of_2000(log: &mut [u8], at: usize) {
     let size = usize::from(u16::from_le_bytes([log[at + SIZE], log[at + SIZE + 1]]));
     log[at + FLAGS] &= !HAS_CHECKSUM;
@@ -223,7 +225,7 @@ fn more_memory_is_asked_for_instead_of_a_check_without_the_log() {
     assert!(status == 8 && is_refusal(&lines), "{status} {stderr}");
 }
 
-/// Whether there are no results, only the line with the reason.
+/// Whether the program refused: the only line is an error with the reason.
 fn is_refusal(lines: &[Value]) -> bool {
     lines.len() == 1 && lines[0]["kind"] == "error"
 }

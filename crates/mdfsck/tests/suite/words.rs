@@ -1,11 +1,11 @@
-//! Plain English: comments of all crates, and every document, without the phrases that must be read twice
+//! Comments of all crates, and all documents, must be plain English, without phrases that a reader must read twice
 //! (CONTRIBUTING.md#words).
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Phrases that hide who does what, or that need another sentence to be understood; in small letters.
+/// Forbidden phrases, in lower case. They hide who does what, or need another sentence to be understood.
 const BANNED: [&str; 19] = [
     " is said",
     " are said",
@@ -28,17 +28,17 @@ const BANNED: [&str; 19] = [
     " purse ",
 ];
 
-/// Beginnings of a sentence that put the noun last; as they are written.
+/// Forbidden beginnings of a sentence, which put the noun last. Upper and lower case are distinguished.
 const BEGINNINGS: [&str; 6] = ["Of the ", "Of these ", "Of those ", "Of each ", "Of one ", "None but "];
 
-/// Documents with words of others: DBCC's messages, lines of servers, what was asked of this project.
+/// Documents with texts by others: DBCC's messages, messages of servers, and the requirements of this project.
 const OF_OTHERS: [&str; 3] = ["docs/messages.md", "docs/format/cases.md", "docs/errata.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Files below a folder whose names end with `ending`, in the order of their paths.
+/// The files below a folder whose names end with `ending`, ordered by path.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -55,13 +55,13 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The comment of a line of code, without its slashes.
+/// The comment on a line of code, without its slashes; `None` if the line does not begin with a comment.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.trim_start_matches(['/', '!']).trim_start())
 }
 
-/// The first of the phrases in a text, and whether a sentence begins so.
+/// The first forbidden phrase in a text, or the forbidden beginning of one of its sentences.
 fn banned(text: &str) -> Option<&'static str> {
     let small = format!(" {}", text.to_lowercase());
     let begins = |start: &&&str| text.starts_with(**start) || text.contains(&format!(". {start}"));
@@ -74,7 +74,7 @@ fn comments_and_documents_are_free_of_phrases_that_must_be_read_twice() {
     let mut found = Vec::new();
     let mut lines = 0;
     for path in files(&root.join("crates"), ".rs") {
-        // The phrases themselves.
+        // This file contains the forbidden phrases.
         if path.ends_with("tests/suite/words.rs") {
             continue;
         }

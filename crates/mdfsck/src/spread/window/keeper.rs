@@ -1,4 +1,4 @@
-//! Records what a window does, and holds the lease on its database.
+//! Records the progress of a window in the history, and holds the lease on the database.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -16,21 +16,21 @@ use crate::failure::{Failure, warn};
 /// The interval at which the lease is renewed.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Records the ranges of a window; if the history cannot be written, the window continues.
+/// Records each range of a window. If the history cannot be written, the window continues without recording.
 pub(super) struct Keeper {
     history: Option<History>,
     pub(super) window: Option<Window>,
-    /// The ranges, by file and page.
+    /// The ranges, ordered by file and page.
     pub(super) tiles: Vec<RangeRead>,
-    /// Ranges with a page that could not be read.
+    /// The file and the first page of each range with pages that could not be read.
     pub(super) unread: Vec<(u16, u32)>,
-    /// The exit-status bits for what could not be recorded.
+    /// The exit-status bits for everything that could not be recorded.
     pub(super) unkept: u8,
     pub(super) heart: Option<Heart>,
 }
 
 impl Keeper {
-    /// Takes the lease on the database for this window.
+    /// Acquires the lease on the database for this window.
     ///
     /// # Errors
     /// If another process holds the lease.
@@ -70,12 +70,12 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Whether this process holds the lease on the database, and so may use the stored plan.
+    /// Whether this process holds the lease on the database. Only then may it use the stored plan.
     pub(super) fn is_open(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Maps the known history to these ranges, and returns it.
+    /// Sets the ranges, and returns what the history knows about them.
     pub(super) fn tile(&mut self, tiles: Vec<RangeRead>) -> Option<Known> {
         self.tiles = tiles;
         let (history, window) = self.history.as_mut().zip(self.window.as_ref())?;
@@ -89,8 +89,8 @@ impl Keeper {
         }
     }
 
-    /// Records a range. Returns whether the window may continue: not if another process has taken the lease, for example after this
-    /// machine slept.
+    /// Records a range. Returns whether the window may continue. It must end if another process has taken the lease,
+    /// for example while this machine slept.
     pub(super) fn done(&mut self, done: &Done<'_>) -> bool {
         let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return true };
         let Err(error) = history.range_done(window, done) else { return true };
@@ -106,31 +106,32 @@ impl Keeper {
     }
 }
 
-/// Ends the window if it fails, so that other processes may work on the database.
+/// Ends a window that fails, so that other processes may check the database.
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.heart = None;
         if let Some((history, window)) = self.history.as_mut().zip(self.window.take()) {
-            // On an error the lease expires by itself.
+            // An error is ignored, since the lease expires anyway.
             let _ = history.end_window(&window);
         }
     }
 }
 
-/// Renews the lease every 30 seconds, until it is dropped.
+/// Renews the lease every 30 seconds until this value is dropped.
 pub(super) struct Heart {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Heart {
-    /// Starts the thread; `None` if that fails: then the lease is renewed only after each range.
+    /// Starts the thread that renews the lease. `None` if no thread can be started; then the lease is renewed only
+    /// after each range.
     fn start(path: &Path, lease: &Lease) -> Option<Self> {
         let (stop, stopped) = mpsc::channel();
         let (path, lease) = (path.to_owned(), lease.clone());
         let beat = move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // Errors of the history are reported by other calls.
+                // An error is ignored, since other uses of the history report it.
                 let _ = History::open_or_create(&path).and_then(|mut history| history.renew(&lease));
             }
         };

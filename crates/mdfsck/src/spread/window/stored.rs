@@ -1,4 +1,4 @@
-//! The plans that windows store beside a history.
+//! The plans of windows, which are stored in a folder next to the history.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,22 +21,23 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// A plan is deleted after a pause of this length. Nothing else shows whether objects of other checks still exist.
+/// The age after which an unused plan of objects in storage is deleted, since objects of other checks are not looked
+/// up.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
-/// The plan of an earlier window, if there is one.
+/// The plan of an earlier window, if there is one, and where to store a plan.
 pub(crate) struct Stored {
-    /// The path for the plan of this check; `None` without a history.
+    /// The folder for the plan of this check; `None` without a history.
     pub(super) path: Option<PathBuf>,
-    /// The plan that was found.
+    /// The plan of an earlier window, if one was found.
     pub(super) opened: Option<Opened>,
-    /// The key of a new plan.
+    /// The key for a new plan.
     fresh: Common,
 }
 
 impl Stored {
-    /// Looks for the plan of an earlier window over the same paths with the same options; ignores it if `is_again`. Deletes
-    /// nothing: another process may be using the plan.
+    /// Looks for the plan of an earlier window with the same paths and options. Ignores the plan if `is_again`. Deletes
+    /// nothing, since another process may be using the plan.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -53,7 +54,7 @@ impl Stored {
                 note("the plan of earlier windows is of another build of mdfsck, or damaged");
                 return None;
             };
-            // Verified before anything is read: another image may need another comparison with its log.
+            // The files are verified before anything is read, since a new image may need a new comparison with its log.
             let why = opened.changed_file();
             why.iter().for_each(|why| note(why));
             why.is_none().then_some(opened)
@@ -61,13 +62,13 @@ impl Stored {
         Ok(Self { path, opened, fresh })
     }
 
-    /// The key and audit that this process shares with earlier ones.
+    /// The key and the audit that this process shares with earlier windows.
     pub(crate) fn common(&self) -> &Common {
         self.opened.as_ref().map_or(&self.fresh, |opened| &opened.common)
     }
 }
 
-/// The options of the check, with absolute paths; `None` if they cannot be stored.
+/// The options of the check, with absolute paths; `None` if a path cannot be stored in a plan.
 pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<Planned> {
     let absolute = |path: &PathBuf| match storage::url(path) {
         Some(_) => Some(path.clone()),
@@ -78,39 +79,39 @@ pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<
     (paths.len() == arguments.paths.len()).then(|| Planned { paths, ..Planned::of(arguments, what) })
 }
 
-/// The folder of a plan beside the history, named by a hash of the options.
+/// The folder for a plan. Its name is a hash of the options.
 fn plan_folder(history: &Path, planned: &Planned) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     serde_json::to_string(planned).unwrap_or_default().hash(&mut hasher);
     beside(history).join(format!("{:016x}", hasher.finish()))
 }
 
-/// The folder of all plans of a history.
+/// The folder for all plans of a history, next to the history.
 fn beside(history: &Path) -> PathBuf {
     let mut name = history.as_os_str().to_owned();
     name.push(".parts");
     PathBuf::from(name)
 }
 
-/// Whether the path is a folder, not a link to one, with a name that windows use.
+/// Whether the path is a folder with a name that a window would choose. A symbolic link to a folder is not accepted.
 fn is_of_window(path: &Path) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == 16 && name.bytes().all(is_digit) && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Deletes the plan of a window, and no other folder.
+/// Deletes the plan of a window. Never deletes any other folder.
 pub(super) fn remove(path: &Path) {
     if !is_of_window(path) {
         return;
     }
-    // Deleted first: without plan.json, the rest is not a plan.
+    // Deletes plan.json first, since a folder without it does not count as a plan.
     let _ = fs::remove_file(path.join("plan.json"));
     let _ = fs::remove_dir_all(path);
 }
 
-/// Deletes the plans of windows beside a history whose files have changed: they can never be used. Keeps the plans of other builds,
-/// which may be using them. Returns the remaining plans; `None` if not all of them are known.
+/// Deletes those plans of a history that can never be used again because their files have changed. Keeps plans of other
+/// builds of mdfsck, which may be using them. Returns the IDs of the remaining plans; `None` if some IDs are unknown.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
@@ -127,14 +128,14 @@ pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     left
 }
 
-/// Whether no window can use a plan again.
+/// Whether no window can ever use a plan again.
 fn is_useless(path: &Path, evidence: &Evidence) -> bool {
     let last = || fs::metadata(path).and_then(|found| found.modified());
     let is_abandoned = || last().is_ok_and(|at| at.elapsed().is_ok_and(|since| since > ABANDONED));
     evidence.is_stale() || (evidence.is_of_objects() && is_abandoned())
 }
 
-/// Reports why a new image begins.
+/// Reports why this window begins a new image.
 pub(super) fn note(why: &str) {
     warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
 }
@@ -145,12 +146,13 @@ pub(super) struct NewPlan<'n> {
     pub(super) evidence: Option<Evidence>,
     pub(super) files: Vec<SourceFile>,
     pub(super) key: &'n check::HashKey,
-    /// The folder that keeps the plan for the next window.
+    /// The folder in which to store the plan for the next window; `None` if the plan is not kept.
     pub(super) place: Option<&'n Path>,
 }
 
 impl NewPlan<'_> {
-    /// Returns the earlier plan if it has these maps, otherwise a new one; with its folder, if that is temporary.
+    /// Returns the earlier plan if its allocation maps are unchanged, otherwise a new plan. Also returns the folder of
+    /// the plan if the folder is temporary.
     pub(super) fn plan(
         &self,
         sweep: &Sweep<'_>,
@@ -177,7 +179,7 @@ impl NewPlan<'_> {
         let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
         if let Some(place) = self.place {
-            // An old plan there cannot be used, and no other process may be using it.
+            // Deletes an old plan in this folder: it cannot be used, and no other process may be using it.
             remove(place);
             let made =
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));

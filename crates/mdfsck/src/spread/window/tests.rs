@@ -1,4 +1,4 @@
-//! Parts of a former window, and those that are not used although the files seem to be the same.
+//! Tests which parts of an earlier window are used, and which are not although the files seem to be unchanged.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use super::*;
 use crate::spread::Common;
 use crate::spread::make::plan_of;
 
-/// A damaged database of the lab, and a plan whose tasks are all done.
+/// A damaged lab database, and a plan with all tasks done.
 struct Made {
     _folder: TempDir,
     path: PathBuf,
@@ -37,7 +37,7 @@ fn made() -> Made {
     let folder = tempfile::tempdir().unwrap();
     let path = lab::write(&lab::orders::orders(lab::Version::V904, 3, 4 << 20), folder.path()).unwrap().files.remove(0);
     let mut bytes = fs::read(&path).unwrap();
-    // A data page with a wrong checksum.
+    // Damages a data page, so that its checksum is wrong.
     let page = (200..).find(|page| bytes[page * PAGE_BYTES + 1] == 1).unwrap();
     bytes[page * PAGE_BYTES + 4000] ^= 1;
     fs::write(&path, bytes).unwrap();
@@ -91,7 +91,7 @@ fn a_page_with_a_finding_that_holds_something_else_now_is_noticed() {
     assert_eq!(made.usable(), Ok(made.parts.clone()));
     let bytes = fs::read(&made.path).unwrap();
     let page = (200..).find(|page| bytes[*page as usize * PAGE_BYTES + 1] == 1).unwrap();
-    // Repairs the damage without a change of size and times: the finding is out of date.
+    // Repairs the damage without a change of the file's size, so that the finding is out of date.
     flip(&made.path, page, 4000);
     let why = made.usable().unwrap_err();
     assert!(why.starts_with(&format!("{}: page", made.path.display())), "{why}");
@@ -109,7 +109,7 @@ fn a_part_that_is_missing_or_damaged_is_not_done_and_no_reason_for_a_new_image()
     let part = fs::read(&path).unwrap();
     let mut others = made.parts.clone();
     others.remove(id);
-    // Damages the version; then the frame with the findings, which follows the head and their lengths.
+    // Damages first the version of the part, then its frame with the findings, which follows the head.
     let head = u32::from_le_bytes(part[12..16].try_into().unwrap()) as usize;
     for at in [9, 16 + head + 8] {
         let mut damaged = part.clone();
@@ -132,7 +132,8 @@ fn other_maps_are_another_image() {
     };
     let (catalog, maps) = fingerprint(&made.path);
     assert!(made.opened.verify_maps(maps).is_ok() && made.opened.verify(&[], catalog).is_ok());
-    // A byte of the PFS page; of an IAM page, which says who owns an extent; of a row of a base table.
+    // Changes a byte of the PFS page, a byte of an IAM page, which says who owns an extent, and a byte of a row of a
+    // base table.
     let bytes = fs::read(&made.path).unwrap();
     let iam = (10..).find(|page| bytes[page * PAGE_BYTES + 1] == 10).unwrap() as u32;
     for page in [1, iam] {

@@ -1,4 +1,4 @@
-//! Decides which parts of earlier windows can be used.
+//! Decides which parts of earlier windows a window can use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::spread::Opened;
 use crate::spread::evidence::Evidence;
 
-/// The most pages with findings of a part that are read again.
+/// Maximum number of pages with findings to read again for one part.
 const MOST_PAGES: usize = 1 << 20;
 
-/// Why the parts of an earlier window cannot be used; `None` if they can.
+/// The reason why no part of an earlier window can be used; `None` if parts can be used.
 pub(super) fn differs(
     opened: &Opened,
     evidence: Option<&Evidence>,
@@ -34,16 +34,17 @@ pub(super) fn differs(
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
 }
 
-/// The parts of a plan that are recorded in the history; parts that are not are read again.
+/// The parts of a plan that the history has recorded, by task ID. The ranges of unrecorded parts are read again.
 pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
     let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
     history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// The usable parts of earlier windows: those that can be read, and whose pages with findings have not changed.
+/// The usable parts of earlier windows. A part is usable if it can be read, and its pages with findings have not
+/// changed.
 ///
 /// # Errors
-/// A text that names pages with findings that have changed: then no part can be used.
+/// A text that names changed pages with findings: then no part of the earlier windows is usable.
 pub(super) fn usable(
     opened: &Opened,
     source: &dyn PageSource,
@@ -57,7 +58,7 @@ pub(super) fn usable(
             Some(then) => match held(opened, source, task) {
                 Ok(Some(now)) if now.fingerprint != *then => return Err(now.differs(opened, source)),
                 Ok(now) => now.is_some(),
-                // The range of the part is swept again.
+                // The part is left out, so that its range is swept again.
                 Err(_) => false,
             },
         };
@@ -68,7 +69,7 @@ pub(super) fn usable(
     Ok(usable)
 }
 
-/// The pages with findings of a part, and the fingerprint of their present content.
+/// The pages with findings of a part, and a fingerprint of their present content.
 pub(super) struct Held {
     first: PageId,
     last: PageId,
@@ -76,9 +77,10 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Describes the change of their content.
+    /// Describes that the content of these pages has changed.
     fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
-        // The file names in a backup are those on its server.
+        // For a backup, uses the path of the backup, since the data files in it have the names that they had on the
+        // server.
         let path = match source.backup() {
             Some(_) => opened.plan.files.first().map(|file| &file.path),
             None => source.files().iter().find(|file| file.file_id == self.first.file).map(|file| &file.path),
@@ -96,7 +98,7 @@ impl Held {
     }
 }
 
-/// The pages with findings of a part, with their present content; `None` if there are none.
+/// The pages with findings of a part, and a fingerprint of their present content; `None` if the part has no findings.
 ///
 /// # Errors
 /// If the part is missing, damaged or cannot be read.

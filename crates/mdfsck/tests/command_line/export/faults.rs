@@ -1,4 +1,4 @@
-//! Exports that cannot be finished: a file with its final name is complete.
+//! Exports that cannot be finished. A file that has its final name must be complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +20,12 @@ pub(super) fn faults() -> Vec<(&'static str, Test)> {
     faults
 }
 
-/// The content of all files in a folder, by name.
+/// The contents of all files in a folder, by file name.
 pub(super) fn all(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Failed> {
     Ok(super::files(folder)?.into_iter().collect())
 }
 
-/// Requires that every file with its final name is complete.
+/// Requires that every file that has its final name is complete.
 fn is_whole(made: &BTreeMap<String, Vec<u8>>, whole: &BTreeMap<String, Vec<u8>>) -> Result<(), Failed> {
     let wrong = made.iter().find(|(name, bytes)| !name.ends_with(".partial") && whole.get(*name) != Some(*bytes));
     ensure(wrong.is_none(), format!("{:?} is not whole", wrong.map(|(name, _)| name)))
@@ -101,7 +101,8 @@ mod unix {
         ]
     }
 
-    /// Requires that a run on a full disk leaves only complete files, and one line that names the first missing file.
+    /// Requires that a run on a full disk leaves only complete files, and prints one line that names the first missing
+    /// file.
     fn is_cut(folder: &Path, out: &str, whole: &BTreeMap<String, Vec<u8>>, stderr: &str) -> Result<(), Failed> {
         let made = all(&folder.join(out))?;
         is_whole(&made, whole)?;
@@ -110,7 +111,7 @@ mod unix {
         let missing = whole.keys().find(|name| !made.contains_key(*name)).ok_or("all is there")?;
         let lines: Vec<&str> = stderr.lines().filter(|line| line.contains("cannot be written")).collect();
         ensure(lines.len() == 1 && lines[0].contains(missing.as_str()), format!("{missing}: {stderr}"))?;
-        // Tables are written in order, and none was started after the one that failed.
+        // Tables are written in order. After the table that failed, no other table was started.
         ensure(made.keys().all(|name| name < missing), format!("{missing}: {:?}", made.keys()))
     }
 
@@ -121,7 +122,7 @@ mod unix {
             let full = format!("{format}-whole");
             mdfsck(folder, &["export", "s", "-o", &full, "--format", format]);
             let whole = all(&folder.join(&full))?;
-            // The limit is below the second largest file, so the largest one is too large, too.
+            // The size limit is below the size of the second largest file, so two files are too large.
             let mut sizes: Vec<usize> = whole.values().map(Vec::len).collect();
             sizes.sort_unstable();
             let blocks = sizes[sizes.len() - 2] / 512 - 1;
@@ -145,7 +146,7 @@ mod unix {
         fs::create_dir(folder.join("small"))?;
         let program = env!("CARGO_BIN_EXE_mdfsck");
         let bytes: usize = whole.values().map(Vec::len).sum::<usize>() * 2 / 3;
-        // Mounts a small file system that only this process sees, and copies the files that the export leaves on it.
+        // Mounts a small file system that only this process sees. Copies the files that the export leaves there.
         let script = format!(
             "mount -t tmpfs -o size={bytes} none small || exit 99; '{program}' export s -o small; status=$?; \
              mkdir left; cp small/* left/; exit $status"
@@ -179,7 +180,7 @@ mod unix {
                 command.args(args).arg("out").current_dir(folder);
                 let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
                 thread::sleep(Duration::from_micros(round.wrapping_mul(7919) % 60_000));
-                // The export may have ended already.
+                // Sending the signal fails if the export has already ended.
                 let _ = kill_process(Pid::from_child(&child), signal);
                 let status = child.wait()?;
                 ensure(status.success() || status.signal() == Some(signal.as_raw()), format!("{status:?}"))?;
@@ -202,7 +203,7 @@ mod unix {
 
     fn not_writable(folder: &Path) -> Result<(), Failed> {
         super::super::sample(folder)?;
-        // Any user may read and enter the folder.
+        // Allows every user to read and enter the folder.
         fs::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
         fs::set_permissions(folder.join("s"), PermissionsExt::from_mode(0o755))?;
         fs::write(folder.join("secret"), "")?;

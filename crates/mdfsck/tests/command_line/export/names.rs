@@ -1,4 +1,4 @@
-//! Names and texts with a special meaning for a file system, for a program that runs scripts, or for a terminal.
+//! Names and texts that have a special meaning for a file system, a script runner or a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +44,7 @@ const TABLES: [&str; 22] = [
     "foreign-keys",
 ];
 
-/// Names of columns; the identity column before them is not listed.
+/// The names of the columns after the identity column.
 const COLUMNS: [&str; 6] =
     ["c\nGO\n:r secret", "_page", "quote\",comma", "$(x)]", "a'b*/ -- ", "\u{65E5}\u{672C}\u{1F4BE}\\"];
 
@@ -94,7 +94,7 @@ fn inside(folder: &Path) -> Result<(), Failed> {
         };
         ensure(made.iter().all(|(name, _)| is_safe(name) && said.contains(&name.to_lowercase())), format!("{made:?}"))?;
         ensure(fs::read_dir(folder.join("deep"))?.count() == 1 && fs::read_dir(folder)?.count() == 2, "outside")?;
-        // A table has the same name whichever other tables are exported.
+        // A table has the same file name regardless of which other tables are exported.
         let id = tables[4]["object_id"].to_string();
         let one = mdfsck(folder, &["export", "s", "-o", "one", "--format", format, "--json", "--table", &id]);
         ensure(lines(&one.stdout)?[0] == tables[4], text(&one.stdout))?;
@@ -105,7 +105,8 @@ fn inside(folder: &Path) -> Result<(), Failed> {
     ensure(!text(&shown.stdout).chars().any(|c| c.is_control() && c != '\n'), text(&shown.stdout))
 }
 
-/// The batches that a program such as sqlcmd sends to the server: it splits a script at lines with GO, even within a string.
+/// The batches that a script runner such as sqlcmd sends to the server. It splits a script at lines with GO, even
+/// within a string constant.
 fn batches(script: &str) -> Vec<String> {
     let mut batches = vec![String::new()];
     for line in script.split_inclusive(['\n', '\r']) {
@@ -118,7 +119,8 @@ fn batches(script: &str) -> Vec<String> {
     batches
 }
 
-/// The statement that the server executes for a batch: the batch itself, or the constant of its EXEC.
+/// The statement that the server executes for a batch. It is the batch itself, or the string constant if the batch is
+/// an EXEC.
 fn executed(batch: &str) -> String {
     let Some(constant) = batch.trim().strip_prefix("EXEC (N'").and_then(|rest| rest.strip_suffix("');")) else {
         return batch.to_owned();
@@ -154,8 +156,8 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
             format!("{statements:?}"),
         )?;
         ensure(!statements.iter().any(|statement| statement.starts_with("EXEC")), script.clone())?;
-        // The settings, the guard, the table, its rows, key, index, check and the end of the guard: no batch was split, and
-        // IDENTITY_INSERT is in the batch of the rows.
+        // The eight batches are the settings, the guard, the table, its rows, its key, index and check, and the end of
+        // the guard. So no batch was split, and IDENTITY_INSERT is in the batch with the rows.
         let is_executed = batches.iter().any(|batch| batch.starts_with("EXEC (N'SET IDENTITY_INSERT"));
         ensure(is_executed && batches.len() == 8, format!("{batches:?}"))?;
     }
@@ -167,7 +169,7 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without the guard, rows would be inserted into an existing table of the same name after CREATE TABLE fails.
+/// The guard prevents that rows are inserted into an existing table of the same name after CREATE TABLE failed.
 fn guarded(folder: &Path) -> Result<(), Failed> {
     hostile(folder)?;
     let output = mdfsck(folder, &["export", "s", "-o", "out", "--format", "sql"]);
@@ -179,7 +181,7 @@ fn guarded(folder: &Path) -> Result<(), Failed> {
             .filter(|at| executed(&batches[*at]).starts_with("CREATE TABLE") || batches[*at].contains("INSERT INTO"))
             .collect();
         let statement = executed(&batches[created[0]]);
-        // The name ends before the parenthesis of the columns.
+        // The name of the table ends before the parenthesis of the column list.
         let name = statement.strip_prefix("CREATE TABLE ").and_then(|rest| rest.split_once(" (\n    [id]"));
         let (name, _) = name.ok_or_else(|| statement.clone())?;
         let guard = &batches[created[0] - 1];

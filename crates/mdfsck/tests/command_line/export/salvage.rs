@@ -1,4 +1,4 @@
-//! Salvage of damaged tables, and tables that cannot be read: each is reported.
+//! Salvage of damaged tables. Each table that cannot be read is reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) fn salvage() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// A count of rows in the line of a table.
+/// The row count `key` in the JSON line of a table.
 fn of(line: &Value, key: &str) -> u64 {
     line[key].as_u64().unwrap_or(0)
 }
@@ -36,12 +36,12 @@ fn tables(folder: &Path, args: &[&str]) -> Result<(BTreeMap<String, Value>, Opti
     Ok((tables.collect(), output.status.code()))
 }
 
-/// The rows of a CSV file, without the names in the first line.
+/// The rows of a CSV file, without the line of column names.
 fn rows(path: &Path) -> Result<Vec<csv::StringRecord>, Failed> {
     Ok(csv::Reader::from_path(path)?.into_records().collect::<Result<_, _>>()?)
 }
 
-/// The number of times each row occurs.
+/// Each distinct row, and how often it occurs.
 fn counted<'r>(rows: impl IntoIterator<Item = &'r csv::StringRecord>) -> BTreeMap<Vec<String>, usize> {
     let mut counted = BTreeMap::new();
     for row in rows {
@@ -85,13 +85,14 @@ fn accounted(folder: &Path) -> Result<(), Failed> {
             ensure(kinds.iter().sum::<u64>() == of(&sound[name], "rows"), what.clone())?;
             let is_whole = kinds[1..].iter().all(|count| *count == 0);
             ensure(is_whole || of(line, "pages_left_out") > 0, what.clone())?;
-            // Every row of the ordinary file is a row of the sound table.
+            // Every row of the ordinary file must be a row of the sound table.
             let expected = counted(&rows(&folder.join(format!("sound/{name}.csv")))?);
             let whole = rows(&folder.join(format!("out/{name}.csv")))?;
             ensure(whole.len() as u64 == kinds[0], what.clone())?;
             let is_there = |(row, count): (&Vec<String>, &usize)| expected.get(row).is_some_and(|most| count <= most);
             ensure(counted(&whole).iter().all(is_there), format!("{what}: a row that was not there"))?;
-            // Other rows are in files that exist only if there are any, with a reason for each row.
+            // Doubtful rows and rebuilt rows are in separate files, which give a reason for each row. A file without
+            // rows does not exist.
             for (suffix, count) in [("doubtful", kinds[1]), ("rebuilt", kinds[2])] {
                 let file = folder.join(format!("out/{name}.{suffix}.csv"));
                 ensure(file.exists() == (count > 0), format!("{what}: {suffix}"))?;
@@ -123,7 +124,7 @@ fn formats(folder: &Path) -> Result<(), Failed> {
             ensure(fs::metadata(folder.join(&out).join(file))?.len() > 1000, "the file has rows")?;
         }
     }
-    // A script creates a second table from the original one, without its key.
+    // The script creates a separate table from the original one, without its key.
     let script = fs::read_to_string(folder.join("bit-rot-sql/dbo.order_lines.doubtful.sql"))?;
     ensure(script.starts_with("/* Rows of [dbo].[order_lines] that are not proven"), script.clone())?;
     ensure(script.contains("INTO [dbo].[order_lines.doubtful]\n"), script.clone())?;
@@ -155,7 +156,7 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     let said = text(&output.stdout) + &text(&output.stderr);
     ensure(output.status.code() == Some(16) && said.contains("in a file that was not given"), &*said)?;
     ensure(!said.contains("is damaged"), &*said)?;
-    // The last line names what is missing, and does not mention damage.
+    // The last line names what could not be exported, and does not mention damage.
     let last = text(&output.stderr).lines().last().unwrap_or_default().to_owned();
     ensure(
         last.contains("rows of parts that were not given are missing") && last.contains("give orders_2.ndf too"),
@@ -185,7 +186,7 @@ fn ghosts(folder: &Path) -> Result<(), Failed> {
     let listed = rows(&folder.join("out/dbo.events.doubtful.csv"))?;
     ensure(of(&with, "doubtful") == listed.len() as u64 && listed.len() > 10, with.to_string())?;
     ensure(listed.iter().all(|row| row[2].contains("deleted")), format!("{:?}", listed[0]))?;
-    // The file of an earlier run is removed, since it does not belong to the new files.
+    // A file of an earlier run is removed if it does not belong to the new files.
     table_of(&["--damaged"])?;
     ensure(!folder.join("out/dbo.events.doubtful.csv").exists(), "the older file is gone")?;
     super::super::refused_by_usage(&mdfsck(folder, &["export", "s", "-o", "x", "--ghosts"]), &["--damaged"])
@@ -258,7 +259,7 @@ fn progress(folder: &Path) -> Result<(), Failed> {
     let exported = last("export")?;
     ensure(exported["current"] == exported["maximum"] && exported["percent"] == 100, exported.to_string())?;
     last("salvage")?;
-    // Progress is not part of the results.
+    // The progress is not part of the results.
     let silent = mdfsck(folder, &["export", "s", "-o", "c", "--progress", "none"]);
     ensure(silent.stderr.is_empty() && text(&silent.stdout).replace(" in c", " in a") == stdout, text(&silent.stderr))
 }

@@ -1,4 +1,4 @@
-//! Files of the lab are complete or absent, even if the lab is killed.
+//! Files that the lab writes are complete or do not exist, even if the lab is killed.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::{data_file, folder_with_database, mdfsck};
 
-/// Starts the program and kills it as soon as the folder `out` has a file; returns the names in the folder, or nothing if the
-/// program ended first.
+/// Starts the program, and kills it when the folder `out` contains a file. Returns the names in the folder; `None` if
+/// the program had ended before.
 fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let out = here.join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Symbolic links instead of files and folders.
+//! Symbolic links in place of files and folders.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,8 @@ fn a_folder_of_links_to_data_files_is_checked_as_a_folder_of_data_files() {
         let output = mdfsck(here, &["check", path]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(0), plain.clone()), "{path}");
     }
-    // A second link to the same file, links to another kind of file and to a folder, and a loop: none of them adds a data file.
+    // None of these links adds a data file: a second link to the same file, a link to another kind of file, a link to a
+    // folder, and a loop.
     symlink("a.mdf", here.join("links/b.mdf")).unwrap();
     symlink(".", here.join("links/c.mdf")).unwrap();
     symlink("nowhere", here.join("links/.#lock")).unwrap();

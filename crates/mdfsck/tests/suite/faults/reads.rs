@@ -9,7 +9,7 @@ use source::{DataFiles, PageSource};
 
 use super::{data_file, folder_with_database};
 
-/// The file is truncated while its catalog is read, and restored before its pages are.
+/// The file is truncated while its catalog is read, and restored before its pages are read.
 #[test]
 fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and_no_finding() {
     let folder = folder_with_database();
@@ -27,6 +27,6 @@ fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and
     assert!(words.iter().all(|word| error.contains(word)), "{error}");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(!report.complete());
-    // A source without failed reads reports no faults.
+    // If no read failed, a source reports no faults.
     assert_eq!(DataFiles::open(std::slice::from_ref(&path)).unwrap().read_faults(), source::ReadFaults::default());
 }

@@ -1,5 +1,5 @@
-//! Compares a value with a schema, as strictly as a writer must follow it: a field that the schema does not name is an error too,
-//! although readers must ignore it.
+//! Validates a value against a schema, as strictly as a writer must follow it. A field that the schema does not name is
+//! an error, although readers must ignore such a field.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ impl Schema {
         Self(serde_json::from_str(text).expect("the published schema is JSON"))
     }
 
-    /// The errors in a line.
+    /// The errors in a JSON line.
     pub(crate) fn errors(&self, line: &Value) -> Vec<String> {
         self.closed(&self.0, line, "").err().unwrap_or_default()
     }
 
-    /// The kinds of lines.
+    /// The kinds of lines that the schema defines.
     pub(crate) fn kinds(&self) -> BTreeSet<&str> {
         let types = &self.0["$defs"];
         let tagged = ["Line", "LogLine", "EventLine", "CheckpointsLine", "ExplainLine", "HistoryLine", "PartsLine"]
@@ -30,7 +30,7 @@ impl Schema {
         tagged.chain(others.into_iter().flatten()).collect()
     }
 
-    /// Compares a value; an object must not have fields that the schema does not name.
+    /// Validates a value. An object must not have fields that the schema does not name.
     fn closed(&self, schema: &Value, value: &Value, at: &str) -> Result<(), Vec<String>> {
         let known = self.open(schema, value, at)?;
         let unknown = value.as_object().into_iter().flat_map(Map::keys).filter(|name| !known.contains(*name));
@@ -38,7 +38,7 @@ impl Schema {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Compares a value; returns the fields that the schema names.
+    /// Validates a value, and accepts additional fields. Returns the fields that the schema names.
     fn open<'a>(&'a self, schema: &'a Value, value: &'a Value, at: &str) -> Result<BTreeSet<&'a String>, Vec<String>> {
         let mut known = BTreeSet::new();
         let error = |what: &str| Err(vec![format!("{at}: {value} {what}")]);
@@ -101,7 +101,8 @@ impl Schema {
         Ok(known)
     }
 
-    /// The fields that the first matching choice names; the errors of all choices if none matches.
+    /// Returns the fields that the first matching choice names. If no choice matches, returns the errors of all
+    /// choices.
     fn one_of<'a>(
         &'a self,
         choices: &'a [Value],
@@ -115,7 +116,7 @@ impl Schema {
                 Err(more) => errors.extend(more),
             }
         }
-        // For lines of other kinds, only the kind is wrong.
+        // Choices for other kinds of lines only report a wrong kind, so their errors are left out if there are others.
         let of_its_kind = |error: &String| !error.starts_with(&format!("{at}/kind:"));
         let (its_kind, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(of_its_kind);
         Err(if its_kind.is_empty() { others } else { its_kind })

@@ -1,4 +1,4 @@
-//! An export keeps to its memory grant whatever the table.
+//! An export must keep to its memory grant whatever the table.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use lab::SqlType;
 use lab::description::{Column, Description, Index, Table, Values};
 use tempfile::TempDir;
 
-/// The grant without `--memory`.
+/// The memory grant without `--memory`, in bytes.
 const DEFAULT_BYTES: u64 = 64 << 20;
 const FORMATS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// Exports a database; returns its peak memory, its status and stderr.
+/// Exports a database. Returns the peak memory in bytes, the exit status, and stderr.
 fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
     let out = TempDir::new().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
@@ -29,7 +29,7 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // Reads the high-water mark of the system, so no peak between two looks is missed.
+    // Polls the system's high-water mark, so that a peak between two polls is not missed.
     while child.try_wait().unwrap().is_none() {
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with("VmHWM:"));
@@ -41,8 +41,8 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
     (peak, output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// In each format, requires that the minimum grant and the default grant are kept; `is_small` if they are the same as for any other
-/// database.
+/// Requires for each format that an export keeps to the minimum grant and to the default grant. If `is_small`, the
+/// minimum grant must be at most the default grant.
 fn keeps_to_its_grants(formats: &[&str], tables: Vec<Table>, is_small: bool) {
     let folder = TempDir::new().unwrap();
     let description = Description { tables, ..lab::orders::orders(lab::Version::V852, 7, 0) };

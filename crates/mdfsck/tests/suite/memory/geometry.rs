@@ -1,4 +1,4 @@
-//! A geometry value of 60 MB: a value of 4 MB whose tree node has fifteen parents.
+//! A geometry value of 60 MB. It is made from a value of 4 MB, by a new root with fifteen links to the old root.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,11 @@ use super::pages::Pages;
 
 const BLOCK: usize = 4_000_000;
 const BLOCKS: usize = 15;
-/// The number of points that fit between the header with the count, and one figure and one shape.
+/// The number of points for which the value has space. The value begins with a header, which contains the number of
+/// points, and ends with one figure and one shape.
 pub(crate) const POINTS: usize = (BLOCK * BLOCKS - 32) / 16;
 
-/// Writes a database of one table whose only row has this value; returns the first page of the value.
+/// Writes a database with one table; its only row has the value of 60 MB. Returns the first page of the value.
 pub(crate) fn write(folder: &Path) -> u32 {
     let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
     description.tables = vec![Table {
@@ -32,16 +33,16 @@ pub(crate) fn write(folder: &Path) -> u32 {
     make_geometry(&file, &written.files);
     let tree = file.user_pages(PageType::TextTree).remove(0);
     let node = Pages::record(&tree, 0);
-    // A link has the offset of its end, and an address: page, file, slot.
+    // A link contains the offset at which its part ends, and an address: page, file, slot.
     let links = tree[node + 20..].chunks_exact(16).take_while(|link| link[8..12] != [0; 4]);
     let data: Vec<u32> = links.map(|link| u32::from_le_bytes(link[8..12].try_into().unwrap())).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
-    // The value ends with one figure and one shape.
+    // Writes one figure and one shape at the end of the value.
     let mut page = file.read(last);
     let end = 96 + usize::from(u16::from_le_bytes([page[98], page[99]]));
     page[end - 22..end]
         .copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
-    // Adds a node on the last page; each of its links leads to the former root.
+    // Adds a root record to the last page. Each of its links points to the old root.
     let mut record = [&page[96..108], &[2, 0, 0xF5, 1, BLOCKS as u8, 0, 1, 0]].concat();
     for block in 1..=BLOCKS {
         record.extend(((block * BLOCK) as u64).to_le_bytes());
@@ -52,13 +53,13 @@ pub(crate) fn write(folder: &Path) -> u32 {
     record[2..4].copy_from_slice(&length.to_le_bytes());
     page[end..end + record.len()].copy_from_slice(&record);
     page[PAGE_BYTES - 4..PAGE_BYTES - 2].copy_from_slice(&(end as u16).to_le_bytes());
-    // Updates the number of slots, the free bytes, and the free offset.
+    // Updates the slot count, the number of free bytes, and the offset of free data in the page header.
     let free = u16::from_le_bytes([page[28], page[29]]) - length - 2;
     page[22] = 2;
     page[28..30].copy_from_slice(&free.to_le_bytes());
     page[30..32].copy_from_slice(&(end as u16 + length).to_le_bytes());
     file.write(last, &mut page);
-    // Makes the row point to the new node.
+    // Makes the row point to the new root.
     let pointer = [&[4, 0, 1, 0, 1, 0], &tree[node + 4..node + 10]].concat();
     let mut rows = file.user_pages(PageType::Data).into_iter();
     let place = |page: &PageBytes| page.windows(pointer.len()).position(|bytes| bytes == pointer);
@@ -72,7 +73,7 @@ pub(crate) fn write(folder: &Path) -> u32 {
     first
 }
 
-/// Sets the number of points in the value.
+/// Writes the number of points into the header of the value.
 pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     let file = Pages::of(folder);
     let mut page = file.read(first);
@@ -81,7 +82,7 @@ pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     file.write(first, &mut page);
 }
 
-/// Changes the type of the second column of the only table to geometry, in the catalog.
+/// Changes the type of the second column of the only table to geometry in the catalog.
 fn make_geometry(file: &Pages, files: &[PathBuf]) {
     const GEOMETRY: i32 = 129;
     let source = source::DataFiles::open(files).unwrap();

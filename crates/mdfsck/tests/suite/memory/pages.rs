@@ -1,4 +1,4 @@
-//! Changes pages of a data file without the lab.
+//! Changes pages of a data file directly, without the lab.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageType};
 use trials::mutate::seal;
 
-/// The only file of a database, page by page.
+/// The only file of a database, for reading and writing single pages.
 pub(crate) struct Pages(File);
 
 impl Pages {
@@ -29,14 +29,14 @@ impl Pages {
         bytes
     }
 
-    /// Writes a page, with the header for its place.
+    /// Writes a page. Corrects its page ID and its checksum.
     pub(crate) fn write(&self, page: u32, bytes: &mut PageBytes) {
         bytes[32..36].copy_from_slice(&page.to_le_bytes());
         seal(bytes);
         self.0.write_all_at(bytes, u64::from(page) * PAGE_BYTES as u64).unwrap();
     }
 
-    /// Extends the file to this many pages; the new ones are allocated in the GAM pages and free in the PFS pages.
+    /// Extends the file to `pages` pages. The new pages are allocated in the GAM pages and free in the PFS pages.
     pub(crate) fn grow(&self, pages: u32) {
         self.0.set_len(u64::from(pages) * PAGE_BYTES as u64).unwrap();
         let mut header = self.read(0);
@@ -75,13 +75,13 @@ impl Pages {
         usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
     }
 
-    /// The bytes after the first four bytes of the record in a slot.
+    /// The first `length` bytes of the record in a slot, after its four header bytes.
     pub(crate) fn body(bytes: &mut PageBytes, slot: usize, length: usize) -> &mut [u8] {
         let from = Self::record(bytes, slot) + 4;
         &mut bytes[from..from + length]
     }
 
-    /// All pages of this type that belong to user tables.
+    /// All pages of type `kind` that belong to user tables.
     pub(crate) fn user_pages(&self, kind: PageType) -> Vec<PageBytes> {
         let is_one = |bytes: &PageBytes| {
             let header = Page::new(bytes).header();
@@ -90,11 +90,11 @@ impl Pages {
         (0..self.count()).map(|page| self.read(page)).filter(is_one).collect()
     }
 
-    /// Writes an IAM page of the same unit as `like`, for the interval that begins with page `start`: it claims all extents of the
-    /// interval, or none.
+    /// Writes an IAM page of the same allocation unit as `like`, for the interval that begins with page `start`. It
+    /// claims all extents of the interval, or none of them.
     pub(crate) fn write_iam(&self, page: u32, like: &PageBytes, start: u32, claims_all: bool) {
         let mut iam = *like;
-        // Clears the neighbors and the single pages.
+        // Clears the links to neighbors and the list of single pages.
         iam[8..14].fill(0);
         iam[16..22].fill(0);
         let head = Self::body(&mut iam, 0, 90);
