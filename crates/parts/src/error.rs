@@ -1,4 +1,4 @@
-//! The errors of plans and parts.
+//! The errors that concern plans and parts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::ids::listed;
 
-/// An error of a plan or a part. Its text names the file, the reason, and what to do.
+/// An error that concerns a plan or a part. Its text names the file, the reason, and the remedy.
 #[derive(Debug, Error)]
 pub enum PartsError {
     /// The folder for a new plan exists already.
@@ -17,7 +17,7 @@ pub enum PartsError {
         /// The folder.
         path: PathBuf,
     },
-    /// The folder has no plan.
+    /// The folder does not contain a plan.
     #[error("{}: holds no plan; make one with 'mdfsck plan PATH... --dir FOLDER'", .path.display())]
     NoPlan {
         /// The folder.
@@ -39,15 +39,15 @@ pub enum PartsError {
         /// The cause.
         cause: io::Error,
     },
-    /// The system has no random numbers for the key of a plan.
+    /// The system gave no random numbers for the key of a plan.
     #[error("no key can be made for the plan: the system gives no random numbers: {0}")]
     NoRandomNumbers(String),
-    /// A file of the plan differs from what was written.
+    /// A file of the plan has changed since it was written.
     #[error("{}: is damaged: {what}; make a new plan", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// A description of the damage.
         what: String,
     },
     /// Another version of mdfsck made the plan.
@@ -70,58 +70,58 @@ pub enum PartsError {
         /// The format version that this mdfsck knows.
         known: u32,
     },
-    /// A source has changed since the plan was made.
+    /// A source file has changed since the plan was made.
     #[error("{}: {what} since the plan was made; make a new plan", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What happened to the file.
+        /// A description of the change.
         what: String,
     },
     /// The plan has no task with this number.
     #[error("task {id}: the plan has {}", match *.tasks { 0 => "no tasks: merge does all of it".to_owned(), 1 => "one task, 0".to_owned(), tasks => format!("the tasks 0 to {}", tasks - 1) })]
     NoSuchTask {
-        /// The number that was asked for.
+        /// The requested number.
         id: u32,
         /// The number of tasks in the plan.
         tasks: u32,
     },
-    /// The text of an argument does not name any task.
+    /// The text of an argument names no task.
     #[error("{text}: {what}; a task is a number, a list such as 3,7-9, or env")]
     NotAnId {
-        /// The text that was given.
+        /// The text of the argument.
         text: String,
-        /// What is wrong with the text.
+        /// A description of the mistake in the text.
         what: &'static str,
     },
-    /// Tasks without a part.
+    /// Some tasks have no part.
     #[error("parts missing: {} ({} of {tasks}); {}", shown(.missing), .missing.len(), remedy(.path, .missing))]
     Missing {
         /// The folder of the plan.
         path: PathBuf,
-        /// The tasks without a part.
+        /// The numbers of the tasks without a part.
         missing: Vec<u32>,
-        /// How many tasks the plan has.
+        /// The number of tasks in the plan.
         tasks: u32,
     },
     /// Two parts of one task differ.
     #[error("task {task} twice: {} and {} differ; remove both and run the task again", .one.display(), .other.display())]
     Twice {
-        /// The task.
+        /// The number of the task.
         task: u32,
-        /// One of its parts.
+        /// The file of one part.
         one: PathBuf,
-        /// The other part.
+        /// The file of the other part.
         other: PathBuf,
     },
-    /// A part differs from what its task wrote.
+    /// A part has changed since its task wrote it.
     #[error("{}: is damaged: {what}; remove it and run task {task} again", .path.display())]
     PartDamaged {
         /// The file.
         path: PathBuf,
-        /// The task of the part, if its head names one.
+        /// The task of the part, if the head of the part names one.
         task: TaskName,
-        /// What is wrong.
+        /// A description of the damage.
         what: String,
     },
     /// A file is not a part of this plan.
@@ -129,7 +129,7 @@ pub enum PartsError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What the file is instead.
+        /// A description of the file that was found.
         what: String,
     },
 }
@@ -165,7 +165,7 @@ fn shown(tasks: &[u32]) -> String {
 }
 
 impl PartsError {
-    /// Whether the caller made a mistake, as opposed to files that cannot be read or have changed.
+    /// Whether the caller made a mistake. False for files that cannot be read or have changed.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! The source files of a plan, and whether they have changed since.
+//! The source files of a plan, and a test whether they have changed since the plan was made.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use source::storage;
 
 use crate::error::PartsError;
 
-/// A source file as it was when the plan was made.
+/// The state of a source file at the time when the plan was made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
@@ -17,18 +17,18 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// The length of the file, in bytes.
     pub bytes: u64,
-    /// When it was last written to, in milliseconds since 1970; 0 for an object.
+    /// The time of the last write, in milliseconds since 1970; 0 for an object in object storage.
     pub modified_ms: i64,
-    /// Identifies this version of an object.
+    /// The version of the object, if the source is an object in object storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl SourceFile {
-    /// Describes the file as it is now.
+    /// Describes the present state of the file.
     ///
     /// # Errors
-    /// Errors of the system, or of the storage of an object.
+    /// Errors of the system, or of the object storage.
     pub fn of(path: &Path) -> Result<Self, PartsError> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, .. } = object.map_err(PartsError::unreadable(path))?;
@@ -42,7 +42,7 @@ impl SourceFile {
     /// Checks that the file has not changed.
     ///
     /// # Errors
-    /// An error that says what has changed.
+    /// An error that describes the change.
     pub fn verify(&self) -> Result<(), PartsError> {
         let changed = |what: String| Err(PartsError::Changed { path: self.path.clone(), what });
         let now = Self::of(&self.path)?;
@@ -57,7 +57,7 @@ impl SourceFile {
     }
 }
 
-/// The time of the last write in milliseconds since 1970, negative before; 0 where the system does not know it.
+/// The time of the last write in milliseconds since 1970, negative for earlier times; 0 if the system does not know it.
 fn modified_ms(metadata: &Metadata) -> i64 {
     let Ok(modified) = metadata.modified() else { return 0 };
     let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

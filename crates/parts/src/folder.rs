@@ -1,13 +1,13 @@
 //! The folder of a plan.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `plan.json` | the plan; written last, so a folder that has it is complete |
-//! | `key` | 32 random bytes under which all facts are hashed; only its owner may read it |
+//! | `plan.json` | the plan; written last, so a folder that has this file is complete |
+//! | `key` | 32 random bytes, the key with which all facts are hashed; only its owner may read it |
 //! | `maps.bin` | the allocation maps that tasks need; absent if there are no tasks |
 //! | `audit` | the result of the comparison with the log, if there was one |
 //! | `round-1.json` | the tasks of a further round |
-//! | `round-1-00000.question` | what the tasks of that round look for |
+//! | `round-1-00000.question` | the facts that the tasks of that round look for |
 //! | `parts/0-00017.part` | the part of task 17 in round 0 |
 
 use std::fs::{self, File};
@@ -29,9 +29,9 @@ const PLAN: &str = "plan.json";
 const KEY: &str = "key";
 const AUDIT: &str = "audit";
 const PARTS: &str = "parts";
-/// More bytes than any plan has: a task takes some 60 bytes.
+/// A size in bytes that no plan reaches: a task needs some 60 bytes.
 pub(crate) const MOST_PLAN_BYTES: u64 = 1 << 28;
-/// More bytes than any comparison with a log yields.
+/// A size in bytes that no comparison with a log reaches.
 const MOST_AUDIT_BYTES: u64 = 1 << 30;
 
 /// The folder of a plan.
@@ -63,7 +63,8 @@ struct Version {
 }
 
 impl Folder {
-    /// Makes the folder of a plan before any work is done, so that a folder that cannot be written does not cost an hour.
+    /// Makes the folder of a plan before any work is done, because planning may take an hour and the folder might not
+    /// be writable.
     ///
     /// # Errors
     /// If the path exists already, or the folder cannot be made.
@@ -77,7 +78,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a plan into its reserved folder.
+    /// Writes a plan into the folder that was reserved for it.
     ///
     /// # Errors
     /// If the plan cannot be written.
@@ -106,10 +107,11 @@ impl Folder {
         Ok(Self { path: path.to_owned(), plan: digest(key, &json), key: key.clone() })
     }
 
-    /// Opens the folder of a plan that mdfsck `build` made. The third value is a warning for the user if others may read the key.
+    /// Opens the folder of a plan. The plan must have been made by the mdfsck build `build`. The third value is a
+    /// warning for the user if other users may read the key.
     ///
     /// # Errors
-    /// If there is no plan, another mdfsck made it, or it is damaged.
+    /// If there is no plan, if another mdfsck build made it, or if it is damaged.
     pub fn open<O: DeserializeOwned>(path: &Path, build: &str) -> Result<(Self, Plan<O>, Option<String>), PartsError> {
         let file = path.join(PLAN);
         let json = match read_bounded(&file, MOST_PLAN_BYTES) {
@@ -143,12 +145,12 @@ impl Folder {
         Ok((Self { path: path.to_owned(), plan: digest(&key, &json), key }, plan, warning))
     }
 
-    /// The digest to which parts are bound in addition to their heads.
+    /// The digest that binds parts to the plan, in addition to their heads.
     pub(crate) fn digest(&self) -> &Digest {
         &self.plan
     }
 
-    /// The same folder with parts that are bound to another digest.
+    /// The same folder, but with another digest to which parts are bound.
     pub(crate) fn with_digest(&self, plan: Digest) -> Self {
         Self { path: self.path.clone(), key: self.key.clone(), plan }
     }
@@ -158,7 +160,7 @@ impl Folder {
         &self.path
     }
 
-    /// The key under which all facts are hashed.
+    /// The key with which all facts are hashed.
     pub fn key(&self) -> &HashKey {
         &self.key
     }
@@ -186,13 +188,14 @@ impl Folder {
         self.parts().join(format!("{}-{:05}.part", plan.round, task.id))
     }
 
-    /// The bytes to which the sums of a part are bound.
+    /// The bytes that bind the sums of a part to its head and plan.
     pub(crate) fn bound_to(&self, head: &Head) -> Vec<u8> {
         head.bound_to(&self.plan)
     }
 
-    /// Writes the part of a task: `write` gets the bytes to which the sums are bound, and the output. A killed process leaves
-    /// nothing that looks like a part, and two processes that write the same part do not disturb each other.
+    /// Writes the part of a task. `write` receives the bytes that bind the sums to the plan, and the output. If the
+    /// process is killed, no file remains that looks like a part. Two processes may write the same part at the same
+    /// time.
     ///
     /// # Errors
     /// Errors of `write`, and of the system.
@@ -220,7 +223,7 @@ impl Folder {
     }
 }
 
-/// Writes a file under a temporary name, and renames it once all of it is on disk.
+/// Writes a file under a temporary name, and renames it when the whole file is on disk.
 pub(crate) fn write_whole(
     path: &Path,
     mode: u32,
@@ -234,7 +237,7 @@ pub(crate) fn write_whole(
     persist(file, path)
 }
 
-/// A temporary file beside `path`, deleted unless it is renamed.
+/// Makes a temporary file in the folder of `path`. It is deleted unless it is renamed.
 pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -252,7 +255,7 @@ pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
 pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|failed| failed.error)?;
-    // The new name must be on disk too. Not every system can sync a folder.
+    // The new name must reach the disk too. Not every system can sync a folder.
     if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
         let _ = folder.sync_all();
     }
@@ -260,7 +263,7 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {
-    // Opening a pipe without a writer would never return.
+    // Only regular files are opened, because opening a pipe without a writer would never return.
     if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
         return Err(PartsError::Damaged { path: path.to_owned(), what: "it is not a regular file".to_owned() });
     }

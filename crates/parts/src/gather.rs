@@ -1,4 +1,4 @@
-//! Gathers the parts in a folder: each task must have exactly one.
+//! Gathers the parts in a folder. Each task must have exactly one part.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,18 +15,18 @@ use crate::plan::{Plan, Task};
 /// The extension of a part's file name.
 const EXTENSION: &str = "part";
 
-/// The progress of a plan, by the names and heads of its parts.
+/// The progress of a plan, according to the names and heads of its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
     /// The number of tasks that have a part.
     pub done: u32,
     /// The tasks without a part.
     pub missing: Vec<u32>,
-    /// The bytes of all parts.
+    /// The total size of all parts in bytes.
     pub bytes: u64,
 }
 
-/// A part that is known to be as its task wrote it.
+/// A part that is verified to be unchanged since its task wrote it.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The task of the part.
@@ -38,12 +38,12 @@ pub struct Part {
 /// One verified part for each task of a plan.
 #[derive(Debug)]
 pub struct Gathered {
-    /// The parts, by task.
+    /// The parts, ordered by task.
     pub parts: Vec<Part>,
 }
 
 impl Folder {
-    /// The progress of the plan. Does not read the sums of the parts.
+    /// The progress of the plan. The sums in the parts are not read.
     ///
     /// # Errors
     /// If a file is not a part of this plan.
@@ -60,7 +60,7 @@ impl Folder {
         Ok(Status { done: plan.task_count() - missing.len() as u32, missing, bytes })
     }
 
-    /// Whether a task has a part that is as the task would write it.
+    /// Whether a task has a complete, unchanged part.
     ///
     /// # Errors
     /// Errors of the system.
@@ -76,7 +76,7 @@ impl Folder {
         }
     }
 
-    /// Reads all parts to their end: one for each task.
+    /// Reads and verifies all parts, and returns one for each task.
     ///
     /// # Errors
     /// If a file is not a part of this plan or is incomplete, a task has no part, or two parts of a task differ.
@@ -99,16 +99,16 @@ impl Folder {
         }
     }
 
-    /// The parts of these tasks. The caller knows that they exist.
+    /// The parts of these tasks, which must exist.
     pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = Task>) -> Gathered {
         let part = |task: Task| Part { path: self.part_path(plan, &task), task };
         Gathered { parts: tasks.map(part).collect() }
     }
 
-    /// Opens a part for merging: the bytes to which its sums are bound, and the sums.
+    /// Opens a part for merging. Returns the bytes that bind its sums to the plan, and the sums.
     ///
     /// # Errors
-    /// As for [`Self::gather`]: the part may have changed since.
+    /// Those of [`Self::gather`], because the part may have changed since.
     pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
         match self.head(plan, &part.path)? {
             Some((task, from)) if task == part.task => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
@@ -116,7 +116,7 @@ impl Folder {
         }
     }
 
-    /// The files with the extension of parts, in order.
+    /// The files with the extension of parts, sorted by name.
     fn found(&self) -> Result<Vec<PathBuf>, PartsError> {
         let folder = self.parts();
         let mut paths = Vec::new();
@@ -130,10 +130,11 @@ impl Folder {
         Ok(paths)
     }
 
-    /// Reads the head of a part of this plan; the sums follow it. `None` if the part belongs to another round.
+    /// Reads the head of a part of this plan. The sums follow in the returned reader. `None` if the part belongs to
+    /// another round.
     fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, BufReader<File>)>, PartsError> {
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
-        // Opening a pipe without a writer would never return.
+        // Only regular files are opened, because opening a pipe without a writer would never return.
         if !fs::metadata(path).map_err(PartsError::unreadable(path))?.is_file() {
             return Err(foreign("is not a regular file".to_owned()));
         }
@@ -169,12 +170,12 @@ impl Folder {
     }
 }
 
-/// The round in the file name of a part.
+/// The number of the round in the file name of a part.
 fn round_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// The task in the file name of a part.
+/// The number of the task in the file name of a part.
 fn task_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
 }
@@ -187,7 +188,7 @@ pub(crate) mod tests {
     use crate::folder::new_key;
     use crate::plan::{Image, PlanId, VERSION};
 
-    /// A plan of three tasks, each with a part whose text names its task.
+    /// A plan of three tasks. The text of each part names its task.
     pub(crate) fn made(path: &Path) -> (Folder, Plan<()>) {
         let task = |id| Task { id, file: 1, first: id * 128, pages: 128 };
         let plan = Plan {
@@ -231,7 +232,7 @@ pub(crate) mod tests {
         let parts = temporary.path().join("parts");
         fs::copy(parts.join("0-00001.part"), parts.join("copy.part")).unwrap();
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
-        // A part of the same task with other sums: another machine has read other pages.
+        // Another part of this task has different sums, as if another machine had read different pages.
         fs::rename(parts.join("copy.part"), parts.join("a.part")).unwrap();
         write(&folder, &plan, &plan.tasks[1], "other sums");
         let text = refused(&folder, &plan);

@@ -1,4 +1,4 @@
-//! The start of a part: its plan and task, readable without the key.
+//! The start of a part. It names the plan and the task, and can be read without the key.
 
 use std::io::{self, Read};
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Image, Plan, PlanId, Task, VERSION};
 
 const MAGIC: &[u8; 8] = b"MDFSPART";
-/// More bytes than any head has.
+/// A size in bytes that no head reaches.
 const MOST_BYTES: u32 = 1 << 16;
 
-/// The plan, round and task to which a part claims to belong.
+/// The plan, round and task that a part names.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Head {
@@ -22,13 +22,13 @@ pub(crate) struct Head {
     pub(crate) task: Task,
 }
 
-/// Why the start of a file is not the head of a part.
+/// The reason why the start of a file is not the head of a part.
 #[derive(Debug)]
 pub(crate) enum HeadError {
     Io(io::Error),
-    /// The file is something else.
+    /// The file is not a part.
     NotAPart,
-    /// The part has another version.
+    /// The part has a different format version.
     Version(u32),
     /// The head of the part is damaged.
     Damaged,
@@ -41,13 +41,13 @@ impl From<io::Error> for HeadError {
 }
 
 impl Head {
-    /// The head of the part of a task.
+    /// The head of the part of `task`.
     pub(crate) fn of<O>(plan: &Plan<O>, task: &Task) -> Self {
         let Plan { plan, build, image, round, .. } = plan;
         Self { plan: plan.clone(), build: build.clone(), image: image.clone(), round: *round, task: task.clone() }
     }
 
-    /// The head as it is written.
+    /// The head in the form in which it is written.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         // Serializing texts and numbers cannot fail.
         let json = serde_json::to_vec(self).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Head {
         [&MAGIC[..], &VERSION.to_le_bytes(), &length.to_le_bytes(), &json].concat()
     }
 
-    /// Reads the head from the start of a part; the sums follow it.
+    /// Reads the head from the start of a part. The sums of the part follow it.
     pub(crate) fn read(from: &mut dyn Read) -> Result<Self, HeadError> {
         let mut magic = [0; MAGIC.len()];
         from.read_exact(&mut magic)?;
@@ -78,7 +78,7 @@ impl Head {
         serde_json::from_slice(&json).map_err(|_| HeadError::Damaged)
     }
 
-    /// The bytes to which the sums of the part are bound: this head, and the digest of the plan.
+    /// The bytes that bind the sums of the part to it: this head, and the digest of the plan.
     pub(crate) fn bound_to(&self, plan: &Digest) -> Vec<u8> {
         [&self.bytes()[..], plan].concat()
     }

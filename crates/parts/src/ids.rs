@@ -1,19 +1,21 @@
-//! The tasks named by an argument: `7`, `3,7-9`, or `env` for the number that a scheduler gives to each of its processes.
+//! The tasks that an argument names: `7`, `3,7-9`, or `env` for the number that a scheduler gives each of its
+//! processes.
 
 use std::ops::RangeInclusive;
 
 use crate::error::PartsError;
 
-/// The variables in which schedulers pass the index of a process in its array: Kubernetes, Slurm, AWS Batch, Azure Batch.
+/// The environment variables in which schedulers pass a process its index in a job array: Kubernetes, Slurm, AWS Batch,
+/// Azure Batch.
 const VARIABLES: [&str; 4] =
     ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "AZ_BATCH_TASK_ID"];
 
-/// Tasks, as a command line names them.
+/// The tasks that one argument of the command line names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ids(Vec<RangeInclusive<u32>>);
 
 impl Ids {
-    /// Parses a number, a list, or `env`; `variable` looks up an environment variable.
+    /// Parses a number, a list, or `env`. `variable` looks up an environment variable.
     ///
     /// # Errors
     /// If the text is none of these, or the environment names no task.
@@ -41,10 +43,10 @@ impl Ids {
         }
     }
 
-    /// Each named task once, in the order in which it is first named.
+    /// The named tasks, each once, in the order in which they are first named.
     ///
     /// # Errors
-    /// If the plan, which has `tasks` tasks, lacks one of them.
+    /// If one of the tasks is not among the `tasks` tasks of the plan.
     pub fn among(all: &[Self], tasks: u32) -> Result<Vec<u32>, PartsError> {
         let ranges = || all.iter().flat_map(|ids| &ids.0);
         if let Some(range) = ranges().find(|range| *range.end() >= tasks) {
@@ -55,7 +57,7 @@ impl Ids {
     }
 }
 
-/// The list of tasks in the form that `sbatch --array` and `mdfsck task` accept.
+/// A list of tasks in the form that `sbatch --array` and `mdfsck task` accept.
 pub fn listed(tasks: &[u32]) -> String {
     tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,7 +1,8 @@
-//! One check as a folder of files: a plan that divides the database into tasks, and a part that each task writes. Any number of
-//! processes, on machines that see the same paths, run the tasks in any order; one of them merges the parts.
+//! Divides one check into a folder of files: a plan that divides the database into tasks, and a part that each task
+//! writes. Any number of processes can run the tasks in any order, on all machines that see the same paths. One process
+//! then merges the parts.
 //!
-//! This crate does not know how pages are checked: `check::part` does. It knows which plan a file belongs to, whether the file is
+//! This crate does not check pages; `check::part` does. It tests to which plan a file belongs, whether the file is
 //! complete, and whether each task has exactly one part. All files are untrusted input.
 
 #![warn(clippy::indexing_slicing)]

@@ -1,5 +1,6 @@
-//! `maps.bin`: the allocation maps that tasks need, so that no task reads the maps of the whole database. The maps that all tasks
-//! share come first, then those of each task, each under the plan's key; the offsets of these pieces are at the end.
+//! `maps.bin` contains the allocation maps that tasks need, so that no task reads the maps of the whole database. The
+//! maps that all tasks share come first, then the maps of each task. Each piece is written with the plan's key; the
+//! offsets of the pieces are at the end.
 //!
 //! The file is untrusted: each piece is bound to its plan and number, so that a reader notices any change.
 
@@ -13,18 +14,18 @@ use crate::error::PartsError;
 use crate::folder::{Folder, in_folder, persist};
 use crate::plan::{Plan, PlanId};
 
-/// The file name in the folder of a plan.
+/// The name of the file in the folder of a plan.
 const MAPS: &str = "maps.bin";
 const MAGIC: &[u8; 8] = b"MDFSMAPS";
-/// The bytes of an offset at the end of the file.
+/// The size in bytes of each offset at the end of the file.
 const PLACE_BYTES: u64 = size_of::<u64>() as u64;
 
-/// A piece of the file.
+/// A piece of `maps.bin`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Piece {
     /// The maps that all tasks share.
     Common,
-    /// The maps of a task.
+    /// The maps of the task with this number.
     Of(u32),
 }
 
@@ -36,13 +37,13 @@ impl Piece {
         }
     }
 
-    /// The bytes to which the piece is bound.
+    /// The bytes that bind the piece to its plan and number.
     pub fn bound_to(self, plan: &PlanId) -> Vec<u8> {
         [&MAGIC[..], plan.as_str().as_bytes(), &self.number().to_le_bytes()].concat()
     }
 }
 
-/// Writes the pieces in order. The file has a temporary name until the plan exists.
+/// Writes the pieces of `maps.bin` in order. The file has a temporary name until the plan is written.
 pub struct MapsWriter {
     path: PathBuf,
     file: NamedTempFile,
@@ -92,10 +93,10 @@ impl Folder {
         maps_path(self.path())
     }
 
-    /// Opens a piece of the maps of a plan. The reader stops where the offsets begin.
+    /// Opens a piece of the maps of a plan. The reader ends before the offsets.
     ///
     /// # Errors
-    /// If the file cannot be read, is damaged, or has no such piece.
+    /// If the file cannot be read, is damaged, or does not have the piece.
     pub fn maps<O>(&self, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
         let path = self.maps_path();
         let mut file = File::open(&path).map_err(PartsError::unreadable(&path))?;

@@ -1,4 +1,4 @@
-//! A plan: how one check of one database is divided into tasks.
+//! A plan: the division of one check of one database into tasks.
 
 use check::FileRange;
 use check::part::Fingerprint;
@@ -8,10 +8,10 @@ use crate::error::PartsError;
 use crate::files::SourceFile;
 use crate::folder::random;
 
-/// The version of plans and parts. It changes when older plans or parts can no longer be used.
+/// The format version of plans and parts. It changes when older plans or parts can no longer be used.
 pub const VERSION: u32 = 1;
 
-/// Identifies a plan: 32 hexadecimal digits.
+/// The ID of a plan: 32 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlanId(String);
@@ -31,19 +31,19 @@ impl PlanId {
     }
 }
 
-/// Fingerprints of the catalog and maps read for the plan, under the plan's key. A task with other fingerprints reads another
-/// database.
+/// The fingerprints of the catalog and the maps that were read for the plan, hashed with the plan's key. If a task
+/// computes other fingerprints, it is reading another database.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
     /// The fingerprint of the catalog.
     pub catalog: String,
-    /// The fingerprint of the maps; `None` if the plan sweeps no page of a table.
+    /// The fingerprint of the maps; `None` if the plan sweeps no pages of tables.
     pub maps: Option<String>,
 }
 
 impl Image {
-    /// Makes an image of these fingerprints.
+    /// Makes an image from these fingerprints.
     pub fn new(catalog: Fingerprint, maps: Option<Fingerprint>) -> Self {
         Self { catalog: catalog.to_string(), maps: maps.map(|maps| maps.to_string()) }
     }
@@ -63,9 +63,9 @@ impl Image {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The number of the task: tasks count from 0, in page order.
+    /// The number of the task. Tasks are numbered from 0 in page order.
     pub id: u32,
-    /// The file of the range.
+    /// The file ID of the range.
     pub file: u16,
     /// The first page of the range.
     pub first: u32,
@@ -74,33 +74,33 @@ pub struct Task {
 }
 
 impl Task {
-    /// The pages of the task.
+    /// The page range of the task.
     pub fn range(&self) -> FileRange {
         FileRange { file_id: self.file, first: self.first, pages: self.pages }
     }
 }
 
-/// How one check of one database is divided into tasks; `O` says what is checked, and how.
+/// The division of one check of one database into tasks. `O` has the options of the check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan<O> {
-    /// [`VERSION`].
+    /// The format version, [`VERSION`].
     pub v: u32,
     /// The ID of the plan.
     pub plan: PlanId,
-    /// The mdfsck build that made the plan, and that must run its tasks.
+    /// The mdfsck build that made the plan. Only this build may run its tasks.
     pub build: String,
     /// The name of the database.
     pub database: String,
     /// The fingerprints of the database.
     pub image: Image,
-    /// What is checked, and how.
+    /// The options of the check.
     pub options: O,
     /// The source files.
     pub files: Vec<SourceFile>,
-    /// The tasks, by id.
+    /// The tasks, ordered by ID.
     pub tasks: Vec<Task>,
-    /// The round of the tasks: 0 if they sweep pages.
+    /// The round of the tasks; 0 for the tasks that sweep pages.
     #[serde(skip)]
     pub round: u32,
 }
@@ -111,15 +111,15 @@ impl<O> Plan<O> {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns a task.
+    /// Returns the task with this number.
     ///
     /// # Errors
-    /// If the plan does not have it.
+    /// If the plan does not have the task.
     pub fn task(&self, id: u32) -> Result<&Task, PartsError> {
         self.tasks.get(id as usize).ok_or(PartsError::NoSuchTask { id, tasks: self.task_count() })
     }
 
-    /// Makes a task of each range, in order.
+    /// Makes one task of each range, in order.
     pub fn tasks_of(ranges: &[FileRange]) -> Vec<Task> {
         let task =
             |(id, range): (u32, &FileRange)| Task { id, file: range.file_id, first: range.first, pages: range.pages };
@@ -129,7 +129,7 @@ impl<O> Plan<O> {
     /// Checks that no source file has changed.
     ///
     /// # Errors
-    /// An error for the first file that has.
+    /// An error for the first file that has changed.
     pub fn verify_files(&self) -> Result<(), PartsError> {
         self.files.iter().try_for_each(SourceFile::verify)
     }

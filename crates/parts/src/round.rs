@@ -1,5 +1,6 @@
-//! Further rounds of a plan: tasks look again at what the sums of the parts leave undecided. A round is one file with its tasks,
-//! and one file for each question; its tasks write parts as the tasks of the plan do.
+//! Further rounds of a plan, in which tasks examine again the facts that the sums of the parts leave undecided. A round
+//! consists of one file with its tasks, and one file for each question. Its tasks write parts as the tasks of the plan
+//! do.
 
 use std::path::{Path, PathBuf};
 
@@ -10,48 +11,48 @@ use crate::error::PartsError;
 use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded, write_whole};
 use crate::plan::{Plan, PlanId, Task, VERSION};
 
-/// The most rounds of a plan.
+/// The most rounds that a plan may have.
 pub const MOST_ROUNDS: u32 = 100;
-/// The most bytes of a question.
+/// The size of the longest question in bytes.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
 /// One task of a round.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundTask {
-    /// The number of its question.
+    /// The number of the question that the task answers.
     pub question: u32,
-    /// The task of the plan whose range it reads.
+    /// The number of the plan's task that has the page range to read.
     pub of: u32,
 }
 
-/// A round, as it is written.
+/// A round in the form in which it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
-    /// [`VERSION`].
+    /// The format version, [`VERSION`].
     pub v: u32,
-    /// The plan of the round.
+    /// The ID of the plan to which the round belongs.
     pub plan: PlanId,
-    /// The number of the round, from 1.
+    /// The number of the round, counted from 1.
     pub round: u32,
-    /// The reason for the round, in words.
+    /// The reason for the round, as text.
     pub why: String,
-    /// The bytes that its tasks read.
+    /// The number of bytes that the tasks of the round read.
     pub bytes: u64,
-    /// The number of its questions.
+    /// The number of questions.
     pub questions: u32,
-    /// The tasks of the round; each round numbers them from 0.
+    /// The tasks of the round, numbered from 0.
     pub tasks: Vec<RoundTask>,
 }
 
-/// An open round, with the folder and the plan of its own tasks and parts.
+/// An open round, with the folder and the plan for its tasks and parts.
 pub struct OpenRound<O> {
-    /// The folder, whose digest binds parts to the round.
+    /// The folder. Its digest binds parts to the round.
     pub folder: Folder,
     /// The plan with the tasks of the round.
     pub plan: Plan<O>,
-    /// The round, as it was read.
+    /// The content of the round's file.
     pub round: Round,
 }
 
@@ -63,7 +64,7 @@ fn question_name(round: u32, question: u32) -> String {
     format!("round-{round}-{question:05}.question")
 }
 
-/// The bytes to which a question is bound.
+/// The bytes that bind a question to its plan and round.
 pub fn question_bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
     [b"question", plan.as_str().as_bytes(), &round.to_le_bytes(), &question.to_le_bytes()].concat()
 }
@@ -101,8 +102,8 @@ impl Folder {
         Ok(rounds)
     }
 
-    /// The round whose tasks are to be run: the first with missing parts, or else the newest. `None` if the tasks of the plan
-    /// itself are to be run.
+    /// The round with the tasks that must be run now: the first round with missing parts, or else the newest. `None` if
+    /// the tasks of the plan itself must be run.
     ///
     /// # Errors
     /// If a file is not a part of this plan.
@@ -141,11 +142,11 @@ impl Folder {
         let mut json = serde_json::to_vec_pretty(round)
             .map_err(|error| PartsError::Unwritable { path: path.clone(), cause: error.into() })?;
         json.push(b'\n');
-        // Written last, so that an existing round is complete.
+        // This file is written last, so that an existing round is complete.
         write_whole(&path, 0o666, |to| to.write_all(&json)).map_err(PartsError::unwritable(&path))
     }
 
-    /// Reads a question of a round; returns its path and its bytes.
+    /// Reads a question of a round. Returns its path and its bytes.
     ///
     /// # Errors
     /// If the question cannot be read.
@@ -192,7 +193,7 @@ mod tests {
         }
         assert_eq!(open.folder.gather(&open.plan).unwrap().parts.len(), 2);
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
-        // Another round with this number: existing parts are not its parts.
+        // A different round with this number does not accept the existing parts.
         folder.add_round(&Round { bytes: 6, ..round(&plan) }).unwrap();
         let rounds = folder.rounds(&plan).unwrap();
         let open = rounds.first().unwrap();
