@@ -1,6 +1,6 @@
-//! Measures reading a log on one thread from the system's cache, next to the least work that each block needs:
-//! `cargo bench -p mdfsck-recovery --bench log`; after `--`, the MB of log (default 256), or the path of an existing
-//! log, which is only read.
+//! Measures reading a log from the system's cache on one thread, compared with the least work that each block needs:
+//! `cargo bench -p mdfsck-recovery --bench log`. After `--`, give the size of the log in MB (default 256), or the path
+//! of an existing log, which is only read.
 
 use std::error::Error;
 use std::fs::File;
@@ -15,14 +15,14 @@ use log::{Log, Walk};
 use recovery::{Analysis, RecoveredPages, Recovery, Settings};
 use source::{DataFiles, PageSource, read_fully_at};
 
-/// Approximate bytes of log per transaction of the lab.
+/// Approximate number of bytes of log per transaction of the lab.
 const BYTES_PER_TRANSACTION: u64 = 22_000;
 const RUNS: usize = 9;
 const READ_BYTES: usize = 1 << 20;
 
 type Timed = (Duration, u64);
 
-/// The fastest of several runs, and the bytes that it read.
+/// The shortest time of several runs, and the number of bytes read.
 fn fastest(mut run: impl FnMut() -> Result<u64, Box<dyn Error>>) -> Result<Timed, Box<dyn Error>> {
     let mut best = (Duration::MAX, 0);
     for _ in 0..RUNS {
@@ -33,7 +33,7 @@ fn fastest(mut run: impl FnMut() -> Result<u64, Box<dyn Error>>) -> Result<Timed
     Ok(best)
 }
 
-/// Reads all blocks in order and computes their checksums, without comparing or interpreting them.
+/// Reads all blocks in order and computes their checksums, without comparing the checksums or interpreting the blocks.
 fn sums(log: &Log) -> Result<u64, Box<dyn Error>> {
     let file = File::open(&log.files().first().ok_or("a file")?.path)?;
     let mut buffer = vec![0; READ_BYTES];
@@ -44,7 +44,7 @@ fn sums(log: &Log) -> Result<u64, Box<dyn Error>> {
             let wanted = usize::try_from(placed.to - at)?.min(READ_BYTES);
             let read = read_fully_at(&file, &mut buffer[..wanted], at)?;
             let mut within = 0;
-            // Reread a block that may be incomplete.
+            // A block that may be incomplete in the buffer is read again by the next read.
             while within + MAX_BYTES <= read || within < read && at + read as u64 >= placed.to {
                 let Some(size) = size_on_disk(&buffer[within..read]).filter(|size| within + size <= read) else {
                     break;
@@ -90,7 +90,7 @@ fn print(name: &str, timed: Timed, least: Timed) {
     println!("{name:<40} {megabytes:>8.1} {:>8.2} {share:>10.2}", rate(timed) / 1e9);
 }
 
-/// Measures reading alone, and returns the time of the checksums, the least work.
+/// Measures only reading. Returns the time for the checksums alone, which is the least work.
 fn read(log: &Log) -> Result<Timed, Box<dyn Error>> {
     let least = fastest(|| sums(log))?;
     print("least: each block read and summed", least, least);

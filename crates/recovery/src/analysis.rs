@@ -1,5 +1,5 @@
-//! Reads a log before anything is changed: whether it belongs to the database, where redo starts, which transactions
-//! were open at its end, and which pages it changes.
+//! Reads a log before any page is changed. It finds out whether the log belongs to the database, where redo starts,
+//! which transactions were open at the end of the log, and which pages the log changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -15,38 +15,39 @@ use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
 use crate::start::Start;
 use crate::stop::{Search, Stop};
 
-/// Transactions that are tracked at the same time, at most.
+/// The most transactions that are tracked at the same time.
 const MAX_OPEN: usize = 1_000_000;
-/// Bytes per page in the table of pages, which may be half full, and in the list of its keys.
+/// Memory in bytes per page: its entry in the table of pages, which may be half full, and in the list of the table's
+/// keys.
 const PAGE_ENTRY_BYTES: usize = 64;
-/// Bytes per open transaction.
+/// Memory in bytes per open transaction.
 const OPEN_BYTES: usize = 128;
 
-/// Why a log cannot recover the database.
+/// The reason why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A restore must stop at a point that the pages of its backup have already passed.
+    /// The restore must stop at a point before the state of the pages in its backup.
     #[error("the backup ends at {pages_to}, after the point at which to stop, {until}; name an earlier full backup")]
     StopTooEarly {
-        /// The first record to leave out.
+        /// The LSN of the first record to leave out.
         until: Lsn,
         /// The first LSN after the backup's own log.
         pages_to: Lsn,
     },
-    /// The log does not contain the mark.
+    /// The log does not contain the requested mark.
     #[error("no transaction with the name {name} was committed in the log from {from} to {to}")]
     NoMark {
         /// Name of the mark.
         name: String,
-        /// Where the log that was read starts.
+        /// The LSN at which the log that was read starts.
         from: Lsn,
-        /// Where it ends.
+        /// The LSN at which the log that was read ends.
         to: Lsn,
     },
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The boot page cannot be read, so the start of recovery is unknown.
+    /// The boot page cannot be read, so it is unknown where recovery starts.
     #[error("the boot page cannot be read, so the start of recovery is unknown")]
     NoBoot,
     /// The header of the log names another database.
@@ -57,47 +58,47 @@ pub enum Refusal {
         "the log does not have the checkpoint {checkpoint} that the boot page names: it is from another point in time, or was rebuilt"
     )]
     OtherMoment {
-        /// That checkpoint.
+        /// The LSN of this checkpoint.
         checkpoint: Lsn,
     },
     /// The catalog names another log file, which was not given.
     #[error("the log has another file, {name} (file ID {file_id}), that was not found; all of its files are needed")]
     MissingFile {
-        /// Its file id.
+        /// File ID of the missing log file.
         file_id: u16,
-        /// Its name on the server, without folders.
+        /// Name of the missing log file on the server, without folders.
         name: String,
     },
-    /// The log does not reach back far enough.
+    /// The log starts too late.
     #[error("the log does not reach back to {lsn}, from where recovery starts")]
     TooShort {
-        /// The first LSN that is needed.
+        /// The first LSN that recovery needs.
         lsn: Lsn,
     },
-    /// The log is damaged in a part that is needed.
+    /// The log is damaged in a part that recovery needs.
     #[error("the log is damaged at {lsn}: whole blocks follow, further on than writes can be under way")]
     Damaged {
-        /// The place of the damage.
+        /// The LSN at which the damage begins.
         lsn: Lsn,
     },
     /// The checkpoint that the boot page names is in a damaged part of the log.
     #[error("the log is damaged at {checkpoint}, at the checkpoint that the boot page names")]
     CheckpointDamaged {
-        /// That checkpoint.
+        /// The LSN of this checkpoint.
         checkpoint: Lsn,
     },
     /// The end of a log file is missing.
     #[error("the log is cut off: its file ends at byte {at}, and the rest of the log is missing")]
     CutOff {
-        /// Length of the file.
+        /// Length of the file in bytes.
         at: u64,
     },
-    /// The backups lack part of their log.
+    /// The backups do not contain their whole log.
     #[error(
         "the log of the backups ends at {reached}, but they say that it ends at {ends_at}: part of a backup is damaged"
     )]
     Incomplete {
-        /// The LSN of the block that would be next.
+        /// The LSN of the first block that is missing.
         reached: Lsn,
         /// The first LSN after the log, according to the backups.
         ends_at: Lsn,
@@ -105,44 +106,44 @@ pub enum Refusal {
     /// The data files are newer than the log.
     #[error("page {page} is newer than the log: its last change is {lsn}, the log ends at {end}")]
     FilesNewer {
-        /// An allocated page.
+        /// An allocated page with an LSN after the end of the log.
         page: PageId,
-        /// Its LSN.
+        /// The LSN of this page.
         lsn: Lsn,
-        /// The last record of the log.
+        /// The LSN of the last record of the log.
         end: Lsn,
     },
     /// The records of the log are encrypted.
     #[error("the log is encrypted (TDE)")]
     Encrypted,
-    /// An upgrade to another version was interrupted.
+    /// An upgrade to another database version was interrupted.
     #[error("the log has a step of an upgrade to another version")]
     Upgrade,
     /// The memory grant is too small for the transactions that were open at the same time.
     #[error("the log has more open transactions at a time than the granted memory can list")]
     TooManyOpen {
-        /// Minimum size of their list.
+        /// Least number of bytes that the list of these transactions needs.
         needed_bytes: u64,
     },
     /// The memory grant is too small for the list of changes to undo.
     #[error("open transactions made more changes than the granted memory can list")]
     TooMuchToUndo {
-        /// Size of the list.
+        /// Number of bytes that this list needs.
         needed_bytes: u64,
     },
-    /// Rows of open transactions were moved too often by later changes.
+    /// Later changes moved the rows of open transactions too often.
     #[error("open transactions changed rows that moved too often since")]
     TooEntangled,
-    /// More transactions were open than can be tracked.
+    /// More transactions were open at the same time than can be tracked.
     #[error("more than {MAX_OPEN} transactions were open at a time")]
     TooManyTransactions,
-    /// A temporary file failed.
+    /// A temporary file could not be written or read.
     #[error("a temporary file: {0}")]
     Temporary(#[from] std::io::Error),
 }
 
 impl Refusal {
-    /// The [`Settings::grant_bytes`] that would be enough, as far as known; `None` if memory is not the cause.
+    /// The [`Settings::grant_bytes`] that would be enough, as far as is known; `None` if the cause is not memory.
     pub fn least_grant_bytes(&self) -> Option<u64> {
         match self {
             Self::TooManyOpen { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
@@ -155,66 +156,68 @@ impl Refusal {
 /// A transaction that was open at the end of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Loser {
-    /// Its last record.
+    /// The LSN of the transaction's last record.
     pub(crate) last: Lsn,
-    /// Whether its BEGIN_XACT is in the log that was read.
+    /// Whether the transaction's BEGIN_XACT is in the log that was read.
     pub(crate) has_begin: bool,
-    /// Whether it changes a structure (a page split, an allocation) and is undone as a whole.
+    /// Whether the transaction changes a structure (by a page split or an allocation), so that it is undone as a whole.
     pub(crate) is_structural: bool,
-    /// Whether it was prepared: another database decides about it.
+    /// Whether the transaction was prepared, so that another database decides whether it is committed.
     pub(crate) is_prepared: bool,
-    /// Whether it made an allocation chain, whose extents no record names.
+    /// Whether the transaction created an allocation chain; no record names the extents of such a chain.
     pub(crate) made_a_chain: bool,
 }
 
-/// Where the log of a restore starts.
+/// The points at which the log of a restore and its redo start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RestoreStart {
-    /// The oldest record that the backup needs: its checkpoint, or the start of the oldest transaction that was open at
-    /// that time.
+    /// The LSN of the oldest record that the backup needs: its checkpoint, or the start of the oldest transaction that
+    /// was open at that checkpoint.
     pub from: Lsn,
-    /// The checkpoint of the backup. Earlier records may concern pages that were free; they must not be redone.
+    /// The LSN of the backup's checkpoint. Earlier records must not be redone, because their pages may have been free
+    /// at the checkpoint.
     pub redo_from: Lsn,
-    /// The first LSN after the backup's own log: none of its pages is newer.
+    /// The first LSN after the backup's own log. No page of the backup has a later LSN.
     pub pages_to: Lsn,
 }
 
-/// The result of reading a log before recovery.
+/// The result of reading a log before its recovery.
 #[derive(Debug)]
 pub struct Analysis {
-    /// The checkpoint that the boot page names.
+    /// The LSN of the checkpoint that the boot page names.
     pub checkpoint: Lsn,
-    /// Records are redone from this LSN on.
+    /// The LSN from which records are redone.
     pub redo_from: Lsn,
-    /// The log was read from this LSN on: the oldest transaction that was open at the checkpoint may have begun
-    /// earlier.
+    /// The LSN from which the log was read. It may be before the checkpoint, because the oldest transaction that was
+    /// open at the checkpoint may have begun earlier.
     pub(crate) from: Lsn,
-    /// The last record.
+    /// The LSN of the last record.
     pub end: Lsn,
-    /// When the last transaction before the end was committed, in the local time of the server.
+    /// The time when the last transaction in the log was committed, in the local time of the server.
     pub last_commit: Option<LogTime>,
-    /// The first record that is left out, if a restore stops before the end of the log.
+    /// The LSN of the first record to leave out, if a restore stops before the end of the log.
     pub until: Option<Lsn>,
-    /// Number of whole blocks after the end of the log: they were being written when writing stopped, or the log is
-    /// damaged.
+    /// Number of complete blocks after the end of the log. Either they were being written when the server stopped, or
+    /// the log is damaged.
     pub blocks_after_the_end: u64,
     /// Number of checkpoints that began after the one that the boot page names; 0 for a restore.
     pub later_checkpoints: u64,
     /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
-    /// Number of records from the start of redo on.
+    /// Number of records from the start of redo to the end.
     pub records: u64,
     pub(crate) losers: BTreeMap<TransactionId, Loser>,
-    /// The last record of each page that the log changes; `None` if there are too many pages for the granted memory.
+    /// For each page that the log changes, the LSN of its last record; `None` if the memory grant is too small for the
+    /// table.
     pub(crate) pages: Option<HashMap<PageId, Lsn, RandomState>>,
-    /// Whether a bulk operation wrote pages without logging their rows.
+    /// Whether a bulk operation wrote pages and did not log their rows.
     pub(crate) has_bulk: bool,
     /// Whether the pages come from a backup.
     pub(crate) is_restore: bool,
 }
 
 impl Analysis {
-    /// Reads the log from the start of recovery on.
+    /// Reads the log from the start of recovery.
     ///
     /// # Errors
     /// [`Refusal`] if this log cannot recover these files.
@@ -225,10 +228,10 @@ impl Analysis {
         Ok(this)
     }
 
-    /// Reads the log of a restore: from the checkpoint of its backup, up to `stop` if given.
+    /// Reads the log of a restore, from the checkpoint of the backup to `stop`, or to the end of the log.
     ///
     /// # Errors
-    /// [`Refusal`] if this log cannot bring these pages to that point.
+    /// [`Refusal`] if this log cannot bring the pages of the backup to that point.
     pub fn of_restore(
         start: RestoreStart,
         log: &Log,
@@ -268,7 +271,7 @@ impl Analysis {
         }
     }
 
-    /// Whether recovery includes a record.
+    /// Whether recovery includes the record with this LSN.
     pub(crate) fn includes(&self, lsn: Lsn) -> bool {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
@@ -298,7 +301,8 @@ impl Analysis {
                 if let Some(search) = &mut search {
                     self.until = search.decide(lsn, &record)?;
                 }
-                // Restoring to a mark includes the mark.
+                // A restore to a mark (STOPATMARK) includes the commit of the mark; a stop at a time does not include
+                // the first later commit.
                 if self.until.is_none_or(|until| lsn < until) {
                     self.record(lsn, &record, &mut open)?;
                 }
@@ -325,8 +329,8 @@ impl Analysis {
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
         }
-        // The checkpoint was read before: a log that ends before it, when read from an older transaction on, has a gap
-        // there.
+        // The checkpoint record was found before. If the log, read from an older transaction on, ends before the
+        // checkpoint, there is a gap at its end.
         if let Some(End { reason, at, block, .. }) = end
             && (matches!(reason, EndReason::Damaged { .. }) || self.end < self.checkpoint)
         {
@@ -363,7 +367,7 @@ impl Analysis {
         }
         match operation {
             Operation::COMMIT_XACT | Operation::ABORT_XACT => drop(open.remove(&id)),
-            // FORGET_XACT comes after the end of a transaction.
+            // FORGET_XACT may follow the end of its transaction; it does not open the transaction again.
             Operation::FORGET_XACT if !open.contains_key(&id) => {}
             _ => {
                 if open.len() >= MAX_OPEN {
@@ -391,8 +395,8 @@ impl Analysis {
     }
 }
 
-/// Visits all blocks from the block of `from` on, up to the block of `until`, or until `visit` breaks off. Returns how
-/// the log ends, if its end was reached.
+/// Calls `visit` for each block, from the block of `from` to the block of `until`, or until `visit` breaks. Returns how
+/// the log ends if its end was reached.
 pub(crate) fn each_block(
     log: &Log,
     from: Lsn,
@@ -414,7 +418,7 @@ pub(crate) fn each_block(
     if is_first { Err(Refusal::TooShort { lsn: from }) } else { Ok(walk.end()) }
 }
 
-/// Fails unless the log of backups was read up to the end that the backups state.
+/// Returns an error if the log in backups ends before the LSN that the backups state as its end.
 fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
     match end.reaches(ends_at) {
         true => Ok(()),
@@ -422,7 +426,8 @@ fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
     }
 }
 
-/// A page with verified protection and torn bits undone.
+/// The page with torn-page bits undone; `None` if it cannot be read or its protection (checksum or torn bits) does not
+/// match.
 pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     format::protection::verify(&bytes).ok()?;

@@ -1,4 +1,4 @@
-//! Recovers the pages: redo, then undo of open transactions.
+//! Recovers the pages: first redo, then undo of the open transactions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -22,23 +22,25 @@ use crate::settings::Settings;
 use crate::store::{PageStore, PageWork, RecordStore};
 use crate::undo::Undo;
 
-/// Limit for moving rows of open transactions along, in total; it takes about half a minute.
+/// The most steps for tracking moved rows of open transactions, in total. This number of steps takes about half a
+/// minute.
 const MAX_STEPS: u64 = 1 << 28;
-/// The most pages to remember that are newer than the log: one allocated page among them is enough.
+/// The most pages to remember that are newer than the log. One allocated page among them is enough to refuse the
+/// recovery.
 const MAX_NEWER: usize = 10_000;
-/// Context of bulk operations.
+/// The context number of bulk operations in log records.
 const BULK: u8 = 29;
 
-/// A page that could not be brought to the end of the log.
+/// A page that could not be brought to its state at the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NotRecovered {
-    /// The page.
+    /// ID of the page.
     pub page: PageId,
-    /// Why.
+    /// The reason.
     pub why: Misfit,
 }
 
-/// The work of a recovery.
+/// A summary of the work of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Number of pages that differ from the files.
@@ -47,11 +49,11 @@ pub struct Applied {
     pub records: u64,
     /// Number of transactions that were undone.
     pub transactions_undone: u64,
-    /// Number of transactions that another database decides about; they were not undone.
+    /// Number of transactions that were not undone because another database decides whether they are committed.
     pub in_doubt: u64,
     /// Number of transactions that could not be undone completely.
     pub transactions_not_undone: u64,
-    /// Pages that are not in their recovered state: records do not fit, or changes were not undone.
+    /// Pages that are not in their recovered state, because records did not fit or changes were not undone.
     pub not_recovered: Vec<NotRecovered>,
 }
 
@@ -59,7 +61,7 @@ pub struct Applied {
 pub struct Recovery {
     /// The analysis of the log.
     pub analysis: Analysis,
-    /// The work done.
+    /// The summary of the work.
     pub applied: Applied,
     pub(crate) store: PageStore,
 }
@@ -68,7 +70,8 @@ impl Recovery {
     /// Recovers the pages.
     ///
     /// # Errors
-    /// [`Refusal`] if the log cannot be read again, or a temporary file fails.
+    /// [`Refusal`] if the log cannot be read a second time, a temporary file fails, the memory grant is too small, the
+    /// rows of open transactions were moved too often, or the files are newer than the log.
     pub fn new(
         source: &dyn PageSource,
         log: &Log,
@@ -76,8 +79,8 @@ impl Recovery {
         settings: &Settings,
     ) -> Result<Self, Refusal> {
         let mut applied = Applied::default();
-        // Without this table the records of all pages are sorted, and the LSN of each page shows which records it
-        // lacks.
+        // Without this table, the records of all pages are sorted. The LSN of each page then shows which records the
+        // page lacks.
         let mut lacking = analysis.pages.take();
         let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
@@ -91,7 +94,8 @@ impl Recovery {
                 let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
                 let is_lacking = match &lacking {
                     Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
-                    // Leaves out pages of files that were not given, and the header of the log file.
+                    // Records for files that were not given are left out, and so are records for the header of the log
+                    // file.
                     None => source.file(change.page.file).is_some(),
                 };
                 if is_lacking {
@@ -122,7 +126,7 @@ impl Recovery {
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
-            // As with the table, this counts only pages that the log changes after the start of redo.
+            // Like the table, this considers only pages that the log changes after the start of redo.
             let is_newer = lacking.is_none() && to_redo == Some(page) && making.stored_lsn > analysis.end;
             if is_newer && newer.len() < MAX_NEWER {
                 newer.push((page, making.stored_lsn));
@@ -135,7 +139,7 @@ impl Recovery {
                 making.take_back(bytes);
                 is_changed = true;
             }
-            // The page already has all of its records.
+            // The page already contains all its changes.
             if !is_changed && !heaps.contains(&page) {
                 continue;
             }
@@ -146,7 +150,7 @@ impl Recovery {
                     applied.records += u64::from(work.redone);
                     filled.extend(heaps.contains(&page).then(|| fullness(&bytes)).flatten().map(|class| (page, class)));
                 }
-                // A page that was loaded only for its fullness is already in its recovered state.
+                // The page was loaded only to compute its fullness, so it is already in its recovered state.
                 Err(_) if !is_changed => {}
                 Err(why) => {
                     failed.insert(page, why);
@@ -155,7 +159,7 @@ impl Recovery {
         }
         set_fullness(source, &mut store, &filled)?;
         store.finish()?;
-        // A free page may be left over from another database.
+        // A newer page that is free proves nothing: it may be left over from another database.
         let newer = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page));
         if let Some((page, lsn)) = newer.or_else(|| newer_again(source, &store, analysis.end)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
@@ -167,8 +171,9 @@ impl Recovery {
     }
 }
 
-/// A page that is allocated only after recovery and is newer than the end of the log, with its LSN. Where a transaction that freed the
-/// page is taken back, its rows come back with it; a later use of the page, after the end of the log, has overwritten them.
+/// Finds a page that is newer than the end of the log and that only recovery makes allocated; returns the page and its
+/// LSN. If the undo of a transaction allocates a page again, the page's rows should return with it. Here, a later use
+/// of the page, after the end of the log, has overwritten them.
 fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(PageId, Lsn)> {
     let maps = store.pages().iter().map(|stored| stored.page).filter(|page| pfs_page_of(page.page) == page.page);
     for map in maps {
@@ -191,10 +196,10 @@ fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(
     None
 }
 
-/// Offset of the byte for the first page on a PFS page.
+/// Offset on a PFS page of the byte for the first page of its range.
 const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
 
-/// A PFS page as recovered, and the offset of the byte for `page` on it.
+/// The recovered PFS page for `page`: its ID, its bytes, and the offset of the byte for `page`.
 fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<(PageId, Box<PageBytes>, usize)> {
     let map = PageId::new(page.file, pfs_page_of(page.page));
     let bytes = store.get(map).or_else(|| readable(source, map))?;
@@ -203,8 +208,8 @@ fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<
     is_map.then_some((map, bytes, PFS_BYTES_AT + (page.page % PFS_PAGES) as usize))
 }
 
-/// Sets the fullness of heap and LOB pages in the PFS pages. Undoing a transaction logs no change of it: the engine
-/// computes it anew.
+/// Sets the fullness of heap and LOB pages in the PFS pages. When SQL Server undoes a transaction, it does not log the
+/// changes of the fullness but computes it anew.
 fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMap<PageId, u8>) -> Result<(), Refusal> {
     const CLASS: u8 = 7;
     for (page, class) in filled {
@@ -218,7 +223,7 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
         if has_checksum {
             seal(&mut bytes);
         } else {
-            // The pattern of torn bits was undone, so the page is finished with a checksum.
+            // The torn-page bits were undone, so the page gets a checksum instead.
             bytes = WorkingPage::load(&bytes).and_then(WorkingPage::finish).unwrap_or(bytes);
         }
         store.put(map, &bytes, PageWork::default())?;
@@ -240,23 +245,23 @@ impl Recovery {
         self.store.memory_bytes() as u64
     }
 
-    /// Moves pages to a temporary file until [`Self::kept_bytes`] is at most this, as far as possible.
+    /// Moves pages to a temporary file until [`Self::kept_bytes`] is at most `bytes`, as far as possible.
     ///
     /// # Errors
-    /// That of the temporary file.
+    /// The error of the temporary file.
     pub fn keep_at_most(&mut self, bytes: u64) -> std::io::Result<()> {
         self.store.keep_at_most(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 
-/// Keeps the pages that may lack some of their records, with their LSNs on disk, or zero for unreadable pages. Returns
-/// pages that are newer than the end of the log, at most [`MAX_NEWER`].
+/// Keeps only the pages that may lack some of their records. Their values become their LSNs on disk, or zero for
+/// unreadable pages. Returns at most [`MAX_NEWER`] pages that are newer than the end of the log.
 fn keep_lacking(
     source: &dyn PageSource,
     pages: &mut HashMap<PageId, Lsn, RandomState>,
     end: Lsn,
 ) -> Vec<(PageId, Lsn)> {
-    // Drops pages of files that were not given, and the header of the log file.
+    // Drop pages of files that were not given, and the header of the log file.
     pages.retain(|page, _| source.file(page.file).is_some());
     let mut order: Vec<PageId> = pages.keys().copied().collect();
     order.sort_unstable();
@@ -275,25 +280,26 @@ fn keep_lacking(
     newer
 }
 
-/// The LSN of a page as stored; zero if it is damaged.
+/// The LSN of a stored page; zero if the page is damaged.
 fn lsn_on_disk(page: PageId, stored: &PageBytes) -> Lsn {
     let header = *Page::new(stored).header();
     let is_sound = header.page_id() == page && format::protection::verify(stored).is_ok();
     if is_sound { header.lsn() } else { Lsn::default() }
 }
 
-/// A page being recovered.
+/// A page during its recovery.
 struct Making {
     id: PageId,
-    /// Its LSN as stored; zero if it cannot be read.
+    /// The LSN of the stored page; zero if the page cannot be read.
     stored_lsn: Lsn,
-    /// The page so far, or the reason why there is none; a FORMAT_PAGE record may still create it.
+    /// The current state of the page, or the reason why it cannot be used. A FORMAT_PAGE record may still create the
+    /// page.
     page: Result<WorkingPage, Misfit>,
-    /// Set if a record did not fit; nothing can repair that.
+    /// The first misfit of a record; after that, the page cannot be recovered.
     misfit: Option<Misfit>,
     work: PageWork,
     has_bulk: bool,
-    /// Whether a bulk operation may have filled the page, without a record of its rows.
+    /// Whether a bulk operation may have filled the page and not logged its rows.
     is_bulk: bool,
 }
 
@@ -301,7 +307,7 @@ impl Making {
     fn new(source: &dyn PageSource, id: PageId, analysis: &Analysis) -> Self {
         let has_bulk = analysis.has_bulk;
         let stored = if source.contains(id) { source.read_page(id) } else { None };
-        // The files may have grown after the backup.
+        // The files may have grown after the backup, so the page may be beyond the end of its file.
         let is_new = analysis.is_restore && source.file(id.file).is_some_and(|file| id.page >= file.pages);
         let stored_lsn = stored.as_ref().map(|stored| lsn_on_disk(id, stored)).unwrap_or_default();
         let (page, misfit) = match stored {
@@ -312,7 +318,7 @@ impl Making {
         Self { id, stored_lsn, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
     }
 
-    /// Applies a record unless the page has it already. Returns whether the page lacked it.
+    /// Applies a record, unless the page already contains its change. Returns whether the page lacked the change.
     fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
         if self.stored_lsn >= lsn || self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
             return false;
@@ -351,7 +357,7 @@ impl Making {
         }
     }
 
-    /// Undoes a change of an open transaction; the latest change must come first.
+    /// Undoes a change of an open transaction. Changes must be undone from the latest to the earliest.
     fn take_back(&mut self, undo: &[u8]) {
         if self.misfit.is_none()
             && let Ok(page) = &mut self.page
@@ -361,7 +367,7 @@ impl Making {
         }
     }
 
-    /// Builds the page from its rows.
+    /// Lays out the page with its rows and its checksum.
     fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         match self.misfit {
             Some(misfit) => Err(misfit),
@@ -376,7 +382,7 @@ fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
     page.undo(undo.slot, undo.record.context(), &change, &undo.moved_rows(), undo.as_a_whole)
 }
 
-/// The page as stored on disk, if it is sound.
+/// The stored page, ready for records; an error if it is damaged.
 pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
     if format::protection::verify(stored).is_err() {
         return Err(Misfit::PageDamaged);
@@ -391,7 +397,8 @@ pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Mis
     WorkingPage::load(&bytes)
 }
 
-/// Whether a page is allocated after recovery, according to its PFS page; also true if the PFS page cannot be read.
+/// Whether a page is allocated after recovery, according to its PFS page. The result is also true if the PFS page
+/// cannot be read.
 fn is_allocated(source: &dyn PageSource, store: &PageStore, page: PageId) -> bool {
     let byte = pfs_byte(source, store, page).and_then(|(_, bytes, at)| bytes.get(at).copied());
     byte.is_none_or(|byte| PfsByte(byte).is_allocated())

@@ -1,4 +1,4 @@
-//! The layout of rows on a page: their length, and how full they make the page.
+//! The layout of rows on a page: the length of a row, and the fullness of the page.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use format::{Page, PageBytes, PageId, PageType};
 
 use crate::misfit::Misfit;
 
-/// The fullness class in the PFS byte of a heap or LOB page; `None` for pages whose class does not depend on their rows
-/// (docs/format/allocation.md#pfs).
+/// The fullness class of a heap or LOB page in its PFS byte; `None` for pages with a class that does not depend on
+/// their rows (docs/format/allocation.md#pfs).
 pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
-    /// 50, 80 and 95 percent of the bytes that a page can hold.
+    /// 50, 80 and 95 percent of the 8096 bytes after the page header.
     const LIMITS: [usize; 3] = [4048, 6476, 7691];
     let header = Page::new(bytes).header();
     let depends = matches!(header.kind()?, PageType::TextMix | PageType::Data);
@@ -23,13 +23,13 @@ pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
     depends.then_some(if is_empty { 0 } else { class })
 }
 
-/// A page pointer as pages store it.
+/// A page pointer in its stored form.
 pub(crate) fn pointer(page: PageId) -> [u8; 6] {
     let ([a, b, c, d], [e, f]) = (page.page.to_le_bytes(), page.file.to_le_bytes());
     [a, b, c, d, e, f]
 }
 
-/// Whether a page of this type holds rows, that is, records that show their own length.
+/// Whether pages of this type contain rows, which are records that show their own length.
 pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     matches!(
         kind,
@@ -44,22 +44,23 @@ pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     )
 }
 
-/// Length of the row at the start of `space`; `rest` is the maximum that the page has for it.
+/// Length of the row at the start of `space`. A record without a length of its own has at most `rest` bytes.
 pub(crate) fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<usize, Misfit> {
     let header = page.header();
     let length = match header.kind() {
         Some(PageType::Index) => Record::index(space, header.pminlen.get()).map(|record| record.bytes().len()),
         Some(PageType::TextMix | PageType::TextTree) => Fragment::read(space).map(|record| record.bytes().len()),
         kind if has_rows(kind) => Record::data(space).map(|record| record.bytes().len()),
-        // The records of maps, of the boot page and of file headers extend to the next record.
+        // The records of allocation maps, boot pages and file headers extend to the next record.
         _ => return Ok(space.len().min(rest)),
     };
     let is_compressed = space.first().is_some_and(|status| status & 1 != 0);
     length.map_err(|_| if is_compressed { Misfit::Compressed } else { Misfit::PageDamaged })
 }
 
-/// The row that a record's image puts on a page. On LOB pages, the length in the image of a row with a version tag
-/// omits the tag, which is not logged (docs/format/log.md#changes).
+/// The row that results from the image in a log record. On LOB pages, the length field in the image of a row with a
+/// version tag is too small by the length of the tag, which is not logged (docs/format/log.md#changes). It is set to
+/// the length of the image.
 pub(crate) fn row_of_image(page: Page<'_>, image: &[u8]) -> Vec<u8> {
     let mut row = image.to_vec();
     let is_lob = matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree));
@@ -74,10 +75,10 @@ pub(crate) fn row_of_image(page: Page<'_>, image: &[u8]) -> Vec<u8> {
     row
 }
 
-/// Offset of the length (u16) in a LOB fragment.
+/// Offset of the length field (u16) in a LOB fragment.
 pub(crate) const FRAGMENT_LENGTH: Range<usize> = 2..4;
 
-/// The number of logged bytes of a row: all except its version tag.
+/// The number of bytes of a row that are logged: all bytes except the version tag.
 pub(crate) fn logged_length(page: Page<'_>, row: &[u8]) -> usize {
     let header = page.header();
     let without_tag = |record: Record<'_>| record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
@@ -89,8 +90,8 @@ pub(crate) fn logged_length(page: Page<'_>, row: &[u8]) -> usize {
     length.unwrap_or(row.len()).min(row.len())
 }
 
-/// Whether a row on a page equals the image in a record: version tags are not logged, and heap rows may be padded to
-/// the size of a stub.
+/// Whether a row on a page equals the image in a log record. Version tags are ignored because they are not logged; heap
+/// rows may be padded to the size of a forwarding stub.
 pub(crate) fn is_same_row(page: Page<'_>, row: &[u8], image: &[u8]) -> bool {
     let image = row_of_image(page, image);
     row.get(..logged_length(page, row)) == image.get(..logged_length(page, &image))
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of this type whose rows have a fixed part of this length.
+    /// An empty page of this type; `pminlen` is the length of the fixed part of its rows.
     fn page(kind: PageType, pminlen: u16) -> PageBytes {
         let mut bytes = [0; PAGE_BYTES];
         (bytes[0], bytes[1]) = (1, kind as u8);
@@ -111,7 +112,7 @@ mod tests {
         bytes
     }
 
-    /// A LOB row of five bytes with a version tag: as the engine logs it, and as it is on the page.
+    /// A LOB row of five bytes with a version tag: the image in the log, and the row on the page.
     fn lob_row() -> (Vec<u8>, Vec<u8>) {
         let on_page = [&[0x48, 0, 19, 0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 0][..], b"value", &[0xAA; 14]].concat();
         let mut image = on_page[..19].to_vec();
@@ -127,7 +128,7 @@ mod tests {
         let mut space = row;
         space.resize(19 + 14, 0);
         assert_eq!(row_length(Page::new(&bytes), &space, 19), Ok(33));
-        // Without a tag, and on pages of other types, the image is the row.
+        // Without a version tag, and on pages of other types, the image equals the row.
         let plain = [&[0x08, 0, 19, 0][..], &image[4..]].concat();
         assert_eq!(row_of_image(Page::new(&bytes), &plain), plain);
         assert_eq!(row_of_image(Page::new(&page(PageType::Data, 8)), &image), image);
@@ -141,13 +142,13 @@ mod tests {
         let mut other = on_page;
         other[18] ^= 1;
         assert!(!is_same_row(Page::new(&lob), &other, &image));
-        // An index row: status and four bytes of key; a tag may follow.
+        // An index row with a status byte and four bytes of key; a version tag follows on the page.
         let index = page(PageType::Index, 5);
         let row = [&[0x46, 1, 2, 3, 4][..], &[0xBB; 14]].concat();
         assert_eq!(logged_length(Page::new(&index), &row), 5);
         assert!(is_same_row(Page::new(&index), &row, &[&row[..5], &[0; 14]].concat()));
         assert!(!is_same_row(Page::new(&index), &row, &[0x46, 1, 2, 3, 5]));
-        // A row of a table: status bits, end of the fixed part, a value, column count, NULL bitmap.
+        // A table row with status bits, the end of the fixed part, a value, the column count and the NULL bitmap.
         let data = page(PageType::Data, 8);
         let row = [&[0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0][..], &[0xCC; 14]].concat();
         assert_eq!(logged_length(Page::new(&data), &row), 11);

@@ -1,10 +1,11 @@
-//! A database as recovery would leave it: its files, with the pages that its log changes recovered in memory.
+//! A database in the state that recovery would produce: its files, with the pages that its log changes recovered in
+//! memory.
 //!
-//! [`Analysis::new`] reads the log from the start of recovery on, and finds out whether it belongs to the database and
-//! what it would change; [`Recovery::new`] recovers the pages: redo by the links of page LSNs, then undo of the
-//! transactions that were open at the end. [`RecoveredPages`] shows the result as a [`source::PageSource`], so that
-//! checks see the recovered database without knowing about the log. Nothing is written to the files. docs/format/log.md
-//! has the facts.
+//! [`Analysis::new`] reads the log from the start of recovery. It finds out whether the log belongs to the database and
+//! what the log would change. [`Recovery::new`] recovers the pages: redo follows the page LSNs stored in the records,
+//! and undo takes back the transactions that were open at the end. [`RecoveredPages`] shows the result as a
+//! [`source::PageSource`], so that checks see the recovered database and need not know about the log. Nothing is
+//! written to the files. docs/format/log.md describes the facts.
 
 #![warn(clippy::indexing_slicing)]
 

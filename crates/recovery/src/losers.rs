@@ -1,4 +1,5 @@
-//! Transactions that were open at the end of the log: their changes, and where later records moved their rows.
+//! Transactions that were open at the end of the log: their changes, and the places to which later records moved their
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -16,28 +17,28 @@ use crate::page::KEEPS_SLOTS;
 use crate::store::RecordStore;
 use crate::undo::Undo;
 
-/// Memory for a record, with its entry in the list of its page, which may be half full.
+/// Memory in bytes for a record, and for its entry in the list of its page, which may be half full.
 const RECORD_BYTES: usize = size_of::<LoserRecord>() + 2 * size_of::<u32>();
-/// Memory for the list of a page, and for the data of a page split.
+/// Memory in bytes for the list of a page, or for the data of a page split.
 const PAGE_BYTES: usize = 100;
-/// Maximum number of records of a page split between the rows that it moves and the DELETE_SPLIT that drops them; real
-/// splits have a few.
+/// The most records of a page split between the INSERT_ROWS with the moved rows and the DELETE_SPLIT that drops them.
+/// Real page splits have only a few.
 const MAX_SPLIT_RECORDS: usize = 100;
 
 /// The effect of a record of an open transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deed {
-    /// Begins the transaction.
+    /// The record begins the transaction.
     Begin,
-    /// Undoes another record, or changes nothing that must be undone.
+    /// The record undoes another record, or changes nothing that must be undone.
     Nothing,
-    /// Inserts this number of rows.
+    /// The record inserts this number of rows.
     Insert(u16),
-    /// Drops this number of rows that were moved to another page.
+    /// The record drops this number of rows that were moved to another page.
     DropMoved(u16),
-    /// Any other change of a page.
+    /// The record changes a page in another way.
     Change,
-    /// A change of a page that is not understood.
+    /// The record changes a page, but the change is not understood.
     Unknown,
 }
 
@@ -47,25 +48,25 @@ struct LoserRecord {
     lsn: Lsn,
     transaction: TransactionId,
     previous: Lsn,
-    /// The page that it changes, if any.
+    /// The page that the record changes, if any.
     page: Option<PageId>,
-    /// Where its row is at the end of the log; `None` if the row no longer exists.
+    /// The place of the record's row at the end of the log; `None` if the row no longer exists.
     row: Option<(PageId, u16)>,
     deed: Deed,
-    /// Whether the page belongs to a heap or holds LOBs.
+    /// Whether the page belongs to a heap or contains LOBs.
     is_heap: bool,
     /// Whether the record must be undone.
     is_undone: bool,
 }
 
-/// Records in order of their LSNs, in chunks that are not copied when the list grows.
+/// Records in the order of their LSNs. They are stored in chunks, which are not copied when the list grows.
 #[derive(Default)]
 struct Records(Vec<Vec<LoserRecord>>);
 
 impl Records {
     const PIECE: usize = 1 << 14;
 
-    /// Adds a record that is newer than all others; returns its position.
+    /// Adds a record, which must have the greatest LSN. Returns its position.
     fn push(&mut self, record: LoserRecord) -> u32 {
         if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
             self.0.push(Vec::with_capacity(Self::PIECE));
@@ -102,25 +103,26 @@ impl Records {
     }
 }
 
-/// Tracks the changes of open transactions, and where their rows were moved.
+/// Tracks the changes of open transactions, and the places of the rows that they changed.
 pub(crate) struct Losers<'a> {
     losers: &'a BTreeMap<TransactionId, Loser>,
     records: Records,
-    /// Positions of records, by the page that holds their row.
+    /// For each page, the positions of the records with a row on this page.
     on_page: HashMap<PageId, Vec<u32>, RandomState>,
-    /// Where each transaction last inserted rows: the receiver of a split.
+    /// The page, slot and number of the rows that each transaction inserted last. In a page split, this is the page
+    /// that receives the moved rows.
     inserted: HashMap<TransactionId, (PageId, u16, u16), RandomState>,
-    /// The INSERT_ROWS with the rows of each DELETE_SPLIT that must be undone.
+    /// For each DELETE_SPLIT that must be undone, the INSERT_ROWS with its moved rows.
     moved_by: BTreeMap<Lsn, Lsn>,
-    /// The last record of each transaction, and the transactions with a record that does not name the previous one:
-    /// undo would skip records between them.
+    /// The last record of each transaction (`last`), and the transactions with a record that does not name its
+    /// predecessor (`broken`). Undo of a broken transaction would skip records.
     last: BTreeMap<TransactionId, Lsn>,
     broken: BTreeSet<TransactionId>,
-    /// Bytes of memory that may be used.
+    /// The most bytes of memory that may be used.
     memory_bytes: usize,
-    /// Bytes of memory that are needed; beyond `memory_bytes`, they are only counted.
+    /// The number of bytes of memory that are needed. Once it exceeds `memory_bytes`, the bytes are only counted.
     pub(crate) needed_bytes: usize,
-    /// Number of rows that were moved along so far.
+    /// Number of row positions that were updated up to now.
     pub(crate) steps: u64,
 }
 
@@ -140,7 +142,7 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Adds a record of the log; records must come in order.
+    /// Adds a record of the log. Records must be added in the order of the log.
     pub(crate) fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>) {
         if self.losers.is_empty() {
             return;
@@ -150,7 +152,7 @@ impl<'a> Losers<'a> {
             self.inserted.remove(&id);
         }
         let loser = self.losers.get(&id);
-        // A transaction that is undone as a whole moves no rows in the end.
+        // A structural transaction is undone as a whole, so in the end it moves no rows.
         if loser.is_none_or(|loser| !loser.is_structural) {
             self.follow(record, id);
         }
@@ -165,7 +167,8 @@ impl<'a> Losers<'a> {
         }
         self.needed_bytes += RECORD_BYTES;
         if self.needed_bytes > self.memory_bytes {
-            // Recovery will be refused, naming the memory that all records need.
+            // The recovery will be refused; the records are only counted, so that the refusal can state the memory
+            // needed for all of them.
             (self.records, self.on_page) = Default::default();
             return;
         }
@@ -187,7 +190,7 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Tracks how a record moves the rows of its page.
+    /// Updates the positions of tracked rows that a record moves on its page.
     fn follow(&mut self, record: &LogRecord<'_>, id: TransactionId) {
         let Some(place) = record.on_page() else { return };
         let operation = record.operation();
@@ -243,7 +246,7 @@ impl<'a> Losers<'a> {
                     }),
                 };
             }
-            // `moved` has the same order as `positions`.
+            // `moved` is in the same order as `positions`.
             let mut gone = moved.iter().map(|(position, _)| *position).peekable();
             positions.retain(|position| gone.next_if_eq(position).is_none());
         }
@@ -254,13 +257,13 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Pages of heaps and LOBs that open transactions changed.
+    /// The heap and LOB pages that open transactions changed.
     pub(crate) fn heap_pages(&self) -> BTreeSet<PageId> {
         let heap = self.records.iter().filter(|record| record.is_heap);
         heap.filter_map(|record| Some(record.row?.0)).collect()
     }
 
-    /// Decides which records are undone. Adds pages with changes that cannot be undone to `applied`.
+    /// Decides which records are undone. Pages with changes that cannot be undone are added to `applied`.
     pub(crate) fn plan(&mut self, has_version_store: bool, applied: &mut Applied) {
         let mut failed: BTreeMap<PageId, Misfit> = BTreeMap::new();
         let mut left: BTreeMap<TransactionId, Misfit> = BTreeMap::new();
@@ -301,20 +304,21 @@ impl<'a> Losers<'a> {
         applied.not_recovered = failed.into_iter().map(|(page, why)| NotRecovered { page, why }).collect();
     }
 
-    /// Whether the records of a transaction lead back from the last one to its start.
+    /// Whether the links between a transaction's records lead from the last record to its BEGIN_XACT.
     fn has_whole_chain(&self, loser: &Loser) -> bool {
         let mut at = loser.last;
         loop {
             match self.records.get(at) {
                 Some(record) if record.deed == Deed::Begin => return true,
-                // Each step leads further back, so the loop ends.
+                // Each link must point to an earlier record, so the loop ends.
                 Some(record) if record.previous < at && loser.has_begin => at = record.previous,
                 _ => return false,
             }
         }
     }
 
-    /// Marks a record to be undone. Fails with the page that then stays unrecovered, if any.
+    /// Marks a record to be undone. If that is impossible, returns the page that stays unrecovered, if any, as the
+    /// error.
     fn mark(&mut self, record: &LoserRecord, loser: &Loser) -> Result<(), Option<PageId>> {
         match record.deed {
             Deed::Begin | Deed::Nothing => return Ok(()),
@@ -335,15 +339,16 @@ impl<'a> Losers<'a> {
         Ok(())
     }
 
-    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped: an earlier one of the same transaction.
+    /// The LSN of the INSERT_ROWS with the rows that a DELETE_SPLIT dropped. It is an earlier record of the same
+    /// transaction.
     fn moved_by(&self, split: &LoserRecord, rows: u16) -> Option<Lsn> {
         let earlier = std::iter::successors(Some(split), |record| self.records.get(record.previous));
         let mut earlier = earlier.take(MAX_SPLIT_RECORDS);
         earlier.find(|record| record.deed == Deed::Insert(rows)).map(|record| record.lsn)
     }
 
-    /// Reads the log once more and adds the changes to undo to `store`, by page, the latest first. A page is undone
-    /// completely or not at all: pages in `failed` are left out.
+    /// Reads the log once more and adds the changes to undo to `store`, sorted by page, the latest change first. Pages
+    /// in `failed` are left out, because a page is undone either completely or not at all.
     pub(crate) fn collect(
         &self,
         log: &Log,
@@ -388,7 +393,7 @@ impl<'a> Losers<'a> {
     }
 }
 
-/// A key that orders records from the latest to the earliest.
+/// A key that sorts records from the latest to the earliest.
 fn latest_first(lsn: Lsn) -> Lsn {
     Lsn { vlf: !lsn.vlf, block: !lsn.block, slot: !lsn.slot }
 }

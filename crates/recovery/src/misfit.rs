@@ -1,6 +1,6 @@
-//! Why a page cannot be recovered.
+//! The reasons why a page cannot be recovered.
 
-/// Why a record cannot be applied to a page or undone on it.
+/// The reason why a record cannot be applied to a page, or cannot be undone on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Misfit {
     /// The page is damaged, and no record formats it anew.
@@ -9,21 +9,21 @@ pub enum Misfit {
     NotThere,
     /// The record does not have the form of its operation, or the operation is not understood.
     RecordUnknown,
-    /// The LSN of the page is earlier or later than the record expects: the log belongs to another copy, or a write was
-    /// lost.
+    /// The LSN of the page is not the LSN that the record expects. The log belongs to another copy of the database, or
+    /// a write was lost.
     OtherMoment,
-    /// The row that the record changes is not in its place, or is another row.
+    /// The row that the record changes is not in its slot, or the slot contains another row.
     RowMissing,
     /// The rows no longer fit on the page.
     TooFull,
     /// The rows are compressed.
     Compressed,
-    /// A bulk operation filled the page, and the log does not have its rows.
+    /// A bulk operation filled the page, and the log does not contain its rows.
     BulkRows,
-    /// A transaction over several databases changed the page, and another database decides whether it was committed.
+    /// A distributed transaction changed the page, and another database decides whether the transaction is committed.
     InDoubt,
-    /// An open transaction changed the page, and row versions decide which of its changes remain (accelerated database
-    /// recovery).
+    /// An open transaction changed the page, and row versions decide which of its changes are kept (accelerated
+    /// database recovery).
     Versions,
 }
 

@@ -10,10 +10,11 @@ use crate::apply::Recovery;
 use crate::misfit::Misfit;
 use crate::store::{PageWork, Stored};
 
-/// The first GAM page of the primary file.
+/// Page ID of the first GAM page in the primary file.
 const FIRST_GAM: PageId = PageId::new(1, 2);
 
-/// The pages of a database as recovery would leave them: recovered pages, and all others from the files.
+/// The pages of a database in the state that recovery would produce: recovered pages, and all other pages from the
+/// files.
 pub struct RecoveredPages<'s> {
     source: &'s dyn PageSource,
     recovery: Recovery,
@@ -32,7 +33,7 @@ impl<'s> RecoveredPages<'s> {
             {
                 file.header_pages = Some(header.size_pages());
             }
-            // A file that grew after the backup ends where its header says, near its last recovered page.
+            // A file that grew after the backup ends at the size in its file header, near its last recovered page.
             if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
                 let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
                 file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);
@@ -46,8 +47,8 @@ impl<'s> RecoveredPages<'s> {
             in_flight.extend(recovery.store.pages().iter().map(|stored| stored.page));
         }
         if applied.transactions_not_undone > 0 {
-            // The extents of such a transaction are unknown: marking the first GAM page as in flight makes all
-            // allocation uncertain.
+            // The extents of a transaction that was not undone are unknown. With the first GAM page in flight, no
+            // allocation counts as certain.
             in_flight.push(FIRST_GAM);
         }
         in_flight.sort_unstable();
@@ -55,24 +56,24 @@ impl<'s> RecoveredPages<'s> {
         Self { source, recovery, files, in_flight, damaged }
     }
 
-    /// The recovery.
+    /// The recovery that produced the pages.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// The recovery, for [`Recovery::keep_at_most`].
+    /// The recovery that produced the pages, for calls of [`Recovery::keep_at_most`].
     pub fn recovery_mut(&mut self) -> &mut Recovery {
         &mut self.recovery
     }
 
-    /// The work done on a page; `None` if it is unchanged from the files.
+    /// The work done on a page; `None` if the page was taken from the files unchanged.
     pub fn work(&self, page: PageId) -> Option<PageWork> {
         self.recovery.store.work(page)
     }
 }
 
 impl RecoveredPages<'_> {
-    /// Reads pages as stored in the source; pages by which a file grew are zeros.
+    /// Reads pages from the source. Pages by which a file grew after the backup are filled with zeros.
     fn read_stored(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let pages_of = |files: &[DataFile]| {
             files.iter().find(|file| file.file_id == first.file).map_or(0, |file| file.pages.saturating_sub(first.page))

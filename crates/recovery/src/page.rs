@@ -1,7 +1,9 @@
-//! A page being recovered: header and rows by slot, changed record by record, and laid out at the end.
+//! A page during its recovery. Its header and its rows are changed record by record, and the page is laid out at the
+//! end.
 //!
-//! The log does not give the offset of a row on its page. A page whose rows changed in number or size is laid out anew;
-//! on other pages the rows keep their places. Pages of allocation maps are never laid out anew.
+//! The log does not contain the offset of a row on its page. If the number or the length of a page's rows has changed,
+//! all rows get new offsets; otherwise, the rows keep their offsets. The records of allocation maps always keep their
+//! offsets.
 
 use format::allocation::INTERVAL_PAGES;
 use format::fields::{Structure, offset};
@@ -20,45 +22,45 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::PageHeader, name, bytes)
 }
 
-/// The type of a record, in its first byte.
+/// The bits of a record's first byte that hold its type.
 const KIND_MASK: u8 = 0b1110;
-/// Types of rows on data pages and on index pages, each with the type of its ghost.
+/// The types of rows on data pages and on index pages, each with the type of its ghost.
 const GHOSTS: [(u8, u8); 2] = [(0, 6 << 1), (3 << 1, 5 << 1)];
-/// Contexts of heaps and LOB pages, whose rows keep their slots.
+/// The context numbers of heaps and LOB pages, on which rows keep their slots.
 pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
-/// The first bytes of the two records of an IAM page, and their lengths (docs/format/log.md#changes).
+/// The first bytes and the lengths of the two records on an IAM page (docs/format/log.md#changes).
 const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
 const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
 const IAM_HEADER_BYTES: usize = 94;
 const IAM_BITMAP_BYTES: usize = 7992;
-/// Offset in the header record of an IAM page of the first page of its interval.
+/// Offset, in the header record of an IAM page, of the pointer to the first page of the GAM interval.
 const IAM_START_AT: usize = 40;
-/// Minimum length of a new heap or LOB row: enough for a forwarding stub.
+/// The least length of a new heap or LOB row: the length of a forwarding stub.
 const MIN_HEAP_ROW_BYTES: usize = 9;
 
-/// A page on which records are being applied or undone.
+/// A page to which records are applied, or on which records are undone.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkingPage {
     bytes: Box<PageBytes>,
     rows: Vec<Option<Row>>,
-    /// Whether rows have left their original places.
+    /// Whether rows must get new offsets.
     is_moved: bool,
-    /// Whether the length of the fixed part of index rows may have changed.
+    /// Whether the page header was changed. It contains the length of the fixed part of index rows.
     is_header_changed: bool,
 }
 
-/// A row: stored on the page until its length changes, or on its own if it is new.
+/// A row. It is stored in the page's bytes until its length changes; a new row has bytes of its own.
 #[derive(Clone, Debug)]
 struct Row {
-    /// Its offset on the page.
+    /// Offset of the row on the page.
     offset: u16,
-    /// Its length on the page.
+    /// Length of the row on the page.
     length: u16,
-    /// Its bytes, if they are not on the page.
+    /// The bytes of the row, if they are not stored on the page.
     own: Option<Vec<u8>>,
-    /// Whether it may claim another length than before.
+    /// Whether the row's bytes may now state another length than before.
     is_changed: bool,
-    /// Whether the bytes there are not a valid row: they then stay unchanged, in their place.
+    /// Whether the bytes are not a valid row. Such bytes stay unchanged at their offset.
     is_damaged: bool,
 }
 
@@ -75,7 +77,7 @@ impl Row {
 }
 
 impl WorkingPage {
-    /// The page in `bytes`, protection undone.
+    /// Reads the page in `bytes`; torn-page bits must already be undone.
     pub(crate) fn load(bytes: &PageBytes) -> Result<Self, Misfit> {
         let page = Page::new(bytes);
         let header = page.header();
@@ -154,7 +156,7 @@ impl WorkingPage {
         Ok(this)
     }
 
-    /// A page whose image, rows included, is in the record.
+    /// Creates a page from a record that contains the image of the page with its rows.
     fn of_image(id: PageId, new: &NewPage<'_>) -> Result<Self, Misfit> {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         let gap = PAGE_BYTES.checked_sub(new.start.len() + new.end.len()).ok_or(Misfit::RecordUnknown)?;
@@ -171,7 +173,7 @@ impl WorkingPage {
         Page::new(&self.bytes)
     }
 
-    /// Whether it is a page for rows that has none.
+    /// Whether the page is of a type that contains rows but has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && has_rows(self.page().header().kind())
     }
@@ -206,7 +208,7 @@ impl WorkingPage {
         row.filter(|row| !row.is_damaged).map(|row| row.bytes(&self.bytes)).ok_or(Misfit::RowMissing)
     }
 
-    /// The row in a slot, to be changed in place.
+    /// The bytes of the row in a slot, to be changed in place.
     fn row_in_place(&mut self, slot: u16) -> Result<&mut [u8], Misfit> {
         let row = self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut);
         let row = row.filter(|row| !row.is_damaged).ok_or(Misfit::RowMissing)?;
@@ -231,7 +233,7 @@ impl WorkingPage {
         Ok(())
     }
 
-    /// Whether the row in the slot equals the image in a record.
+    /// Whether the row in the slot equals the image in a log record.
     fn has_row(&self, slot: u16, image: &[u8]) -> bool {
         self.row(slot).is_ok_and(|row| is_same_row(self.page(), row, image))
     }
@@ -263,8 +265,9 @@ impl WorkingPage {
         }
     }
 
-    /// Undoes a change. `moved` are the rows that a DELETE_SPLIT dropped. With `as_a_whole`, for a change of structure,
-    /// rows inserted into an index are removed; otherwise they become ghosts, as the engine leaves them.
+    /// Undoes a change. `moved` contains the rows that a DELETE_SPLIT dropped. With `as_a_whole`, which is for
+    /// structural changes, rows inserted into an index are removed. Without it, they become ghosts, as SQL Server
+    /// leaves them.
     pub(crate) fn undo(
         &mut self,
         slot: u16,
@@ -360,19 +363,19 @@ impl WorkingPage {
         Ok(())
     }
 
-    /// Puts a removed row back, as a ghost if it was one.
+    /// Puts a removed row back into its slot; with `is_ghost`, as a ghost.
     pub(crate) fn put_back(&mut self, slot: u16, context: u8, image: &[u8], is_ghost: bool) -> Result<(), Misfit> {
         self.insert(slot, &[image], context)?;
         if is_ghost { self.mark_ghost(slot) } else { Ok(()) }
     }
 
-    /// Replaces the bytes of the ghost in the slot.
+    /// Replaces the bytes of the ghost in the slot; it stays a ghost.
     pub(crate) fn replace_ghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
         self.unghost(slot, image)?;
         self.mark_ghost(slot)
     }
 
-    /// Whether the row in the slot has these counter values.
+    /// Whether the row in the slot contains these counter values.
     pub(crate) fn has_counters(&self, slot: u16, counters: &[(u32, i64, u32)]) -> bool {
         let Ok(row) = self.row(slot) else { return false };
         counters.iter().all(|(offset, value, length)| {
@@ -381,7 +384,7 @@ impl WorkingPage {
         })
     }
 
-    /// Replaces the ghost in the slot by a row.
+    /// Replaces the ghost in the slot with a row that is not a ghost.
     fn unghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
         if !self.row(slot)?.first().is_some_and(|status| RecordKind::of(*status).is_ghost()) {
             return Err(Misfit::RowMissing);
@@ -395,7 +398,7 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
-        // A piece replaced by the same number of bytes, as in most changes.
+        // The usual case: a single piece replaces as many bytes as it has.
         if let [piece] = pieces
             && self.replace_in_place(slot, piece, forward)?
         {
@@ -404,7 +407,7 @@ impl WorkingPage {
         let mut row = self.row(slot)?.to_vec();
         let logged = logged_length(self.page(), &row);
         let length = row.len();
-        // From the last to the first, so that offsets stay valid.
+        // Pieces are replaced from the last to the first, so that the offsets of the remaining pieces stay valid.
         for piece in pieces.iter().rev() {
             let (at, gone, put) = replacement(piece, forward)?;
             let end = at + gone;
@@ -425,7 +428,7 @@ impl WorkingPage {
         self.set_row(slot, row)
     }
 
-    /// Replaces bytes by the same number of others; returns `false` if the numbers differ.
+    /// Replaces bytes in place if the new bytes have the same number; returns `false` if the numbers differ.
     fn replace_in_place(&mut self, slot: u16, piece: &Piece<'_>, forward: bool) -> Result<bool, Misfit> {
         let (at, gone, put) = replacement(piece, forward)?;
         let row = self.row(slot)?;
@@ -438,7 +441,8 @@ impl WorkingPage {
         Ok(true)
     }
 
-    /// Undoes the bits of a map that pieces changed: later records may have changed other bits of the same bytes.
+    /// Undoes the changes of single bits in an allocation map. Later records may have changed other bits of the same
+    /// bytes, so only the bits that the pieces changed are set back.
     fn take_back_bits(&mut self, slot: u16, pieces: &[Piece<'_>]) -> Result<(), Misfit> {
         let row = self.row_in_place(slot)?;
         for piece in pieces {
@@ -482,12 +486,12 @@ impl WorkingPage {
     }
 
     fn replace_record(&mut self, slot: u16, new: &[u8]) -> Result<(), Misfit> {
-        // A record that does not concern a row concerns the only one.
+        // If the slot number is invalid, the change concerns the only record of the page.
         let slot = if usize::from(slot) < self.rows.len() { slot } else { 0 };
         self.set_row(slot, new.to_vec())
     }
 
-    /// The page as it would be written, with a checksum.
+    /// Lays out the page in the form in which it would be written, with a checksum.
     pub(crate) fn finish(mut self) -> Result<Box<PageBytes>, Misfit> {
         let has_rows = has_rows(self.page().header().kind());
         if has_rows {
@@ -500,13 +504,13 @@ impl WorkingPage {
             self.put(const { at("m_ghostRecCnt", 2) }, &ghosts.to_le_bytes());
         }
         if self.is_moved {
-            // The length of a damaged row is unknown.
+            // A damaged row has an unknown length, so it cannot get a new offset.
             if self.rows.iter().flatten().any(|row| row.is_damaged) {
                 return Err(Misfit::PageDamaged);
             }
             self.lay_out()?;
         }
-        // The change of structure that the page was part of has ended.
+        // The flag IN_SYSXACT marks a page in an unfinished structural change; that change has ended.
         let flags = self.page().header().flags.get();
         let flags = flags & !(page_flags::IN_SYSXACT | page_flags::TORN_BITS) | page_flags::CHECKSUM;
         self.put(const { at("m_flagBits", 2) }, &flags.to_le_bytes());
@@ -514,7 +518,7 @@ impl WorkingPage {
         Ok(self.bytes)
     }
 
-    /// Sets the length of each changed row to the length that its own bytes claim.
+    /// Sets the length of each changed row to the length that its bytes state.
     fn settle_rows(&mut self) -> Result<(), Misfit> {
         let all = self.is_header_changed;
         for slot in 0..self.rows.len() {
@@ -570,7 +574,7 @@ impl WorkingPage {
     }
 }
 
-/// Where a piece goes, how many bytes it replaces, and the bytes that replace them.
+/// The offset of a piece, the number of bytes that it replaces, and the new bytes.
 fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'p [u8]), Misfit> {
     let (at, gone, put) = match forward {
         true => (piece.old_offset, usize::from(piece.old_length), piece.after),
@@ -582,7 +586,8 @@ fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'
     Ok((at.into(), gone, put))
 }
 
-/// Whether bytes of a row are those that a piece wrote, compared up to the version tag, which is not logged.
+/// Whether the bytes of a row are the bytes that a piece wrote. They are compared only up to the version tag, which is
+/// not logged.
 fn is_as_logged(place: &[u8], piece: &Piece<'_>, at: usize, logged: usize) -> bool {
     let compared = logged.saturating_sub(at).min(place.len());
     place.get(..compared) == piece.after.get(..compared)
@@ -604,7 +609,7 @@ mod tests {
         WorkingPage::load(&page.finish().unwrap()).unwrap()
     }
 
-    /// A row of a table with one column of four bytes, and a version tag.
+    /// A table row with one column of four bytes and the status bit for a version tag.
     const TAGGED: [u8; 11] = [0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0];
 
     #[test]
@@ -617,7 +622,8 @@ mod tests {
             true,
         )
         .unwrap();
-        // The column count, the NULL bitmap and two bytes of the tag, as logged then.
+        // The piece covers the column count, the NULL bitmap, and two bytes of the version tag with the values at that
+        // time.
         let piece = Piece {
             old_offset: 8,
             new_offset: 8,
@@ -627,7 +633,7 @@ mod tests {
         };
         page.undo(0, 2, &Change::ModifyRow(piece), &[], false).unwrap();
         assert_eq!(page.row(0).unwrap()[8..11], [1, 0, 1]);
-        // Bytes outside the tag must match.
+        // Bytes outside the version tag must match.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
     }
@@ -638,7 +644,7 @@ mod tests {
         let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
         page.redo(1, 2, &Change::Insert { images: vec![&row], over_ghost: false }).unwrap();
         let mut bytes = page.finish().unwrap();
-        // The row in slot 0 claims to end beyond the page.
+        // The row in slot 0 now states a length that extends beyond the page.
         bytes[HEADER_BYTES + 2..HEADER_BYTES + 4].copy_from_slice(&9000u16.to_le_bytes());
         let piece = Piece { old_offset: 4, new_offset: 4, old_length: 1, before: &[1], after: &[7] };
         let mut page = WorkingPage::load(&bytes).unwrap();

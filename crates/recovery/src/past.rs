@@ -1,5 +1,6 @@
-//! Earlier states of pages: records are undone one by one, whatever their transaction, newest first
-//! (docs/format/log.md#redo). The old bytes come from the page and from earlier records; if neither has them, undo stops.
+//! Earlier states of pages. The records of a page are undone one by one, whatever their transaction, from the newest to
+//! the oldest (docs/format/log.md#redo). The old bytes come from the record, the page, or earlier records. If none of
+//! them contains the bytes, undo stops.
 
 use format::log::LogRecord;
 use format::log::change::Change;
@@ -10,33 +11,34 @@ use crate::apply::on_disk;
 use crate::misfit::Misfit;
 use crate::page::{KEEPS_SLOTS, WorkingPage};
 
-/// A page being taken back to earlier states.
+/// A page that is taken back to earlier states.
 #[derive(Clone, Debug)]
 pub struct PastPage {
-    /// `None` before the page was formatted.
+    /// The page; `None` in its state before it was formatted.
     page: Option<WorkingPage>,
 }
 
 impl PastPage {
-    /// Starts with the page as stored.
+    /// Starts with the stored page.
     ///
     /// # Errors
-    /// [`Misfit`] if it is damaged, compressed or encrypted.
+    /// [`Misfit`] if the page is damaged, compressed or encrypted.
     pub fn new(id: PageId, stored: &PageBytes) -> Result<Self, Misfit> {
         Ok(Self { page: Some(on_disk(id, stored)?) })
     }
 
-    /// LSN of the page; zero before the page was formatted.
+    /// LSN of the page; zero in its state before it was formatted.
     pub fn lsn(&self) -> Lsn {
         self.page.as_ref().map(WorkingPage::lsn).unwrap_or_default()
     }
 
-    /// Undoes the last record of the page. `earlier` are the earlier records of the page, oldest first; `moved` are the
-    /// rows that a DELETE_SPLIT moved, from the INSERT_ROWS before it.
+    /// Undoes the last record of the page. `earlier` contains the earlier records of the page, from the oldest to the
+    /// newest. If the record is a DELETE_SPLIT, `moved` contains the rows that it moved, from the INSERT_ROWS before
+    /// it.
     ///
     /// # Errors
-    /// [`Misfit`] if the record's change is not on the page, or the state before it is unknown. The page is then
-    /// unusable.
+    /// [`Misfit`] if the page does not contain the record's change, or if the state before the change is unknown. The
+    /// page can then no longer be used.
     pub fn take_back(
         &mut self,
         lsn: Lsn,
@@ -59,7 +61,7 @@ impl PastPage {
             Change::Delete { marks_ghost: true, image: [] } => page.revive(slot)?,
             Change::Insert { images, over_ghost: true } => {
                 page.undo(slot, context, &change, moved, true)?;
-                // The ghost may have been another row with the same key.
+                // The ghost before the insert may have been another row with the same key.
                 if let (Some(ghost), [_]) = (row_before(earlier, slot)?, images.as_slice()) {
                     page.replace_ghost(slot, ghost)?;
                 }
@@ -68,7 +70,7 @@ impl PastPage {
                 if !page.has_counters(slot, counters) {
                     return Err(Misfit::RowMissing);
                 }
-                // No earlier values: no record needs them.
+                // If no earlier record contains the counters, no further undo needs them, so they stay unchanged.
                 if let Some(before) = counters_before(earlier, slot, counters)? {
                     page.redo(slot, context, &Change::SetCounters(before))?;
                 }
@@ -79,16 +81,16 @@ impl PastPage {
         Ok(())
     }
 
-    /// The page, laid out and with a checksum; zeros before it was formatted.
+    /// The page, laid out and with a checksum; zeros in its state before it was formatted.
     ///
     /// # Errors
-    /// [`Misfit`] if its rows do not fit, or are invalid.
+    /// [`Misfit`] if the rows of the page do not fit or are invalid.
     pub fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         self.page.map_or_else(|| Ok(Box::new([0; PAGE_BYTES])), WorkingPage::finish)
     }
 }
 
-/// The slot that a row had before a record; `None` if the record inserted the row.
+/// The slot in which a row was before a record; `None` if the record inserted the row.
 fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option<u16> {
     let at = record.on_page()?.slot;
     if KEEPS_SLOTS.contains(&record.context()) {
@@ -105,18 +107,18 @@ fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option
     }
 }
 
-/// The bytes of a row as these records left it; `None` if none of them has its bytes.
+/// The bytes of a row after the records in `earlier`; `None` if no record contains the bytes.
 fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a [u8]>, Misfit> {
     for record in earlier.iter().rev() {
         let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
         match &change {
-            // The row may have been in the image of the page.
+            // The image of the page in this record may have contained the row.
             Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
             Change::Format(_) => break,
             Change::Delete { marks_ghost: true, image } if place.slot == slot && !image.is_empty() => {
                 return Ok(Some(image));
             }
-            // The record has only a part of the row.
+            // The record contains only a part of the row.
             Change::ModifyRow(_) | Change::ModifyColumns(_) if place.slot == slot => return Err(Misfit::RowMissing),
             Change::Insert { images, .. } => {
                 if let Some(image) = slot.checked_sub(place.slot).and_then(|index| images.get(usize::from(index))) {
@@ -131,11 +133,11 @@ fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a
     Ok(None)
 }
 
-/// Counters in the form of COUNT_DELTA: offset in the row, value, length.
+/// Counters as in a COUNT_DELTA record: offset in the row, value, length in bytes.
 type Counters = Vec<(u32, i64, u32)>;
 
-/// The counters of a row before a COUNT_DELTA: from the COUNT_DELTA before it, or from the inserted row; `None` if
-/// there is neither.
+/// The counters of a row before a COUNT_DELTA. They come from the previous COUNT_DELTA or from the inserted row; `None`
+/// if `earlier` contains neither record.
 fn counters_before(
     earlier: &[LogRecord<'_>],
     mut slot: u16,
@@ -144,7 +146,7 @@ fn counters_before(
     for record in earlier.iter().rev() {
         let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
         match &change {
-            // The row may have been in the image of the page.
+            // The image of the page in this record may have contained the row.
             Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
             Change::Format(_) => break,
             Change::SetCounters(before) if place.slot == slot => return Ok(Some(before.clone())),
@@ -178,7 +180,7 @@ fn counters_before(
 mod tests {
     use super::*;
 
-    /// A record of page (1:100) with this operation, context and slot, and these elements.
+    /// A record for page (1:100) with this operation, context, slot and elements.
     fn record(operation: u8, context: u8, slot: u16, elements: &[&[u8]]) -> Vec<u8> {
         const FIXED_BYTES: usize = 62;
         let mut bytes = vec![0; FIXED_BYTES];
@@ -186,7 +188,7 @@ mod tests {
         (bytes[0x16], bytes[0x17]) = (operation, context);
         bytes[0x18..0x1E].copy_from_slice(&[100, 0, 0, 0, 1, 0]);
         bytes[0x1E..0x20].copy_from_slice(&slot.to_le_bytes());
-        // A rowset: each element is one row.
+        // The record is for a rowset; each element is one row.
         bytes[0x30] = 1;
         bytes.extend((elements.len() as u16).to_le_bytes());
         elements.iter().for_each(|element| bytes.extend((element.len() as u16).to_le_bytes()));
@@ -219,7 +221,8 @@ mod tests {
             record(DELETE, GHOST, 4, &[&row]),
             record(EXPUNGE, CLUSTERED, 0, &[]),
         ];
-        // The row is in slot 3 now and was a ghost in slot 4 before; its DELETE_ROWS, for slot 4, has the image.
+        // The row is in slot 3 now; it became a ghost in slot 4 before. The DELETE_ROWS record for slot 4 contains its
+        // image.
         assert_eq!(row_before_of(&records, 3), Ok(Some(row.to_vec())));
         assert_eq!(row_before_of(&records, 0), Ok(Some(other.to_vec())), "slot 1 before slot 0 was removed");
         assert_eq!(row_before_of(&records[..2], 4), Ok(Some(row.to_vec())));

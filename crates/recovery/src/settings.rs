@@ -1,50 +1,50 @@
-//! Limits of a recovery.
+//! Limits for a recovery.
 
 use std::path::PathBuf;
 
-/// The parts of a grant: a quarter for the table of pages, an eighth for the list of changes to undo, an eighth for
-/// records waiting for their pages, a quarter for pages, which stays in use.
+/// The divisors for the parts of a memory grant. A quarter is for the table of pages, an eighth for the list of changes
+/// to undo, two sixteenths for records that wait for their pages, and a quarter for pages, which stays in use.
 pub(crate) const GRANT_PER_TABLE: u64 = 4;
 pub(crate) const GRANT_PER_UNDO: u64 = 8;
 const GRANT_PER_RECORDS: u64 = 16;
 const GRANT_PER_PAGES: u64 = 4;
-/// The minimum for each of these uses.
+/// The least number of bytes for each part.
 const LEAST_BYTES: u64 = 512 << 10;
 
-/// Limits of a recovery.
+/// Limits and options of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Memory grant in bytes; about a quarter of it stays in use afterwards.
+    /// Memory grant in bytes. About a quarter of it stays in use after the recovery.
     pub grant_bytes: u64,
-    /// Folder for temporary files; the system's default if `None`.
+    /// Folder for temporary files; `None` for the system's default folder.
     pub temp_dir: Option<PathBuf>,
-    /// Whether the database has row versions of accelerated database recovery: these decide which changes of open
-    /// transactions remain, so such transactions are not undone.
+    /// Whether the database uses the row versions of accelerated database recovery. These versions decide which changes
+    /// of open transactions are kept, so open transactions are not undone.
     pub has_version_store: bool,
 }
 
 impl Settings {
-    /// Bytes for the table of pages, which recovery can do without.
+    /// Number of bytes for the table of pages. Recovery also works without this table.
     pub(crate) fn table_bytes(&self) -> u64 {
         self.grant_bytes / GRANT_PER_TABLE
     }
 
-    /// Bytes for the list of transactions that are open at the same time.
+    /// Number of bytes for the list of transactions that are open at the same time.
     pub(crate) fn open_bytes(&self) -> u64 {
         self.part(GRANT_PER_TABLE)
     }
 
-    /// Bytes for the list of changes to undo.
+    /// Number of bytes for the list of changes to undo.
     pub(crate) fn undo_bytes(&self) -> usize {
         self.part(GRANT_PER_UNDO) as usize
     }
 
-    /// Bytes for records to redo, and the same again for records to undo.
+    /// Number of bytes for records to redo; records to undo may use as many bytes again.
     pub(crate) fn record_bytes(&self) -> usize {
         self.part(GRANT_PER_RECORDS) as usize
     }
 
-    /// Bytes for pages.
+    /// Number of bytes for recovered pages.
     pub(crate) fn page_bytes(&self) -> usize {
         self.part(GRANT_PER_PAGES) as usize
     }

@@ -1,4 +1,4 @@
-//! Finds where recovery starts, and whether a log belongs to the data files.
+//! Finds the point at which recovery starts, and verifies that a log belongs to the data files.
 
 use format::boot::Boot;
 use format::log::Operation;
@@ -8,23 +8,24 @@ use source::PageSource;
 
 use crate::analysis::{Refusal, readable};
 
-/// Where recovery starts.
+/// The points at which reading the log and redo start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// The checkpoint that the boot page names.
+    /// The LSN of the checkpoint that the boot page names.
     pub checkpoint: Lsn,
-    /// Records are redone from this LSN on.
+    /// The LSN from which records are redone.
     pub redo_from: Lsn,
-    /// The log is read from this LSN on: the oldest transaction that was open at the checkpoint may have begun earlier.
+    /// The LSN from which the log is read. It may be before the checkpoint, because the oldest transaction that was
+    /// open at the checkpoint may have begun earlier.
     pub from: Lsn,
 }
 
 impl Start {
-    /// Verifies that the log belongs to the data files: both have the same binding ID, and the log contains the
-    /// checkpoint that the boot page names.
+    /// Verifies that the log belongs to the data files: both must have the same binding ID, and the log must contain
+    /// the checkpoint that the boot page names.
     ///
     /// # Errors
-    /// [`Refusal`] if the log belongs to another database or another point in time, or cannot be read.
+    /// [`Refusal`] if the log belongs to another database or to another point in time, or cannot be read.
     pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
         let binding = source.files().first().and_then(|file| file.binding_guid);
         if let (Some(binding), Some(file)) = (binding, log.files().first())
@@ -39,7 +40,7 @@ impl Start {
     }
 }
 
-/// The checkpoint and the start of redo, from the boot page.
+/// The LSN of the checkpoint and the LSN at which redo starts, from the boot page.
 fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
     let bytes = readable(source, PageId::BOOT)?;
     let page = Page::new(&bytes);
@@ -47,8 +48,8 @@ fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
     Some((boot.checkpoint_lsn(), boot.redo_lsn()))
 }
 
-/// Requires that the checkpoint is a BEGIN_CKPT. Returns a lower bound for the start of the oldest transaction that was
-/// open.
+/// Verifies that a BEGIN_CKPT record is at the checkpoint's LSN. Returns a lower bound for the start of the oldest
+/// transaction that was open at the checkpoint.
 fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     let Some(mut walk) = Walk::from(log, checkpoint) else { return Err(without_checkpoint(log, checkpoint)?) };
     let mut oldest = None;
@@ -80,7 +81,8 @@ fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     if is_found { Ok(oldest) } else { Err(without_checkpoint(log, checkpoint)?) }
 }
 
-/// Why a checkpoint is not in the log: its place is damaged or cut off, or the log is from another point in time.
+/// The reason why a checkpoint is not in the log: the log is damaged or cut off at that place, or it is from another
+/// point in time.
 fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     if let Some(file) = log.files().iter().find(|file| file.is_cut()) {
         return Ok(Refusal::CutOff { at: file.bytes });
@@ -92,7 +94,7 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     let mut is_first = true;
     while let Some(block) = walk.next_block()? {
         let first = block.first_lsn();
-        // A sound block is at that place or covers it: this log differs from the log that the files belong to.
+        // A valid block is at the checkpoint's place or covers it, so this is not the log to which the files belong.
         if (first.vlf, first.block) >= (checkpoint.vlf, checkpoint.block) {
             let is_lost = is_first && walk.lost_bytes() > 0 && first.block > checkpoint.block;
             return Ok(if is_lost { Refusal::CheckpointDamaged { checkpoint } } else { other_moment });

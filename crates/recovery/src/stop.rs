@@ -1,4 +1,4 @@
-//! Where a restore stops: at a point in time, or at a marked transaction.
+//! Finds the point at which a restore stops: a point in time, or a marked transaction.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,24 @@ use format::log::{LogRecord, LogTime, Operation, TransactionId};
 
 use crate::analysis::Refusal;
 
-/// Marked transactions with the same name that are open at the same time, at most.
+/// The most marked transactions with the same name that may be open at the same time.
 const MAX_MARKED: usize = 10_000;
 
-/// Where a restore stops.
+/// The point at which a restore stops.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// At a point in time, in the local time of the server: before the first later commit.
+    /// A point in time, in the local time of the server. The restore stops before the first later commit.
     At(LogTime),
-    /// After the first transaction with this name.
+    /// A mark (STOPATMARK). The restore stops after the commit of the first transaction with this name.
     AtMark(String),
-    /// Before the commit of the first transaction with this name.
+    /// A mark (STOPBEFOREMARK). The restore stops before the commit of the first transaction with this name.
     BeforeMark(String),
 }
 
-/// Searches the log for the stop.
+/// Searches the log for the point at which a restore stops.
 pub(crate) struct Search<'a> {
     stop: &'a Stop,
-    /// The first LSN after the backup's own log: no page is newer than the record before it.
+    /// The first LSN after the backup's own log. No page has a later LSN than the record before it.
     pages_to: Lsn,
     marked: HashSet<TransactionId>,
 }
@@ -34,7 +34,7 @@ impl<'a> Search<'a> {
         Self { stop, pages_to, marked: HashSet::new() }
     }
 
-    /// The first record to leave out, if this record decides it.
+    /// The LSN of the first record to leave out, if this record determines it.
     pub(crate) fn decide(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<Option<Lsn>, Refusal> {
         let next = Lsn { slot: lsn.slot.saturating_add(1), ..lsn };
         match (self.stop, record.operation()) {
@@ -42,14 +42,14 @@ impl<'a> Search<'a> {
                 let ended = record.end_transaction().and_then(|(ended, _)| ended);
                 Ok(ended.filter(|ended| ended > moment).map(|_| lsn))
             }
-            // The pages contain everything committed before the checkpoint of their backup, which may also be later
-            // than the stop.
+            // The pages contain everything that was committed before the checkpoint of their backup. If this checkpoint
+            // is later than the requested time, the restore would have to stop here.
             (Stop::At(moment), Operation::BEGIN_CKPT) if lsn < self.pages_to => {
                 let began = record.begin_checkpoint().and_then(|begin| begin.began);
                 Ok(began.filter(|began| began > moment).map(|_| lsn))
             }
             (Stop::AtMark(name) | Stop::BeforeMark(name), Operation::BEGIN_XACT) => {
-                // Names are compared as on most servers: ignoring case.
+                // Names are compared without regard to case, as on most servers.
                 let is_marked = record.begin_transaction().is_some_and(|begin| same(&begin.name(), name));
                 if is_marked && self.marked.len() == MAX_MARKED {
                     return Err(Refusal::TooManyTransactions);

@@ -1,4 +1,5 @@
-//! Any number of log records, sorted by page: in memory up to a limit, beyond it in sorted runs in a temporary file.
+//! Stores any number of log records and returns them sorted by page. Records beyond a memory limit are written to a
+//! temporary file in sorted runs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,16 +11,16 @@ use format::bytes::u32_at;
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::read_fully_at;
 
-/// Bytes before each record in a run: its key and its length.
+/// Number of bytes before each record in a run: the key and the length of the record.
 const HEAD_BYTES: usize = LENGTH_AT + 4;
 const LENGTH_AT: usize = size_of::<u128>();
-/// Pages in memory are stored in chunks of this size, which is also the number of bytes written to the file at once.
+/// Size in bytes of the chunks in which pages are kept in memory, and of a write to the file.
 const PIECE_BYTES: usize = 1 << 18;
-/// Bytes written at once, and read at once per run: fewer if there are many runs.
+/// Number of bytes per write, and per read of a run. With many runs, reads are smaller.
 const BUFFER_BYTES: usize = 64 << 10;
 const LEAST_BUFFER_BYTES: usize = 4 << 10;
 
-/// The sort key of a record: pages in order, each page's records by LSN; a single number, for fast comparisons.
+/// The sort key of a record: first the page, then the LSN. It is a single number, so that comparisons are fast.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u128);
 
@@ -39,17 +40,17 @@ impl Key {
     }
 }
 
-/// A record in memory: its key, its offset, its length.
+/// A record in memory: its key, its offset in the arena, and its length.
 type Placed = (Key, usize, u32);
 
-/// Collects records in any order and returns them by page and LSN.
+/// Collects records in any order and returns them sorted by page and LSN.
 pub(crate) struct RecordStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
     keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
-    /// Start and end of each run.
+    /// The start and the end of each run in the file.
     runs: Vec<(u64, u64)>,
 }
 
@@ -93,7 +94,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Returns all records by page and LSN.
+    /// Returns all records, sorted by page and LSN.
     pub(crate) fn into_sorted(mut self) -> io::Result<SortedRecords> {
         self.keys.sort_unstable();
         let mut sorted = SortedRecords {
@@ -113,7 +114,7 @@ impl RecordStore {
     }
 }
 
-/// A temporary file without a name.
+/// An unnamed temporary file.
 pub(crate) fn temporary(directory: &Option<PathBuf>) -> io::Result<File> {
     match directory {
         Some(directory) => tempfile::tempfile_in(directory),
@@ -129,8 +130,8 @@ struct Run {
 }
 
 impl Run {
-    /// Number of bytes missing in the buffer: for the head of the next record, or for the whole record once its head is
-    /// there.
+    /// Number of bytes that must still be read into the buffer: the rest of the next record's head, or, if the head is
+    /// there, the rest of the record.
     fn missing_bytes(&self) -> usize {
         let here = self.buffer.len().saturating_sub(self.start);
         let record_bytes = self.buffer.get(self.start..).and_then(|rest| u32_at(rest, LENGTH_AT));
@@ -138,18 +139,18 @@ impl Run {
     }
 }
 
-/// Records by page and LSN.
+/// Records sorted by page and LSN.
 pub(crate) struct SortedRecords {
-    /// The records in memory, the next one last.
+    /// The records in memory, in reverse order: the next record is the last one.
     keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
     runs: Vec<Run>,
     /// The next key of each run.
     heads: BinaryHeap<Reverse<(Key, usize)>>,
-    /// Bytes read at once per run.
+    /// Number of bytes per read of a run.
     read_bytes: usize,
-    /// The run whose record was returned last: its next key has not been read.
+    /// The run of the record that was returned last; the next key of this run has not been read yet.
     behind: Option<usize>,
 }
 
@@ -172,7 +173,7 @@ impl SortedRecords {
         }
     }
 
-    /// The next record if it is of this page.
+    /// The next record, if it belongs to `page`.
     pub(crate) fn next_of(&mut self, page: PageId) -> io::Result<Option<(Lsn, &[u8])>> {
         self.catch_up()?;
         let in_memory = self.keys.last().map(|(key, ..)| *key);
@@ -198,7 +199,7 @@ impl SortedRecords {
         Ok(Some((key.lsn(), run.buffer.get(start..start + length).unwrap_or_default())))
     }
 
-    /// Reads the next record of a run into its buffer, and its key.
+    /// Reads the next record of a run into the run's buffer, and adds its key to `heads`.
     fn advance(&mut self, index: usize) -> io::Result<()> {
         let (Some(run), Some(file)) = (self.runs.get_mut(index), &mut self.file) else { return Ok(()) };
         while run.missing_bytes() > 0 && run.at < run.end {
@@ -222,23 +223,23 @@ impl SortedRecords {
 /// The work done on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PageWork {
-    /// Number of records that it lacked and that were applied.
+    /// Number of records that were applied because the page lacked their changes.
     pub redone: u32,
-    /// Number of undone changes of open transactions.
+    /// Number of changes of open transactions that were undone.
     pub undone: u32,
 }
 
-/// Whole pages by address: in memory up to a limit, beyond it in a temporary file.
+/// Stores complete pages by page ID. Pages beyond a memory limit are written to a temporary file.
 pub(crate) struct PageStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
-    /// By address.
+    /// The pages, sorted by page ID.
     pages: Vec<Stored>,
-    /// The first pages, in chunks that are not copied when the list grows.
+    /// The bytes of the first pages, in chunks that are not copied when the list grows.
     memory: Vec<Vec<u8>>,
-    /// The other pages.
+    /// The file with all further pages.
     file: Option<File>,
-    /// Pages not written to the file yet, and their offset in it.
+    /// Pages that have not been written to the file yet (`waiting`), and their offset in the file (`waiting_at`).
     waiting: Vec<u8>,
     waiting_at: u64,
 }
@@ -246,9 +247,9 @@ pub(crate) struct PageStore {
 /// A page in the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
-    /// Its address.
+    /// ID of the page.
     pub(crate) page: PageId,
-    /// Its position among all pages, for [`PageStore::read`].
+    /// Position of the page among all pages, for [`PageStore::read`].
     pub(crate) place: u32,
     work: PageWork,
 }
@@ -266,15 +267,15 @@ impl PageStore {
         }
     }
 
-    /// Adds a page, or replaces it without changing the record of earlier work on it. Takes constant time for ascending
-    /// addresses.
+    /// Adds a page, or replaces its bytes and keeps the work noted for it. This takes constant time if pages are added
+    /// in ascending order.
     pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes, work: PageWork) -> io::Result<()> {
         let place = match self.position(page) {
             Ok(at) => self.pages.get(at).map_or(0, |stored| stored.place),
             Err(at) => {
                 let place = self.pages.len() as u32;
                 if self.pages.len() == self.pages.capacity() {
-                    // Grows by an eighth, so that little memory stays unused.
+                    // The list grows by an eighth, so that little memory stays unused.
                     self.pages.reserve_exact(1024.max(self.pages.len() / 8));
                 }
                 self.pages.insert(at, Stored { page, place, work });
@@ -296,13 +297,14 @@ impl PageStore {
         }
     }
 
-    /// The chunk of memory that holds the page at a position, and the offset in it; `None` if the page is in the file.
+    /// The chunk of memory that contains the page at byte position `at`, and the offset in the chunk; `None` if the
+    /// page is in the file.
     fn in_memory(&self, at: usize) -> Option<(usize, usize)> {
         let is_in_memory = at + PAGE_BYTES <= self.memory_bytes / PIECE_BYTES * PIECE_BYTES;
         is_in_memory.then_some((at / PIECE_BYTES, at % PIECE_BYTES))
     }
 
-    /// Adds a page to those that will be written to the file together.
+    /// Adds a page to the pages that will be written to the file in one write.
     fn write(&mut self, at: u64, bytes: &PageBytes) -> io::Result<()> {
         let is_next = at == self.waiting_at + self.waiting.len() as u64;
         if !is_next || self.waiting.len() >= PIECE_BYTES {
@@ -313,7 +315,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Writes the waiting pages.
+    /// Writes the waiting pages to the file.
     fn flush(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -328,14 +330,15 @@ impl PageStore {
         Ok(())
     }
 
-    /// Must be called after the last page.
+    /// Must be called after the last page was added.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.waiting = Vec::new();
         Ok(())
     }
 
-    /// Moves pages to the file until at most this much memory is in use, as far as possible: the list of pages stays.
+    /// Moves pages to the file until at most `bytes` bytes of memory are in use. This may not be possible, because the
+    /// list of pages stays in memory.
     pub(crate) fn keep_at_most(&mut self, bytes: usize) -> io::Result<()> {
         let over = self.memory_bytes().saturating_sub(bytes);
         let left = self.memory.len().saturating_sub(over.div_ceil(PIECE_BYTES));
@@ -348,17 +351,17 @@ impl PageStore {
         self.finish()
     }
 
-    /// Bytes of memory in use.
+    /// Number of bytes of memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory.len() * PIECE_BYTES + self.waiting.capacity() + self.pages.capacity() * size_of::<Stored>()
     }
 
-    /// All pages by address.
+    /// All pages, sorted by page ID.
     pub(crate) fn pages(&self) -> &[Stored] {
         &self.pages
     }
 
-    /// The work done on `page`, if it was added.
+    /// The work done on `page`; `None` if the page was not added.
     pub(crate) fn work(&self, page: PageId) -> Option<PageWork> {
         self.position(page).ok().and_then(|at| self.pages.get(at)).map(|stored| stored.work)
     }
@@ -374,7 +377,7 @@ impl PageStore {
         (last.file == file_id).then_some(last.page)
     }
 
-    /// The content of `page`, if it was added.
+    /// The content of `page`; `None` if the page was not added or cannot be read back.
     pub(crate) fn get(&self, page: PageId) -> Option<Box<PageBytes>> {
         let at = self.position(page).ok()?;
         let mut bytes = Box::new([0; PAGE_BYTES]);
@@ -382,7 +385,7 @@ impl PageStore {
         Some(bytes)
     }
 
-    /// Reads the page at a position.
+    /// Reads the page at position `place`.
     pub(crate) fn read(&self, place: u32, buffer: &mut [u8]) -> io::Result<()> {
         let at = place as usize * PAGE_BYTES;
         let waiting =
@@ -457,7 +460,7 @@ mod tests {
 
     #[test]
     fn records_come_by_page_and_lsn_in_memory_and_from_runs() {
-        // Some records are longer than the bytes read at once.
+        // Some records are longer than one read.
         let words = |number: u32| if number % 50 == 49 { 25_000 } else { 1 + number as usize % 9 };
         for memory_bytes in [100, 3000, 4 << 20] {
             let mut store = RecordStore::new(None, memory_bytes);

@@ -1,21 +1,22 @@
-//! The data needed to undo a record, as stored until its page is recovered.
+//! The data needed to undo a record, in the form in which it is stored until the page of the record is recovered.
 
 use format::bytes::{u16_at, u32_at};
 use format::log::LogRecord;
 use format::log::change::Change;
 
-/// Bytes before the records: slot, flag for undo as a whole, length of the record with the moved rows.
+/// Number of bytes before the records: the slot, the flag for undo as a whole, and the length of the INSERT_ROWS
+/// record.
 const HEAD_BYTES: usize = 8;
 
 /// A change to undo on a page.
 pub(crate) struct Undo<'a> {
-    /// The slot of its row at the end of the log.
+    /// The slot of the changed row at the end of the log.
     pub(crate) slot: u16,
-    /// Whether it is part of a change of structure, which is undone as a whole.
+    /// Whether the change is part of a structural change, which is undone as a whole.
     pub(crate) as_a_whole: bool,
-    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped.
+    /// The bytes of the INSERT_ROWS record with the rows that a DELETE_SPLIT dropped.
     pub(crate) moved: Option<&'a [u8]>,
-    /// The record.
+    /// The record to undo.
     pub(crate) record: LogRecord<'a>,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Undo<'a> {
         })
     }
 
-    /// The bytes to store.
+    /// The bytes in which the data is stored.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let moved = self.moved.unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + moved.len() + self.record.bytes().len());
@@ -44,7 +45,7 @@ impl<'a> Undo<'a> {
         bytes
     }
 
-    /// The rows that the split moved.
+    /// The rows that the page split moved.
     pub(crate) fn moved_rows(&self) -> Vec<&'a [u8]> {
         match self.moved.and_then(|moved| LogRecord::new(moved).change()) {
             Some(Change::Insert { images, .. }) => images,

@@ -1,5 +1,5 @@
-//! Backups of the lab, restored in memory to the end of each set and to points in time between commits, compared with
-//! the truth.
+//! Restores backups of the lab in memory, to the end of each set and to points in time between commits, and compares
+//! the result with the truth that the lab recorded.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use source::{OpenError, PageSource};
 const KINDS: [SetKind; 6] =
     [SetKind::Full, SetKind::Log, SetKind::Log, SetKind::Differential, SetKind::Log, SetKind::Log];
 
-/// Rows by table, sorted.
+/// The sorted rows of each table.
 type Tables = BTreeMap<String, Vec<Values>>;
 
 fn spec(seed: u64) -> Spec {
@@ -29,7 +29,7 @@ fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {
     Workload::new(spec(seed)).unwrap().chain(&KINDS, options, folder).unwrap()
 }
 
-/// Restores in memory and passes the result to `then`. No file may be refused.
+/// Restores the backups in memory and passes the result to `then`. No file may be refused.
 fn restored<T>(
     paths: &[PathBuf],
     until: Until<'_>,
@@ -39,7 +39,7 @@ fn restored<T>(
     restored_without(&[], paths, until, stop, then)
 }
 
-/// The same, with `refused` files that cannot be part of the restore.
+/// Like [`restored`], but exactly the files in `refused` must be refused.
 fn restored_without<T>(
     refused: &[PathBuf],
     paths: &[PathBuf],
@@ -65,7 +65,7 @@ fn restored_without<T>(
     Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
 }
 
-/// The rows of these tables; values stored off the row are left out.
+/// The rows of the chain's tables. Values that are stored off-row are left out.
 fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
     let database = catalog::load(source);
     let mut tables: Tables = BTreeMap::new();
@@ -101,7 +101,7 @@ fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
     tables
 }
 
-/// Allocated pages, protection undone.
+/// The allocated pages, with torn-page bits undone.
 fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageBytes>)> {
     let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
     pages.filter_map(|page| {
@@ -113,7 +113,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageB
     })
 }
 
-/// The rows after those commits for which `is_in` is true.
+/// The rows after the first commits, up to the first commit for which `is_in` is false.
 fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -> Tables {
     let mut tables: Vec<BTreeMap<Values, usize>> = Vec::new();
     for table in &chain.tables {
@@ -142,7 +142,8 @@ fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -
     chain.tables.iter().zip(tables).map(|(table, rows)| (table.name.clone(), all(rows))).collect()
 }
 
-/// Compares rows by the values stored in them; long values are stored elsewhere.
+/// Compares the rows of all tables. If a table has long values, its last column is left out, because such values are
+/// stored off-row.
 fn compare(found: Tables, expected: Tables, name: &str) {
     for (table, expected) in expected {
         let is_long = |row: &Values| row.iter().any(|value| value.as_ref().is_some_and(|value| value.len() > 7000));
@@ -159,7 +160,7 @@ fn compare(found: Tables, expected: Tables, name: &str) {
     }
 }
 
-/// Requires that a check of the restored database finds nothing.
+/// Asserts that a check of the restored database finds nothing.
 fn assert_sound(source: &RecoveredPages<'_>, name: &str) {
     let database = catalog::load(source);
     let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
@@ -215,11 +216,11 @@ fn refused_ends_of_sets(seeds: Range<u64>) -> u32 {
     refused
 }
 
-/// A time as the lab writes it: `2024-03-04T09:02:37.763`.
+/// Converts a time in the form of the lab: `2024-03-04T09:02:37.763`.
 fn time(text: &str) -> LogTime {
     let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap();
     let seconds = number(11..13) * 3600 + number(14..16) * 60 + number(17..19);
-    // Day 45,350 is 2024-03-01.
+    // Days are counted from 1900-01-01, so day 45,350 is 2024-03-01.
     LogTime { days: 45_349 + number(8..10) as i32, ticks: seconds * 300 + number(20..23) * 3 / 10 }
 }
 
@@ -270,7 +271,8 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
         paths.rotate_left(seed as usize);
         let ((first, full_end), end) = (&chain.sets[0].lsns, &chain.sets.last().unwrap().lsns.1);
         for (number, mark) in ["mark 1", "Mark 2", "MARK 3"].into_iter().enumerate() {
-            // A mark is the first committed transaction with the name; rolled-back ones do not count.
+            // The mark is the first committed transaction with the name. Transactions that were rolled back do not
+            // count.
             let is_it = |commit: &&lab::workload::Commit| {
                 commit.name == format!("mark {}", number + 1) && commit.lsn >= *first && commit.lsn < *end
             };
@@ -312,14 +314,14 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
     );
 }
 
-/// The histories of databases that were restored to earlier points.
+/// Event sequences of databases that are restored to earlier points.
 fn stories() -> [(&'static str, Vec<Event>); 6] {
     use Event::{BackUp, Remember, Restore, Settle, Work};
     use SetKind::{Differential, Full, Log};
     let in_the_middle = [Settle, Remember, Work, BackUp(Log), Restore, Work, BackUp(Log), Work, BackUp(Log)];
     let begun = [Work, BackUp(Full), Work, BackUp(Log), Work];
     [
-        // The first log backup of the new fork begins in the old one.
+        // The first log backup of the new recovery fork begins in the old fork.
         ("in the middle of a log backup", [&begun[..], &in_the_middle].concat()),
         (
             "to the end of a log backup",
@@ -367,7 +369,8 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
         let files = |is_wanted: &dyn Fn(&ChainSet) -> bool| -> Vec<PathBuf> {
             chain.sets.iter().filter(|set| is_wanted(set)).flat_map(|set| set.files.clone()).collect()
         };
-        // An unneeded full backup or differential is not reported.
+        // Only log backups of the abandoned fork are reported. Full and differential backups that are not needed are
+        // not.
         let left = files(&|set| set.is_left && set.kind == SetKind::Log);
         let (mut all, kept) = (files(&|_| true), files(&|set| !set.is_left));
         all.rotate_left(seed as usize % 5);
@@ -387,7 +390,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             })
             .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         }
-        // Every seventh commit on the line that the database followed, in whichever fork.
+        // The times of every seventh commit on the recovery forks that the database followed.
         let moments: BTreeSet<&str> = chain.commits.iter().map(|commit| commit.time.as_str()).collect();
         for moment in
             moments.into_iter().filter(|moment| *moment < chain.commits.last().unwrap().time.as_str()).step_by(7)
@@ -406,7 +409,8 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             });
             assert!(matches!(found, Ok(()) | Err(Refusal::StopTooEarly { .. })), "{name}: {:?}", found.err());
         }
-        // By itself the abandoned fork is also a database: the one before the restore.
+        // Without the sets of the new fork, the abandoned fork can be restored too: it is the database before the
+        // restore.
         let Some(number) = chain.sets.iter().rposition(|set| set.is_left).filter(|_| story.starts_with("in the"))
         else {
             continue;
@@ -427,14 +431,14 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
     assert!(stops > 40 && partial <= 4 && left_rows > 0, "{stops} {partial} {left_rows}");
 }
 
-/// Whether a set is newer than an abandoned one.
+/// Whether a set is newer than any set of an abandoned fork.
 fn left_after(chain: &Chain, set: &ChainSet) -> bool {
     let number = |wanted: &ChainSet| chain.sets.iter().position(|set| set.files == wanted.files);
     chain.sets.iter().filter(|other| other.is_left).any(|other| number(other) < number(set))
 }
 
-/// Changed bytes of log backups: the restore is refused, or reports what is missing, or yields the rows of some point
-/// in time between the full backup and the end.
+/// Changes bytes of a log backup. The restore must be refused, or recover all or some pages; neither the recovery nor a
+/// check of its result may panic.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn any_log_backup_is_applied_or_refused() {

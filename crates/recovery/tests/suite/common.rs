@@ -1,13 +1,13 @@
-//! Page comparison for the tests of recovery.
+//! Compares pages for the tests of recovery.
 #![allow(clippy::unwrap_used)]
 
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 
-/// Index of the field with the number of free bytes.
+/// Index of the field with the number of free bytes in the fields that [`logical`] returns.
 const FREE_COUNT: usize = 8;
 
-/// The parts that must be equal: header fields that follow from records, and rows by slot.
+/// The parts of a page that must be equal: the header fields that follow from log records, and the rows by slot.
 pub(crate) fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
     let page = Page::new(bytes);
     let header = page.header();
@@ -50,7 +50,7 @@ pub(crate) fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Optio
             (at != 0).then(|| space[..length.unwrap_or(space.len())].to_vec())
         })
         .collect();
-    // Empty slots at the end of a page vanish without a record.
+    // Empty slots at the end of a page may disappear without a log record, so they are not compared.
     while rows.last().is_some_and(Option::is_none) {
         rows.pop();
         fields[FREE_COUNT] += 2;

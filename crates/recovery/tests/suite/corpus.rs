@@ -1,4 +1,5 @@
-//! Real databases with their logs: copies of databases in use come out sound, and logs of other databases are refused.
+//! Real databases with their logs. A copy of a database in use must be consistent after its recovery, and the log of
+//! another database must be refused.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -8,7 +9,7 @@ use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings};
 use source::{DataFiles, PageSource};
 
-/// Data files of the corpus, each with a log of the same folder; none without the corpus.
+/// Each data file of the corpus, paired with each log file in the same folder. The list is empty without the corpus.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -35,7 +36,8 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
     let pairs = pairs();
     for (data, log) in &pairs {
         let name = data.display();
-        // Only single data files; the tests of the command line cover databases of several files.
+        // This test uses only databases with one data file; the tests of the command line cover databases with several
+        // files.
         let (Ok(source), Ok(log)) = (DataFiles::open(std::slice::from_ref(data)), Log::open(std::slice::from_ref(log)))
         else {
             continue;

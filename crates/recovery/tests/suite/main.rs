@@ -1,4 +1,4 @@
-//! Databases of the lab and real ones, with their logs, as recovery leaves them.
+//! Recovers databases of the lab and real databases with their logs.
 
 mod chains;
 mod common;

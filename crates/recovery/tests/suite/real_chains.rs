@@ -1,5 +1,5 @@
-//! Real backups: a full backup with log backups applied equals the pages of SQL Server's own later backup, and has the
-//! right rows at every point in time between them.
+//! Real backups. A full backup with log backups applied must equal the pages of a later backup by SQL Server, and must
+//! contain the correct rows at every point in time before that.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +15,7 @@ use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settin
 use source::backup::{self, BackupLog, BackupMedia, ChainSet, DatabaseChains, Restore, SetKind, Until};
 use source::{BackupPages, OpenError, PageSource};
 
-/// All backups of the corpus; none without it.
+/// The labels of all backups in the corpus; empty without the corpus.
 fn media() -> Vec<BackupMedia> {
     fn search(folder: &Path, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -31,7 +31,7 @@ fn media() -> Vec<BackupMedia> {
     search(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus"), &mut found);
     found.sort();
     let media = found.iter().filter_map(|path| backup::media(path).ok());
-    // Only files with one set, so that the choice of set is clear.
+    // Files with several sets are left out, so that it is clear which set is used.
     media.filter(|media| media.sets.len() == 1).collect()
 }
 
@@ -46,16 +46,16 @@ struct Compared {
     restores: u32,
     log_backups: usize,
     comparisons: u32,
-    /// Pages that log backups changed and that equal those of a later backup.
+    /// Number of pages that log backups changed and that equal the pages of a later backup.
     changed: u32,
-    /// Other equal pages.
+    /// Number of other pages that are equal.
     same: u32,
-    /// Pages that later log changed again.
+    /// Number of pages that were changed again after the later backup.
     newer: u32,
 }
 
-/// The parts that must be equal: all except the counts of rows, pages and changes in the catalog, which checkpoints
-/// write without a log record of the page.
+/// The parts of a page that must be equal. The counts of rows, pages and changes in the catalog are left out, because
+/// checkpoints write them without a log record for the page.
 fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
     let counts = match Page::new(bytes).header().object_id.get() {
         3 => 20..28, // sysrscols: rcmodified
@@ -73,7 +73,7 @@ fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
 }
 
 impl Compared {
-    /// Restores these backups in memory; a check must find nothing.
+    /// Restores backups in memory. A check of the result must find nothing.
     fn restore(&mut self, name: &str, paths: &[PathBuf], then: impl FnOnce(&RecoveredPages<'_>, &mut Self)) {
         let restore = Restore::open(paths, &[], None, None, Until::End).unwrap_or_else(|error| panic!("{error}"));
         let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
@@ -95,7 +95,8 @@ impl Compared {
         then(&restored, self);
     }
 
-    /// Compares the pages of a later backup with pages that were restored up to its end or beyond.
+    /// Compares the pages of a later backup with restored pages; the restore must reach at least the end of that
+    /// backup.
     fn compare(&mut self, name: &str, later: &dyn PageSource, restored: &RecoveredPages<'_>) {
         self.comparisons += 1;
         for file in later.files() {
@@ -128,7 +129,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
         let sets = &database.sets;
         for chain in &database.chains {
             let full = &sets[chain.full];
-            // The shortest path to the end: over the last differential.
+            // The shortest path to the end, which uses the last differential backup.
             let shortest: Vec<PathBuf> = chain.steps.iter().flat_map(|step| sets[*step].paths.clone()).collect();
             let is_of_it =
                 |set: &&ChainSet| set.set.config.recovery_fork_id == full.set.config.recovery_fork_id && set.is_whole();
@@ -137,7 +138,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
             if logs.is_empty() {
                 continue;
             }
-            // Up to the end of each later backup, by log alone.
+            // Restore to the end of each later backup with log backups alone, and compare.
             let is_later = |set: &&ChainSet| set.set.config.first_lsn > full.set.config.first_lsn;
             for set in sets.iter().filter(is_of_it).filter(is_later).filter(|set| set.set.kind != SetKind::Log) {
                 let paths = match set.set.kind {
@@ -154,7 +155,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
                     }
                 });
             }
-            // Both paths to the end lead to the same pages.
+            // The shortest path and the path with log backups alone must produce the same pages.
             let name = format!("{} {:?}", database.database, full.paths);
             let all: Vec<PathBuf> = full.paths.iter().chain(logs.iter().flat_map(|log| &log.paths)).cloned().collect();
             compared.restore(&name, &shortest, |restored, compared| {
@@ -171,10 +172,10 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
     }
 }
 
-/// Rows as stored, by allocation unit, sorted.
+/// Stored rows by allocation unit, sorted.
 type Rows = BTreeMap<AllocUnitId, Vec<Vec<u8>>>;
 
-/// Inserted rows, with their allocation units.
+/// Inserted rows, each with its allocation unit.
 type Inserted = Vec<(AllocUnitId, Vec<u8>)>;
 
 /// The rows of these allocation units, without version tags.
@@ -200,15 +201,16 @@ fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
     rows
 }
 
-/// The changes of rows in the log of a chain, read without recovery.
+/// The row changes in the log of a chain, read directly from the records and not by recovery.
 #[derive(Default)]
 struct Story {
-    /// Commits in their order: LSN, time, and the rows inserted by their transaction.
+    /// The commits in the order of the log: the LSN, the time, and the rows that the transaction inserted.
     commits: Vec<(Lsn, LogTime, Inserted)>,
-    /// Ranges of LSNs with a transaction that cannot be undone: another database decides about it once it is prepared,
-    /// or no record names the extents of a chain that it made.
+    /// Ranges of LSNs in which a transaction is open that cannot be undone. Either it was prepared, so that another
+    /// database decides about it, or it created an allocation chain, and no record names the extents of the chain.
     fixed: Vec<(Lsn, Lsn)>,
-    /// Units whose rows are only inserted, so that the records alone determine their content.
+    /// Allocation units with rows that are inserted and never changed, so that the INSERT_ROWS records determine their
+    /// content.
     units: BTreeSet<AllocUnitId>,
 }
 
@@ -256,7 +258,8 @@ impl Story {
         this
     }
 
-    /// The rows at a point in time: the rows of a full backup, and the rows committed from then to that point.
+    /// The rows at a point in time: the rows of a full backup, and the rows that were committed between its end and
+    /// that time.
     fn rows_at(&self, base: &Rows, ends_at: Lsn, moment: LogTime) -> Rows {
         let mut rows = base.clone();
         for (.., inserted) in self.commits.iter().filter(|(lsn, time, _)| *lsn >= ends_at && *time <= moment) {
@@ -271,7 +274,8 @@ impl Story {
     }
 }
 
-/// Restores in memory up to a point in time, with this memory; returns the refusal if that is impossible.
+/// Restores in memory to a point in time, with a memory grant of `grant_bytes`. Returns the message of the refusal if
+/// the pages are already newer.
 fn stopped<T>(
     paths: &[PathBuf],
     moment: LogTime,
@@ -297,9 +301,9 @@ fn stopped<T>(
     Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
 }
 
-/// A point in time in the format of backup sets, by the calendar: `2017-06-01 13:14:13`.
+/// A point in time as text in the form of backup sets: `2017-06-01 13:14:13`.
 fn text(moment: LogTime) -> String {
-    // Days since 0000-03-01, so that the leap day comes last.
+    // Days are counted from 0000-03-01, so that the leap day is the last day of a year.
     let days = i64::from(moment.days) + 693_901;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -312,7 +316,7 @@ fn text(moment: LogTime) -> String {
     format!("{year:04}-{month:02}-{of_month:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// The tick after a point in time, and the tick before.
+/// The time one tick after a point in time, and the time one tick before it.
 fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
     const LAST: u32 = 86_400 * 300 - 1;
     let next = match moment.ticks {
@@ -326,13 +330,14 @@ fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
     (next, before)
 }
 
-/// All allocated pages, for comparison.
+/// The ID and the content of all allocated pages.
 fn pages(source: &dyn PageSource) -> Vec<(PageId, Option<Box<PageBytes>>)> {
     let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
     pages.filter(|page| is_allocated(source, *page)).map(|page| (page, source.read_page(page))).collect()
 }
 
-/// The oldest full backup of each recovery fork: a restored database keeps its family.
+/// The oldest full backup of each recovery fork. Forks are distinguished because a restored database keeps its family
+/// ID.
 fn oldest_of_each_fork(database: &DatabaseChains) -> Vec<(&DatabaseChains, &ChainSet)> {
     let mut forks = BTreeSet::new();
     let fulls = database.chains.iter().map(|chain| &database.sets[chain.full]);
@@ -390,7 +395,8 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                         if is_whole {
                             assert!(rows(restored, &story.units) == expected, "{name}: the rows of another moment");
                         }
-                        // Once per pair of commits: the same log is used at all points in time between them.
+                        // The check runs once per pair of commits, because all points in time between them use the same
+                        // log.
                         if moment == *time {
                             let options = check::Options { max_threads: 1, ..check::Options::default() };
                             let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
@@ -407,7 +413,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                     let (redo_from, is_whole) = match found {
                         Ok(found) => found,
                         Err(error) => {
-                            // The backup is newer than that point, or its checkpoint is later.
+                            // The refusal is right if the backup ended after that time, or if its checkpoint is later.
                             let finished = full.set.config.finished.clone().unwrap();
                             let has_more = next.is_some_and(|(lsn, ..)| *lsn < ends_at);
                             assert!(has_more || finished >= text(moment), "{name}: {error}");
