@@ -1,16 +1,18 @@
-//! Measures how much of a network line is used: several threads read an object in order, as a check does, from a server
-//! with a given latency and rate per connection. Prints the rate, the rate that the line allows, the number of requests
-//! under way, and the bytes sent more than once.
+//! Measures how much of a network line is used. Several threads read an object in order, as a check does, from a server
+//! with a given latency and a given rate per connection. The bench prints the rate, the rate that the line allows, the
+//! greatest number of concurrent requests, and the share of bytes sent more than once.
 //!
-//! `cargo bench -p mdfsck-remote --bench objects -- [MB per second and connection] [milliseconds] [megabytes] [failing requests in 100]...`
+//! `cargo bench -p mdfsck-remote --bench objects -- [MB per second and connection] [milliseconds] [megabytes] [failing
+//! requests in 100]...`
 //!
-//! In 100 requests, the given number fail with 503, and half as many answers end in the middle of their body.
+//! Of 100 requests, the given number fail with status 503. Half that number of answers end in the middle of their body.
 //!
-//! The model is a line without faults: as many connections as the server saw at once, each always busy, with requests
-//! of 8 MB or of an equal share of the read-ahead memory (7/8 of 256 MB), whichever is less. Each request costs the
-//! latency and then its bytes at the rate of a connection; the network delivers at most 1.2 GB per second. The model
-//! leaves out the cost of failed requests (the latency again, and the pause before the next attempt: 10 ms at first,
-//! then up to four times the previous one): reading ahead must hide it. `at 32` is the same with 32 connections.
+//! The model is a line without faults. It has as many connections as the server saw at the same time, and each
+//! connection is always busy. The size of a request is 8 MB or an equal share of the read-ahead memory (7/8 of 256 MB),
+//! whichever is less. Each request costs the latency, and then the time for its bytes at the rate of a connection. The
+//! network delivers at most 1.2 GB per second. The model leaves out the cost of failed requests, because reading ahead
+//! must hide it. That cost is the latency again, and the pause before the next attempt (10 ms at first, then up to four
+//! times the previous pause). The value `at 32` is the same rate compared with a model of 32 connections.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -26,14 +28,14 @@ use server::{Content, Line, Server};
 use source::storage::ObjectStorage;
 
 const MB: u64 = 1 << 20;
-/// Bytes per second that one machine's network delivers.
+/// The most bytes per second that the network of one machine delivers.
 const NETWORK: f64 = 1.2e9;
-/// Bytes of the largest request.
+/// Number of bytes in the largest request.
 const LARGE: f64 = 8.0 * MB as f64;
-/// Failing requests in 100, if not given.
+/// The default numbers of failing requests in 100.
 const FAILING: [u64; 4] = [0, 5, 10, 20];
 
-/// Bytes per second that a number of connections delivers.
+/// Bytes per second that this number of connections delivers in the model.
 fn modelled(connections: f64, line: Line) -> f64 {
     let block = (MOST_HELD_BYTES as f64 * 7.0 / 8.0 / connections).min(LARGE);
     let connection = block / (line.latency.as_secs_f64() + block / line.rate as f64);
@@ -71,7 +73,7 @@ fn main() {
             }
         };
         thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(read)));
-        // The depth settles during the first half, so only the second half counts.
+        // The number of concurrent requests settles during the first half, so only the second half is measured.
         let took = start.elapsed().as_secs_f64() - half.load(Ordering::Relaxed) as f64 / 1e6;
         let found = (size / 2) as f64 / took;
         let connections = server.most_under_way() as f64;

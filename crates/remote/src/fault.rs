@@ -1,4 +1,4 @@
-//! Says why an object cannot be read, without secrets.
+//! Explains why an object cannot be read, in messages without secrets.
 
 use std::error::Error;
 use std::io;
@@ -7,7 +7,7 @@ use crate::location::Place;
 use crate::redirects;
 use crate::settings::Settings;
 
-/// Length of another program's text that is shown at most.
+/// The most characters to show of another program's text.
 const MOST_SHOWN: usize = 200;
 
 /// The action that failed.
@@ -18,14 +18,15 @@ pub(crate) enum Act {
     List,
 }
 
-/// The error of a request as an error of a file: its kind, the cause, and the remedy.
+/// Converts the error of a request into an I/O error that has a kind, the cause and the remedy.
 pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings: &Settings) -> io::Error {
     use object_store::Error as E;
     let whole = chain(error);
     let status = status_in(&whole);
     let code = code_in(&whole).map_or_else(String::new, |code| format!(" {code}"));
     let (kind, text) = match (error, status) {
-        // The machine's own metadata service was asked for credentials, whatever it answers.
+        // If the client asked the machine's metadata service for credentials, no other credentials were found. The
+        // service's answer does not matter.
         _ if *place != Place::Web && asks_machine(&whole) => (io::ErrorKind::Other, no_credentials(place).to_owned()),
         _ if let Some(server) = redirected_to(&whole) => (io::ErrorKind::Other, other_server(place, server)),
         _ if whole.contains("Account must be specified") => {
@@ -62,7 +63,7 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
     io::Error::new(kind, text)
 }
 
-/// The server to which an answer leads.
+/// The name of the other server to which the answer redirects.
 fn redirected_to(whole: &str) -> Option<&str> {
     let host = whole.split_once(redirects::ANOTHER)?.1;
     host.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':' | '[' | ']')).next()
@@ -76,17 +77,17 @@ fn other_server(place: &Place, server: &str) -> String {
     format!("the storage leads to another server, {server}; {remedy}")
 }
 
-/// The object has changed since it was opened.
+/// The text for an object that has changed since it was opened.
 pub(crate) const OVERWRITTEN: &str =
     "the object was overwritten while it was read (its ETag changed); check it again when nobody writes to it";
-/// The server sends more bytes than requested.
+/// The text for a server that sends more bytes than requested.
 pub(crate) const TOO_LONG: &str =
     "the server sends more than was asked for, or an impossible length; copy the file and read the copy";
-/// The server sends whole objects only.
+/// The text for a server that sends only complete objects.
 pub(crate) const NO_RANGES: &str = "the server does not send parts of a file (range requests), so it cannot be read from there; \
                                     copy the file and check the copy";
 
-/// Whether the server answered that the object has no such bytes.
+/// Whether the server answered that the requested range is outside the object.
 pub(crate) fn is_outside(error: &object_store::Error) -> bool {
     let text = chain(error);
     status_in(&text) == Some(416) || text.contains("InvalidRange")
@@ -107,8 +108,8 @@ fn remedy(place: &Place) -> &'static str {
     }
 }
 
-/// Whether the request went to the metadata service of a cloud machine, which is asked if there are no other
-/// credentials.
+/// Whether the request went to the metadata service of a cloud machine. The client asks this service if it finds no
+/// other credentials.
 fn asks_machine(whole: &str) -> bool {
     ["://169.254.", "://metadata.google.internal", "://metadata/"].iter().any(|part| whole.contains(part))
 }
@@ -125,7 +126,7 @@ fn no_credentials(place: &Place) -> &'static str {
     }
 }
 
-/// The texts of an error and of its causes. They are only searched, never shown.
+/// The texts of an error and of all its causes. They are only searched and never shown.
 fn chain(error: &dyn Error) -> String {
     let (mut text, mut next) = (error.to_string(), error.source());
     while let Some(cause) = next {
@@ -156,7 +157,7 @@ fn code_in(text: &str) -> Option<&str> {
     is_name.then_some(code)
 }
 
-/// A text of another program without secrets, queries of URLs and line ends.
+/// Cleans a text of another program: removes secrets, the queries of URLs, and line breaks.
 fn clean(text: &str, settings: &Settings) -> String {
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     for secret in settings.texts() {

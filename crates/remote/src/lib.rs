@@ -1,9 +1,10 @@
-//! Objects in object storage as files: `s3://`, `az://`, `gs://` and `https://` behind [`source::storage`].
+//! Objects in object storage as files: `s3://`, `az://`, `gs://` and `https://` URLs for [`source::storage`].
 //!
-//! Callers read synchronously, from many threads. A few threads of this crate make the requests (`runtime`) and keep
-//! the answers in pieces (`pool`) until they are read. Sequential reads are recognised (`streams`) and get large pieces
-//! ahead of time, scattered reads get small ones. All bytes come from the object as it was when opened: each request
-//! names the expected ETag, so that an object that is overwritten meanwhile is an error and never a mixture of two.
+//! Callers read synchronously, from many threads. A few threads of this crate send the requests (`runtime`) and keep
+//! the answers in pieces (`pool`) until they are read. Sequential reads are recognized (`streams`) and use large pieces
+//! that are requested ahead of time; scattered reads use small pieces. All bytes come from the version of the object
+//! that was opened: each request names the expected ETag. If an object is overwritten in the meantime, the read returns
+//! an error, and never a mixture of both versions.
 //!
 //! No text that leaves this crate contains a secret (`fault`).
 

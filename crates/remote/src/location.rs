@@ -1,9 +1,9 @@
-//! Parses a URL into its storage and the name in it.
+//! Parses a URL into the storage and the name of an object in the storage.
 
 /// The schemes of URLs that can be read.
 pub const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
 
-/// Whether a URL has one of the schemes.
+/// Whether a URL has one of the [`SCHEMES`].
 pub fn is_known(url: &str) -> bool {
     url.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
 }
@@ -17,28 +17,28 @@ pub(crate) enum Place {
     Azure { account: Option<String>, container: String },
     /// Google Cloud Storage.
     Google { bucket: String },
-    /// One object of any web server.
+    /// One object on any web server.
     Web,
 }
 
-/// An object, or the common start of the names of several objects.
+/// An object, or a common prefix of the names of several objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Location {
     pub(crate) place: Place,
-    /// The name of the object, or the common start of names; without a slash at the start, and for folders also at the
-    /// end.
+    /// The name of the object, or the common prefix of names, without slashes at the end. For a web server, the whole
+    /// URL.
     pub(crate) key: String,
-    /// Whether the URL ends with a slash or is a whole bucket: such a URL is a folder, even if nothing is there.
+    /// Whether the URL ends with a slash or names a whole bucket. Such a URL is a folder, even if it contains nothing.
     pub(crate) is_folder: bool,
 }
 
-/// Ends of the host names of Azure Blob Storage.
+/// The suffixes of host names of Azure Blob Storage.
 const AZURE_HOSTS: [&str; 1] = [".blob.core.windows.net"];
 const AMAZON_HOST: &str = ".amazonaws.com";
 
 impl Location {
-    /// Parses a URL without its secrets. `is_azure` says whether a blob on a server of Azure can be read with an
-    /// account's own credentials; then it can be listed too.
+    /// Parses a URL without its secrets. `is_azure` says whether a blob on an Azure server can be read with the
+    /// credentials of an account; if so, its container can be listed too.
     ///
     /// # Errors
     /// A message that says what is wrong with the URL, and shows the right form.
@@ -99,7 +99,7 @@ impl Location {
         Self { place, key: key.to_owned(), is_folder: key.is_empty() || path.ends_with('/') }
     }
 
-    /// The URL of an entry called `key` that was found below `folder`, the URL of a folder with this location.
+    /// The URL of the entry `key` in a folder. `folder` is the URL of the folder with this location.
     pub(crate) fn url_of(&self, folder: &str, key: &str) -> String {
         let below = key.strip_prefix(&self.key).unwrap_or(key).trim_start_matches('/');
         // Names in web URLs are percent-encoded.
@@ -109,12 +109,12 @@ impl Location {
     }
 }
 
-/// The schemes, for messages.
+/// The list of schemes as text for messages.
 fn listed() -> String {
     SCHEMES.map(|scheme| format!("{scheme}://")).join(", ")
 }
 
-/// Decodes percent-encoded characters of URLs.
+/// Decodes percent-encoded characters in a part of a URL.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -130,7 +130,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A name as it is written in URLs, percent-encoded.
+/// Percent-encodes a name for a URL.
 fn encoded(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
     let one = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

@@ -1,4 +1,4 @@
-//! All objects of a run: each is looked up once, and opened at most once, until it is forgotten.
+//! All objects of a run. Each object is looked up once and opened at most once, until it is forgotten.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -23,18 +23,18 @@ use crate::reader::{Reader, Remote, Version, body};
 use crate::settings::Settings;
 use crate::stores::{self, Patience};
 
-/// Threads that make requests; they decrypt and copy.
+/// Number of threads that send requests; they also decrypt and copy the answers.
 const THREADS: usize = 2;
-/// Bytes that are read when an object is opened; the answer also shows its length.
+/// Number of bytes that are read when an object is opened. The same answer contains the length of the object.
 const START_BYTES: u64 = 256 << 10;
-/// Objects opened ahead at the same time.
+/// The most objects that are opened ahead at the same time.
 const MOST_OPENED_AT_ONCE: usize = 32;
 /// The most objects in one folder; a bucket with more is not a folder of backups.
 const MOST_ENTRIES: usize = 1_000_000;
-/// The most time for a listing; a longer one is taken as endless.
+/// The longest time for a listing; a listing that takes longer counts as endless.
 const MOST_LIST_TIME: Duration = Duration::from_secs(300);
 
-/// Objects in storages, by their URLs.
+/// The objects in all storages, by URL.
 pub struct Objects(Arc<Shared>);
 
 struct Shared {
@@ -43,24 +43,25 @@ struct Shared {
     numbers: AtomicU32,
     stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
-    /// Forgotten objects: they need not be opened again if they have not changed.
+    /// The objects that were forgotten. If such an object has not changed, it need not be opened again.
     former: Mutex<HashMap<String, Arc<Remote>>>,
     opening: Semaphore,
 }
 
-/// The runtime that makes requests. It lives as long as the process, so that every thread waiting for a piece gets it.
+/// The runtime that sends requests. It exists until the process ends, so that every waiting thread gets its piece.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         threads_can_be_had(THREADS)?;
-        // Another part of the program may have chosen a provider already.
+        // This fails if another part of the program has already chosen a provider, which is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });
     runtime.as_ref().map_err(|cause| io::Error::new(cause.kind(), cause.to_string()))
 }
 
-/// Fails if the system does not grant that number of threads: a runtime would then panic instead of returning an error.
+/// Returns an error if the system cannot start this number of threads. Without this check, the runtime would panic
+/// instead of returning an error.
 fn threads_can_be_had(threads: usize) -> io::Result<()> {
     let all_run = Arc::new(Barrier::new(threads + 1));
     let wait = |_| {
@@ -71,7 +72,7 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     let failed = started.iter().find_map(|thread| thread.as_ref().err());
     let failed = failed.map(|cause| io::Error::new(cause.kind(), format!("no thread for object storage: {cause}")));
     match failed {
-        // The started threads wait until the process ends.
+        // The threads that were started wait at the barrier until the process ends.
         Some(cause) => Err(cause),
         None => {
             all_run.wait();
@@ -81,18 +82,18 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     }
 }
 
-/// Identifies a client by what it can access.
+/// The key of a client: the objects that the client can access, and its patience.
 #[derive(PartialEq, Eq, Hash)]
 struct Client {
     place: Place,
-    /// The query that gives access, or the URL of the one object.
+    /// The query that grants access, or, for a web server, the URL of the object.
     access: String,
     patience: Patience,
 }
 
-/// A client, or the reason why there is none.
+/// A client, or the reason why it could not be created.
 type Opened = Result<Arc<dyn ObjectStore>, Fault>;
-/// The kind of entry at a URL, or the reason why it is unknown.
+/// The object or folder at a URL, or the reason why it could not be looked up.
 type Looked = Result<There, Fault>;
 
 #[derive(Clone)]
@@ -101,7 +102,7 @@ enum There {
     Folder,
 }
 
-/// A copyable error, for several callers.
+/// An error that can be cloned, because several callers may need it.
 #[derive(Clone, Debug)]
 struct Fault {
     kind: io::ErrorKind,
@@ -125,7 +126,7 @@ fn refused(text: String) -> Fault {
 }
 
 impl Objects {
-    /// Reads objects with these settings. Makes no request before the first URL is used.
+    /// Creates the storage for these settings. It sends no request before the first URL is used.
     pub fn new(settings: Settings) -> Self {
         let pool = Arc::new(Pool::new(settings.held_bytes));
         Self(Arc::new(Shared {
@@ -146,7 +147,7 @@ impl Objects {
 }
 
 impl Shared {
-    /// Looks up `url`; the result is kept.
+    /// Looks up `url` and keeps the result.
     async fn look(self: &Arc<Self>, url: &str) -> Looked {
         let cell = {
             let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +167,7 @@ impl Shared {
         match self.open(url, &location).await {
             Ok(object) => Ok(There::Object(object)),
             Err(fault) if fault.kind == io::ErrorKind::NotFound && location.place != Place::Web => {
-                // Only a common start of other names.
+                // The URL may be only a prefix of other names.
                 match self.is_prefix(url, &location).await {
                     Ok(true) => Ok(There::Folder),
                     _ => Err(fault),
@@ -176,7 +177,7 @@ impl Shared {
         }
     }
 
-    /// A forgotten object, if it has not changed.
+    /// A forgotten object, if it exists and has not changed since.
     async fn unchanged(&self, url: &str, location: &Location) -> Option<Arc<Remote>> {
         let remote = self.former.lock().unwrap_or_else(PoisonError::into_inner).remove(url)?;
         if remote.failed.get().is_some() {
@@ -184,7 +185,7 @@ impl Shared {
         }
         let _turn = self.opening.acquire().await;
         let store = self.store(url, &location.place, Patience::Little).await.ok()?;
-        // If this request is not allowed, the object is opened anew.
+        // If the server does not allow this HEAD request, the object is opened again.
         let answer = store.get_opts(&remote.path, GetOptions { head: true, ..GetOptions::default() }).await.ok()?;
         Version::of(&answer.meta).is_same(&remote.version).then_some(remote)
     }
@@ -194,7 +195,7 @@ impl Shared {
     }
 
     async fn store(&self, url: &str, place: &Place, patience: Patience) -> Opened {
-        // Objects of a folder share the client of its query.
+        // All objects in a folder share the client for the folder's query.
         let access = match place {
             Place::Web => url.to_owned(),
             _ => self.settings.query(url).unwrap_or_default().to_owned(),
@@ -210,7 +211,7 @@ impl Shared {
         cell.get_or_init(open).await.clone()
     }
 
-    /// Opens an object: one request for its start also yields its length and its tag.
+    /// Opens an object. One request reads its start, and its answer also contains the length and the tag of the object.
     async fn open(self: &Arc<Self>, url: &str, location: &Location) -> Result<Arc<Remote>, Fault> {
         let place = &location.place;
         let told = |error| Fault::from(fault::of(&error, Act::Open, place, &self.settings));
@@ -224,14 +225,14 @@ impl Shared {
         let (version, start) = match store.get_opts(&path, range).await {
             Ok(answer) => {
                 let version = Version::of(&answer.meta);
-                // Sums of offsets in it must not overflow.
+                // The length must fit into an `i64`, so that sums of offsets cannot overflow.
                 let is_possible = i64::try_from(version.length).is_ok();
                 match body(answer, START_BYTES).await.map_err(told)? {
                     Some(start) if is_possible => (version, start),
                     _ => return Err(Fault { kind: io::ErrorKind::InvalidData, text: fault::TOO_LONG.to_owned() }),
                 }
             }
-            // An empty object has no first byte.
+            // An empty object has no bytes, so any range is outside it.
             Err(error) if fault::is_outside(&error) => {
                 let whole = store.get_opts(&path, GetOptions::default()).await.map_err(told)?;
                 match whole.meta.size {
@@ -256,7 +257,7 @@ impl Shared {
         Ok(Arc::new(remote))
     }
 
-    /// Whether any name begins with this one and a slash.
+    /// Whether the name of any object begins with the name in `location` and a slash.
     async fn is_prefix(&self, url: &str, location: &Location) -> Result<bool, Fault> {
         let place = &location.place;
         let store = self.store(url, place, Patience::Little).await?;
@@ -278,7 +279,7 @@ impl Shared {
         if listed.objects.len() + listed.common_prefixes.len() > MOST_ENTRIES {
             return Err(refused(format!("more than {MOST_ENTRIES} objects are in one folder; name a part of it")));
         }
-        // An object and a folder may have the same name.
+        // Each entry includes `is_folder`, because an object and a folder may have the same name.
         let mut entries = BTreeSet::new();
         let mut add = |key: &Path, is_folder| {
             let path = PathBuf::from(location.url_of(url, key.as_ref()));
@@ -290,7 +291,7 @@ impl Shared {
     }
 }
 
-/// The result of a listing, or an error if it does not end in time.
+/// The result of a listing, or an error if the listing takes too long.
 async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let timed_out = |_| Fault {
         kind: io::ErrorKind::TimedOut,
@@ -299,7 +300,7 @@ async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<
     tokio::time::timeout(MOST_LIST_TIME, list).await.map_err(timed_out)?
 }
 
-/// The name of an object in the client's form.
+/// Converts the name of an object to the form that the client needs.
 fn path(key: &str) -> Result<Path, Fault> {
     Path::parse(key)
         .map_err(|_| refused("the name has empty parts ('//') or '.' and '..' as parts, which are not read".to_owned()))
@@ -340,7 +341,7 @@ impl ObjectStorage for Objects {
                 former.insert(url.clone(), Arc::clone(remote));
                 false
             }
-            // It is open, or being looked up right now.
+            // The object is open, or it is being looked up right now.
             Some(Ok(There::Object(_))) | None => true,
             Some(_) => false,
         });

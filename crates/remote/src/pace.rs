@@ -1,30 +1,31 @@
-//! Decides how many requests are under way at once: more, as long as that raises the rate.
+//! Decides how many requests may be in progress at the same time (the depth). The depth is doubled while that raises
+//! the rate.
 
 use std::time::{Duration, Instant};
 
-/// Requests under way at the start.
+/// The depth at the start.
 const FIRST: usize = 8;
-/// Requests under way at most.
+/// The greatest depth.
 const MOST: usize = 64;
-/// The rate must grow by a twentieth for a doubled depth to stay.
+/// After the depth is doubled, it is kept only if the rate grew by more than a twentieth.
 const GAIN: f64 = 1.05;
-/// Rounds to wait after a try that gained too little.
+/// Number of rounds to wait after a doubled depth gained too little, or when the greatest depth is reached.
 const REST: usize = 32;
-/// A shorter round is too short to judge.
+/// The shortest round over which a rate is measured.
 const SHORTEST: Duration = Duration::from_millis(20);
 
-/// The depth, and the measurements that decide it.
+/// The depth, and the measurements of the current round.
 #[derive(Debug)]
 pub(crate) struct Pace {
     depth: usize,
     since: Instant,
     bytes: u64,
     pieces: usize,
-    /// Whether a reader had to wait in this round, because its bytes were not read ahead in time.
+    /// Whether a reader had to wait in this round because its bytes did not arrive in time.
     has_waited: bool,
-    /// Bytes per second before the depth was doubled; `None` if the last round did not double it.
+    /// The rate in bytes per second before the depth was doubled; `None` if the last round did not double it.
     before: Option<f64>,
-    /// Rounds until the next try, since networks change.
+    /// Number of rounds until the depth is doubled again; it is tried again because networks change.
     rest: usize,
 }
 
@@ -33,17 +34,18 @@ impl Pace {
         Self { depth: FIRST, since: now, bytes: 0, pieces: 0, has_waited: false, before: None, rest: 0 }
     }
 
-    /// The number of requests that may be under way.
+    /// The number of requests that may be in progress.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Notes that a reader has to wait.
+    /// Notes that a reader must wait.
     pub(crate) fn waits(&mut self) {
         self.has_waited = true;
     }
 
-    /// Notes that a large piece has arrived. After twice as many pieces as the depth, the rate is judged.
+    /// Notes that a large piece has arrived. The round ends, and the rate is judged, after twice as many pieces as the
+    /// depth.
     pub(crate) fn came(&mut self, bytes: u64, now: Instant) {
         self.bytes += bytes;
         self.pieces += 1;
@@ -77,8 +79,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The depth after some rounds on a line where each connection delivers `rate` pieces per second, and all of them
-    /// at most `limit`.
+    /// The depth after some rounds on a simulated line. Each connection delivers `rate` pieces per second, and all
+    /// connections together deliver at most `limit` pieces per second.
     fn settled(rate: f64, limit: f64, waits: bool) -> usize {
         let mut now = Instant::now();
         let mut pace = Pace::new(now);

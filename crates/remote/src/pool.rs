@@ -1,10 +1,12 @@
-//! Pieces of objects in memory: requested, or kept until they have been read and their memory is needed.
+//! Pieces of objects in memory. A piece is requested, arrives, and is kept until it has been read and its memory is
+//! needed.
 //!
-//! The pace decides how many requests are under way for the streams. Each stream has a window, limited by its share of
-//! the memory: it begins at the bytes being read, and contains the pieces that have arrived and those under way. It is
-//! longer than the pieces under way, so that a late piece, for example after a failed request, does not block the
-//! requests after it. A piece is done when all its bytes have been handed out. A piece that a thread waits for may
-//! replace pieces in a window, the furthest first; no other piece may.
+//! The pace decides how many requests for the streams may be in progress. Each stream has a window, which is limited by
+//! the stream's share of the memory. The window begins at the bytes being read; it contains the pieces that have
+//! arrived and the pieces still requested. It is longer than the requested pieces alone, so that a late piece, for
+//! example after a failed request, does not block the requests after it. A piece is done when all its bytes have been
+//! handed out. Only a piece for which a thread waits may replace pieces in a window; the pieces furthest ahead are
+//! replaced first.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,22 +19,22 @@ use crate::streams::{StreamKey, Streams};
 
 /// The most bytes of objects to keep in memory, unless another limit is set.
 pub const MOST_HELD_BYTES: u64 = 256 << 20;
-/// The smallest limit that works.
+/// The smallest memory limit with which the pool works.
 const LEAST_HELD_BYTES: u64 = 4 << 20;
-/// Bytes of the largest piece, which is one request.
+/// Size in bytes of the largest piece. Each piece is one request.
 const LARGE_BYTES: u64 = 8 << 20;
-/// Bytes from which on a piece counts as large.
+/// Size in bytes from which a piece counts as large.
 const LEAST_LARGE_BYTES: u64 = 256 << 10;
-/// Announced reads shorter than this are single pages.
+/// An announced read with fewer bytes is a read of single pages.
 const LARGE_HINT_BYTES: u64 = 512 << 10;
-/// Small pieces begin and end at multiples of this.
+/// Small pieces begin and end at multiples of this number of bytes.
 const SMALL_BYTES: u64 = 64 << 10;
-/// The most pieces under way at once, not counting those that a thread waits for.
+/// The most pieces that may be requested at the same time, not counting pieces for which a thread waits.
 const MOST_UNDER_WAY: usize = 256;
-/// Announced bytes that were not read within this number of reads will not be read.
+/// Announced bytes that are not read within this number of reads are not expected to be read.
 const ANNOUNCED_FOR: u64 = 4096;
 
-/// All pieces of all objects.
+/// The pool of all pieces of all objects.
 pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
@@ -44,63 +46,63 @@ pub(crate) struct State {
     most_bytes: u64,
     held_bytes: u64,
     under_way: usize,
-    /// The large pieces among them.
+    /// Number of large pieces among those requested.
     large_under_way: usize,
-    /// Number of reads so far.
+    /// Number of reads begun; it serves as a clock.
     clock: u64,
     pace: Pace,
     streams: Streams,
-    /// Reads under way: object, start and end.
+    /// The reads in progress: object, start and end.
     reading: Vec<(u32, u64, u64)>,
 }
 
 struct Piece {
     bytes: u64,
-    /// The bytes; `None` while they are under way.
+    /// The bytes of the piece; `None` until they arrive.
     content: Option<Bytes>,
-    /// Bytes that were not handed out yet. For a small piece, handing out one page is enough.
+    /// Number of bytes that have not been handed out yet. A small piece counts as handed out after one read of it.
     unread: u64,
     why: Why,
-    /// The value of the clock when the piece was requested, and when it was last read.
+    /// The clock when the piece was requested (`asked`), and when it was last read (`used`).
     asked: u64,
     used: u64,
-    /// Number of threads that wait for it.
+    /// Number of threads that wait for the piece.
     waiting: u32,
 }
 
-/// Why bytes are requested.
+/// The reason why a piece is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
-    /// A thread waits for them.
+    /// A thread waits for the piece.
     Needed,
-    /// A stream will reach them.
+    /// A read or a stream will reach the piece.
     Ahead,
-    /// A caller announced that it will read them.
+    /// A caller announced that it will read the piece.
     Announced,
 }
 
-/// The bytes at a place of an object.
+/// The result of looking for the bytes at an offset of an object.
 pub(crate) enum Found {
-    /// The bytes from there on.
+    /// The bytes from that offset on.
     Here(Bytes),
-    /// Under way, in the piece that starts at this offset.
+    /// The bytes are requested, in the piece that starts at this offset.
     UnderWay(u64),
     Nothing,
 }
 
-/// A read of an object, until [`State::ended`].
+/// A read of an object, which lasts until [`State::ended`].
 pub(crate) struct Read {
     object: u32,
     /// Length of the object in bytes.
     length: u64,
     from: u64,
     end: u64,
-    /// The stream that it belongs to.
+    /// The stream to which the read belongs.
     stream: Option<StreamKey>,
 }
 
 impl Pool {
-    /// A pool that keeps at most `most_bytes` bytes, or the minimum that it needs.
+    /// A pool that keeps at most `most_bytes` bytes; a limit that is too small is raised to the minimum.
     pub(crate) fn new(most_bytes: u64) -> Self {
         Self { state: Mutex::new(State::new(most_bytes, Instant::now())), changed: Condvar::new() }
     }
@@ -109,7 +111,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something has arrived: the piece of `object` that begins at `start`, if given.
+    /// Waits until a piece has arrived. `start` is the offset of the piece of `object` that is needed, if it is known.
     pub(crate) fn wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -126,7 +128,8 @@ impl Pool {
         waits(&mut state, |waiting| waiting.saturating_add(1));
         let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         waits(&mut state, |waiting| waiting.saturating_sub(1));
-        // A piece that no thread waits for any more may be replaced by another.
+        // When no thread waits for an arrived piece any more, another piece may replace it, so the other threads are
+        // woken.
         let is_free = |piece: &Piece| piece.waiting == 0 && piece.content.is_some();
         if key.and_then(|key| state.pieces.get(&key)).is_some_and(is_free) {
             self.changed.notify_all();
@@ -134,7 +137,7 @@ impl Pool {
         state
     }
 
-    /// Notes that a piece has arrived; `None` if it cannot be read.
+    /// Notes that a request has ended. `content` holds the bytes of the piece, or `None` if they cannot be read.
     pub(crate) fn came(&self, object: u32, start: u64, content: Option<Bytes>) {
         self.state().came(object, start, content, Instant::now());
         self.changed.notify_all();
@@ -172,7 +175,7 @@ impl State {
         }
     }
 
-    /// Keeps the bytes that were read when an object was opened, if there is enough memory.
+    /// Keeps the bytes that were read when the object was opened, if there is enough memory.
     pub(crate) fn keep(&mut self, object: u32, content: Bytes) {
         let bytes = content.len() as u64;
         if bytes > 0 && self.make_room(bytes, false) {
@@ -192,7 +195,7 @@ impl State {
         Read { object, length, from, end, stream }
     }
 
-    /// Ends a read, whether it got all its bytes or not.
+    /// Ends a read, even if it did not get all its bytes.
     pub(crate) fn ended(&mut self, read: &Read) {
         let ended = (read.object, read.from, read.end);
         if let Some(at) = self.reading.iter().position(|reading| *reading == ended) {
@@ -200,13 +203,13 @@ impl State {
         }
     }
 
-    /// The piece with the byte at `offset`.
+    /// The piece that contains the byte at `offset`, and the offset at which the piece starts.
     fn piece_at(&self, object: u32, offset: u64) -> Option<(u64, &Piece)> {
         let (&(_, start), piece) = self.pieces.range((object, 0)..=(object, offset)).next_back()?;
         (offset < start + piece.bytes).then_some((start, piece))
     }
 
-    /// At most `most` bytes from `offset` of an object on.
+    /// Finds the bytes of an object from `offset` on, at most `most` bytes.
     fn find(&mut self, object: u32, offset: u64, most: u64) -> Found {
         let Some((start, _)) = self.piece_at(object, offset) else { return Found::Nothing };
         let Some(piece) = self.pieces.get_mut(&(object, start)) else { return Found::Nothing };
@@ -220,24 +223,26 @@ impl State {
         Found::Here(found)
     }
 
-    /// The bytes at offset `at` of a read, and the ranges to request: the bytes needed next, and those that its stream
-    /// will reach then. If nothing is found and nothing can be requested, all other pieces are under way or waited for.
+    /// Finds the bytes at offset `at` of a read. Also returns the ranges to request: the bytes that the read needs
+    /// next, and then the bytes that its stream will reach. If no bytes are found and no range can be requested, all
+    /// pieces in memory are still requested or waited for.
     pub(crate) fn go_on(&mut self, read: &Read, at: u64) -> (Found, Vec<(u64, u64)>) {
         let (large, window) = self.share();
         let mut begun = Vec::new();
         let from = at / SMALL_BYTES * SMALL_BYTES;
         let end = read.end.next_multiple_of(SMALL_BYTES).min(read.length);
-        // A thread behind the others needs no more than this.
+        // If other threads of the stream are ahead of this thread, only the bytes of this read are requested for it.
         let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
         let step = self.step(if front.is_some() { large } else { end - from });
-        // Not requested yet, dropped before it was read, or there was not enough memory. Only this piece is waited for
-        // now.
+        // The bytes at `at` were never requested, were dropped before they were read, or did not fit into memory. The
+        // thread waits only for the piece that contains them.
         if self.piece_at(read.object, at).is_none() {
             let to = (from + step).min(read.length);
             let reached = self.begin(read.object, (from, to), step, Why::Needed, &mut begun);
             front.into_iter().for_each(|key| self.streams.asked(key, reached));
         }
-        // Must happen before anything is requested ahead, which may drop a piece that was read, even this one.
+        // The bytes must be taken before more is requested, because a request may drop any piece that has been read,
+        // even this one.
         let found = self.find(read.object, at, read.end - at);
         if self.begin(read.object, (from, end), step, Why::Ahead, &mut begun) < end {
             return (found, begun);
@@ -254,10 +259,10 @@ impl State {
         (found, begun)
     }
 
-    /// The ranges to request because a caller announced that it will read `bytes` bytes from `offset` on.
+    /// The ranges to request after a caller announced that it will read `bytes` bytes from `offset`.
     pub(crate) fn announced(&mut self, object: u32, length: u64, (offset, bytes): (u64, u64)) -> Vec<(u64, u64)> {
         let mut begun = Vec::new();
-        // Bytes that a stream will reach are requested in larger pieces.
+        // If a stream will reach the bytes, they will be requested in larger pieces later.
         if !self.streams.covers(object, offset) {
             let step = self.step(if bytes >= LARGE_HINT_BYTES { bytes } else { SMALL_BYTES });
             let end = offset.saturating_add(bytes).min(length).next_multiple_of(SMALL_BYTES).min(length);
@@ -266,14 +271,14 @@ impl State {
         begun
     }
 
-    /// The bytes of one piece if `bytes` bytes are needed: small enough for several pieces in memory.
+    /// The size of a piece if `bytes` bytes are needed. It is limited so that several pieces fit into memory.
     fn step(&self, bytes: u64) -> u64 {
         bytes.min(LARGE_BYTES).min(self.most_bytes / 4).max(SMALL_BYTES) / SMALL_BYTES * SMALL_BYTES
     }
 
-    /// Adds pieces under way for the missing bytes between `from` and `to` of an object, each of at most `step` bytes,
-    /// as far as memory allows, and lists them in `begun`. Returns the offset up to which everything is there or under
-    /// way.
+    /// Begins requests for the missing bytes between `from` and `to` of an object, in pieces of at most `step` bytes,
+    /// until memory is full. Adds their ranges to `begun`. Returns the offset up to which all bytes have arrived or are
+    /// requested.
     fn begin(&mut self, object: u32, (from, to): (u64, u64), step: u64, why: Why, begun: &mut Vec<(u64, u64)>) -> u64 {
         let mut at = from;
         while at < to {
@@ -299,9 +304,9 @@ impl State {
         at
     }
 
-    /// Whether a piece of `bytes` bytes must wait until others have arrived.
+    /// Whether a piece of `bytes` bytes must not be requested until other pieces have arrived.
     fn is_full(&self, bytes: u64, why: Why) -> bool {
-        // Each stream may have at least one.
+        // Each stream may have at least one large piece in progress.
         let most_large = self.pace.depth().max(self.streams.count());
         let is_full = bytes >= LEAST_LARGE_BYTES && self.large_under_way >= most_large;
         match why {
@@ -311,7 +316,8 @@ impl State {
         }
     }
 
-    /// Frees memory by dropping the pieces that are needed least; returns whether there is enough.
+    /// Frees memory for `bytes` bytes by dropping the pieces that are needed least. Returns whether there is enough
+    /// memory.
     fn make_room(&mut self, bytes: u64, is_needed: bool) -> bool {
         while self.held_bytes.saturating_add(bytes) > self.most_bytes {
             let ordered =
@@ -323,9 +329,9 @@ impl State {
         true
     }
 
-    /// The rank of a piece for dropping; `None` if it must stay. First pieces that are done, then pieces that no read
-    /// will reach, each in the order in which they were last read. If a thread waits (`is_needed`), then also pieces
-    /// that will be read, the furthest ahead first.
+    /// The rank of a piece for dropping; the lowest rank is dropped first, and `None` means that the piece must stay.
+    /// Done pieces come first, then pieces that no read will reach; both in the order in which they were last read. If
+    /// a thread waits for the memory (`is_needed`), pieces that will be read follow, the furthest ahead first.
     fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
         if piece.content.is_none() || piece.waiting > 0 {
             return None;
@@ -344,15 +350,15 @@ impl State {
         }
     }
 
-    /// The current size of a large piece, and of the window of each stream; all active streams share the memory. Beyond
-    /// the pieces under way, the window has space for an eighth as many that have arrived, or for half as many if
-    /// memory allows.
+    /// The current size of a large piece, and the size of the window of each stream. All active streams share the
+    /// memory. In addition to the pieces in progress, the window has space for arrived pieces: an eighth as many, or
+    /// half as many if memory allows.
     fn share(&self) -> (u64, u64) {
         let streams = self.streams.count().max(1) as u64;
-        // Pieces already read and scattered pages need memory too.
+        // An eighth of the memory is left for pieces that have been read and for scattered pages.
         let share = self.most_bytes / 8 * 7 / streams;
         let depth = (self.pace.depth() as u64 / streams).max(1);
-        // One more piece is being read.
+        // The sum includes one more piece, which is being read.
         let large = (share / (depth + depth / 8 + 2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
         (large, (large * (depth + depth / 2 + 1)).min(share.saturating_sub(large)))
     }

@@ -1,10 +1,10 @@
-//! The files in which the AWS command-line tools keep keys and settings.
+//! Reads the files in which the AWS command-line tools keep keys and settings.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// The content of a profile.
+/// The settings in a profile.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Profile {
     pub(crate) key_id: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// The profile that `AWS_PROFILE` names, or the default one; empty if there is none.
+    /// The profile that `AWS_PROFILE` names, or the default profile; empty if it does not exist.
     pub(crate) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);
@@ -42,7 +42,7 @@ impl Profile {
     }
 }
 
-/// The settings in a section of an INI file, without nested ones.
+/// The settings in a section of an INI file, without nested settings.
 fn section(text: &str, name: &str) -> BTreeMap<String, String> {
     let (mut values, mut is_inside) = (BTreeMap::new(), false);
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Reads an object synchronously, by many threads.
+//! Synchronous reads of an object by many threads.
 
 use std::fmt;
 use std::io;
@@ -17,18 +17,18 @@ use crate::location::Place;
 use crate::pool::{Found, Pool, Read};
 use crate::settings::Settings;
 
-/// An answer must deliver a minimum of bytes within each period of this length.
+/// The period in which an answer must deliver at least `LEAST_BYTES` bytes.
 const A_WHILE: Duration = Duration::from_secs(60);
 const LEAST_BYTES: usize = 1024;
-/// Answers of a server without tags that may end too early.
+/// How often an answer may end too early, for a server without tags.
 const MOST_CUTS: u32 = 8;
 
-/// The version of an object, to notice that another object has its name.
+/// The version of an object, to detect that another object now has its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) length: u64,
     pub(crate) etag: Option<String>,
-    /// Seconds since 1970; 0 if the server does not send the time.
+    /// The time of the last change in seconds since 1970; 0 if the server does not send it.
     pub(crate) modified: i64,
 }
 
@@ -37,28 +37,30 @@ impl Version {
         Self { length: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
     }
 
-    /// Whether both are versions of one object. A tag decides; without one, the time does.
+    /// Whether both are the same version of an object. If the server sends tags, the tags are compared; otherwise, the
+    /// times of the last change.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_tagged = self.etag.is_some();
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)
     }
 
-    /// The tag, if objects with other bytes never have it (RFC 9110, 8.8.1).
+    /// The tag, if it is a strong entity tag (RFC 9110, 8.8.1). Objects with different bytes never have the same strong
+    /// tag.
     fn strong_etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|etag| !etag.starts_with("W/"))
     }
 
-    /// Options with which the server refuses another object. A weak tag never matches, so for those the answer's tag
-    /// must be compared.
+    /// Options for reading a range. With a strong tag, the server refuses the request if the object has changed. Weak
+    /// tags never match in such a request, so the caller must compare the tag of the answer.
     fn options(&self, from: u64, to: u64) -> GetOptions {
         let if_match = self.strong_etag().map(str::to_owned);
         GetOptions { range: Some(GetRange::Bounded(from..to)), if_match, ..GetOptions::default() }
     }
 }
 
-/// An object, and how to read it.
+/// An object, with all that is needed to read it.
 pub(crate) struct Remote {
-    /// Its number in the pool.
+    /// Number of the object in the pool.
     pub(crate) number: u32,
     pub(crate) version: Version,
     pub(crate) path: Path,
@@ -67,11 +69,12 @@ pub(crate) struct Remote {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) runtime: Handle,
-    /// Why it can no longer be read. Every request is repeated often enough, so the first error is final.
+    /// The reason why the object can no longer be read. Each request is repeated often enough, so the first error is
+    /// final.
     pub(crate) failed: OnceLock<String>,
 }
 
-/// A handle of an object.
+/// The handle through which callers read an object.
 pub(crate) struct Reader(pub(crate) Arc<Remote>);
 
 impl fmt::Debug for Reader {
@@ -81,7 +84,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Remote {
-    /// Sends requests for these ranges.
+    /// Sends a request for each range.
     fn ask(self: &Arc<Self>, ranges: Vec<(u64, u64)>) {
         for (from, to) in ranges {
             let mut under_way = UnderWay { remote: Arc::clone(self), from, content: None };
@@ -92,12 +95,12 @@ impl Remote {
         }
     }
 
-    /// Sends one request, and repeats it if it fails.
+    /// Sends one request, which is repeated if it fails.
     async fn get(&self, from: u64, to: u64) -> Result<Bytes, String> {
         let told = |error| fault::of(&error, Act::Read, &self.place, &self.settings).to_string();
         let mut cuts = 0;
         loop {
-            // Another request may have failed finally in the meantime.
+            // Another request for this object may have failed for good in the meantime.
             if let Some(text) = self.failed.get() {
                 return Err(text.clone());
             }
@@ -109,7 +112,7 @@ impl Remote {
                 Ok(Some(bytes)) if bytes.len() as u64 == to - from => return Ok(bytes),
                 Ok(Some(_)) => return Err("the storage sends fewer bytes than asked for; try again later".to_owned()),
                 Ok(None) => return Err(fault::TOO_LONG.to_owned()),
-                // With a tag, the client has already resumed after the cut as often as is useful.
+                // If the server sends tags, the client has already resumed the answer as often as is useful.
                 Err(_) if self.version.etag.is_none() && cuts < MOST_CUTS => cuts += 1,
                 Err(error) => return Err(told(error)),
             }
@@ -132,7 +135,7 @@ impl Remote {
         filled
     }
 
-    /// Copies the bytes between `offset` and `end` as they arrive, and requests the next ranges each time.
+    /// Copies the bytes between `offset` and `end` as they arrive. After each copy, it requests the next ranges.
     fn fill(self: &Arc<Self>, buffer: &mut [u8], (offset, end): (u64, u64), read: &Read) -> io::Result<usize> {
         let mut rest = buffer;
         let mut at = offset;
@@ -167,7 +170,7 @@ impl Remote {
     }
 }
 
-/// A request under way: however it ends, threads that wait for its bytes are woken.
+/// A request in progress. When it is dropped, the threads that wait for its bytes are woken, however the request ended.
 struct UnderWay {
     remote: Arc<Remote>,
     from: u64,
@@ -186,14 +189,14 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         if self.content.is_none() {
-            // If there was an error, it is already set.
+            // If the request failed with an error, that error is already set and is kept.
             let _ = self.remote.failed.set("the request ended without an answer; try again".to_owned());
         }
         self.remote.pool.came(self.remote.number, self.from, self.content.take());
     }
 }
 
-/// The body of an answer; `None` if it has more than `most_bytes`, whatever its header says.
+/// The body of an answer; `None` if the body has more than `most_bytes` bytes, regardless of the answer's header.
 pub(crate) async fn body(answer: GetResult, most_bytes: u64) -> object_store::Result<Option<Bytes>> {
     let said = answer.range.end.saturating_sub(answer.range.start).min(most_bytes);
     collected(answer.into_stream(), (said, most_bytes), A_WHILE).await
@@ -211,7 +214,8 @@ async fn collected(
             return Ok(None);
         }
         whole.extend_from_slice(&piece);
-        // Single bytes count as progress and would keep a check waiting forever.
+        // A server that sends single bytes would otherwise keep a check waiting forever, because each byte resets the
+        // read timeout.
         if since.elapsed() >= a_while {
             if whole.len() - had < LEAST_BYTES {
                 let source = "the server sends next to nothing".into();
@@ -223,7 +227,7 @@ async fn collected(
     Ok(Some(whole.into()))
 }
 
-/// Copies as many bytes as are available and fit; returns the number.
+/// Copies as many bytes as both slices have, and returns their number.
 fn copy(bytes: &Bytes, buffer: &mut [u8]) -> usize {
     let length = bytes.len().min(buffer.len());
     if let (Some(to), Some(from)) = (buffer.get_mut(..length), bytes.get(..length)) {

@@ -1,6 +1,6 @@
-//! Decides which redirects may be followed. A SAS in a query or a token in a header must reach only the server it was
-//! issued for. So a request follows a redirect to another server only if the user allowed that server, and only without
-//! such credentials.
+//! Decides which redirects are followed. A SAS in a query or a token in a header must reach only the server for which
+//! it was issued. A redirect to another server is therefore followed only if the user allowed that server, and the
+//! request to it contains no such credentials.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::stores::TIMEOUTS;
 
 /// The most redirects that one request follows.
 const MOST: usize = 10;
-/// Start of an error text; the name of the other server follows.
+/// The start of an error text; the name of the other server follows it.
 pub(crate) const ANOTHER: &str = "the answer leads to another server: ";
 
-/// Follows redirects to the server that was asked, and to the servers in `allowed`.
+/// A policy that follows redirects to the server of the original request, and to the servers in `allowed`.
 pub(crate) fn policy(allowed: Vec<String>) -> Policy {
     Policy::custom(move |attempt| {
         let Some(asked) = attempt.previous().first() else { return attempt.stop() };
@@ -38,8 +38,8 @@ fn is_less_safe(asked: &Url, next: &Url) -> bool {
     asked.scheme() == "https" && next.scheme() != "https"
 }
 
-/// Whether `next` is on the same server: same scheme and port, or `https://` instead of `http://` with the default
-/// ports.
+/// Whether both URLs name the same server: the host, the scheme and the port are equal. `https://` after `http://` is
+/// allowed if both use the default ports.
 fn is_same_server(asked: &Url, next: &Url) -> bool {
     let is_safer = asked.scheme() == "http" && next.scheme() == "https" && (asked.port(), next.port()) == (None, None);
     asked.host_str() == next.host_str()
@@ -47,14 +47,15 @@ fn is_same_server(asked: &Url, next: &Url) -> bool {
             || (asked.scheme(), asked.port_or_known_default()) == (next.scheme(), next.port_or_known_default()))
 }
 
-/// A client that sends no referrer, with the time limits of all storages.
+/// A client with the time limits of all storages. It sends no referrer.
 pub(crate) fn client(allowed: Vec<String>) -> ClientBuilder {
     let [connect, silence, request] = TIMEOUTS;
     let builder = Client::builder().referer(false).redirect(policy(allowed)).http1_only();
     builder.connect_timeout(connect).read_timeout(silence).timeout(request)
 }
 
-/// Creates clients for storages whose requests are signed or carry a token: these follow no redirect to another server.
+/// Creates clients for storages with requests that are signed or carry a token. Such clients follow no redirect to
+/// another server.
 #[derive(Debug)]
 pub(crate) struct ToOneServer;
 
@@ -64,7 +65,8 @@ impl HttpConnector for ToOneServer {
         let value = |key: ClientConfigKey| options.get_config_value(&key);
         let is_set = |key: ClientConfigKey| value(key).as_deref() == Some("true");
         let mut builder = client(Vec::new()).https_only(!is_set(ClientConfigKey::AllowHttp));
-        // The metadata service that provides a machine's credentials answers at once, or is not there.
+        // The metadata service with a cloud machine's credentials answers immediately or does not exist, so its
+        // connection timeout stays short.
         if value(ClientConfigKey::ConnectTimeout).as_deref() == Some("1s") {
             builder = builder.connect_timeout(Duration::from_secs(1));
         }
@@ -105,7 +107,7 @@ mod tests {
         assert!(!is_same("https://a.example/x", "https://a.example.b.example/x"));
     }
 
-    /// A server on another address of this machine, which gives each request the same answer and records the requests.
+    /// A server on another address of this machine. It gives each request the same answer and records the requests.
     fn server(answer: String) -> (u16, Arc<Mutex<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, asked) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(String::new())));

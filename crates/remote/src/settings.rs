@@ -1,4 +1,4 @@
-//! Settings from the user: secrets of URLs, and how much memory may be used.
+//! Settings from the user: the secrets of URLs, and the memory limit.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::MOST_HELD_BYTES;
 /// Settings for reading objects.
 #[derive(Clone)]
 pub struct Settings {
-    /// The URLs with their secrets, by the URLs without them, as shown.
+    /// The URLs with their secrets. The keys are the same URLs without secrets, as they are shown to users.
     pub secrets: BTreeMap<String, String>,
-    /// The most bytes of objects to keep in memory.
+    /// The most bytes of objects to keep in memory, in total.
     pub held_bytes: u64,
-    /// Servers to which a web server may redirect.
+    /// Servers to which a web server may redirect requests.
     pub redirects: Vec<String>,
 }
 
@@ -22,12 +22,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The URL with its secret, as the user gave it; a URL without a secret is returned unchanged.
+    /// The URL with its secret, as the user gave it. A URL without a secret is returned unchanged.
     pub(crate) fn whole<'s>(&'s self, shown: &'s str) -> &'s str {
         self.secrets.get(shown).map_or(shown, String::as_str)
     }
 
-    /// The query that gives access to `shown`: its own query, or the one of a folder above it.
+    /// The query that grants access to `shown`: the URL's own query, or the query of a folder above it.
     pub(crate) fn query(&self, shown: &str) -> Option<&str> {
         let is_above = |folder: &str| {
             let rest = shown.strip_prefix(folder.trim_end_matches('/'));
@@ -37,7 +37,7 @@ impl Settings {
         found.and_then(|(_, whole)| Some(whole.split_once('?')?.1.split('#').next().unwrap_or_default()))
     }
 
-    /// All secrets: whole queries, their values, and those in the environment.
+    /// All secrets: whole queries, the values in queries, and secrets in environment variables.
     pub(crate) fn texts(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for whole in self.secrets.values() {
@@ -56,9 +56,9 @@ impl Settings {
         };
         let variables = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_secret));
         texts.extend(variables.map(|(_, value)| value.to_string_lossy().into_owned()));
-        // Short texts are not secrets, and occur in ordinary words.
+        // Short texts are not secrets, and they occur in ordinary words.
         texts.retain(|text| text.len() >= 8);
-        // The longest first, as one may be part of another.
+        // The longest secrets come first, because one secret may be a part of another.
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         texts
     }

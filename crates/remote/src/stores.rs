@@ -1,4 +1,4 @@
-//! Clients of the storages, with credentials from the environment.
+//! Clients for the storages, with credentials from the environment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::redirects::ToOneServer;
 use crate::settings::Settings;
 use crate::web::WholeUrl;
 
-/// A server that does not accept a connection within this time is taken as unreachable.
+/// The longest time to wait for a connection. After that, the server counts as unreachable.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection that delivers nothing for this long is dead.
+/// The longest time in which a connection may deliver nothing. After that, it counts as broken.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The most time for one request: enough for a block over a slow line.
+/// The longest time for one request, which is enough for a large piece over a slow line.
 const REQUEST: Duration = Duration::from_secs(15 * 60);
-/// Time limits: to connect, between two pieces of an answer, and for a whole request.
+/// The time limits for connecting, for a pause in an answer, and for a whole request.
 pub(crate) const TIMEOUTS: [Duration; 3] = [CONNECT, SILENCE, REQUEST];
 
-/// How often a request is repeated.
+/// How long a failing request is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Patience {
-    /// At the start, when a user waits for the answer.
+    /// For requests at the start, when a user waits for the answer.
     Little,
-    /// During a check that takes hours.
+    /// For requests during a check, which may take hours.
     Much,
 }
 
@@ -37,8 +37,8 @@ impl Patience {
     fn retries(self) -> RetryConfig {
         let (max_retries, seconds, first_milliseconds, longest_seconds, base) = match self {
             Self::Little => (5, 20, 100, 3, 2.0),
-            // Only the time limit ends the retries. Each pause is random, up to four times the previous one. The first
-            // is short, as later pieces wait for this one.
+            // Only the time limit ends the retries. Each pause is random, and at most four times the previous pause.
+            // The first pause is short, because later pieces wait for this one.
             Self::Much => (10_000, 300, 10, 30, 4.0),
         };
         let backoff = BackoffConfig {
@@ -50,7 +50,7 @@ impl Patience {
     }
 }
 
-/// Settings of the connection, for every storage.
+/// The settings of connections to any storage.
 fn connection() -> [(ClientConfigKey, String); 3] {
     let keys = [ClientConfigKey::ConnectTimeout, ClientConfigKey::ReadTimeout, ClientConfigKey::Timeout];
     let mut timeouts = TIMEOUTS.into_iter();
@@ -60,7 +60,7 @@ fn connection() -> [(ClientConfigKey, String); 3] {
 /// The client for the storage of `shown`, a URL without secrets.
 ///
 /// # Errors
-/// If the settings cannot be used.
+/// An error if the settings cannot be used.
 pub(crate) async fn open(
     place: &Place,
     shown: &str,
@@ -83,7 +83,7 @@ pub(crate) async fn open(
             let endpoint = endpoint.clone().or(of_environment).or(profile.endpoint);
             if let Some(endpoint) = &endpoint {
                 builder = builder.with_endpoint(endpoint).with_virtual_hosted_style_request(false);
-                // An `http://` endpoint is taken as intended.
+                // If the user sets an `http://` endpoint, plain HTTP is intended.
                 if endpoint.starts_with("http://") {
                     builder = builder.with_allow_http(true);
                 }
@@ -92,7 +92,8 @@ pub(crate) async fn open(
             let known = region.clone().or(of_environment).or(profile.region);
             let region = match (known, endpoint.is_none()) {
                 (Some(region), _) => Some(region),
-                // Amazon names the region to anyone; a wrong region fails with the first request.
+                // Amazon tells anyone the region of a bucket. If this fails, the region may be wrong, and the first
+                // request to the bucket fails.
                 (None, true) => resolve_bucket_region(bucket, &brief()).await.ok(),
                 (None, false) => None,
             };
@@ -104,9 +105,9 @@ pub(crate) async fn open(
         }
         Place::Azure { account, container } => {
             let mut builder = match settings.query(shown) {
-                // The query given with the URL overrides all other settings.
+                // The query given with the URL takes precedence over all other credentials.
                 Some(query) => {
-                    // An az:// URL does not name the account.
+                    // An az:// URL does not name the account, so the account comes from the environment.
                     let of_environment = MicrosoftAzureBuilder::from_env();
                     let keys = [AzureConfigKey::AccountName, AzureConfigKey::Endpoint];
                     let known = keys.into_iter().filter(|_| account.is_none());
@@ -145,12 +146,12 @@ pub(crate) async fn open(
     })
 }
 
-/// Client settings for a request that may fail without harm.
+/// Client settings with short time limits, for a request that may fail without harm.
 fn brief() -> ClientOptions {
     ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout(Duration::from_secs(10))
 }
 
-/// Whether an account's own credentials can read blobs on a server of Azure.
+/// Whether the settings contain credentials of an account to read blobs on an Azure server.
 pub(crate) fn has_azure_account(shown: &str, settings: &Settings) -> bool {
     const VARIABLES: [&str; 8] = [
         "AZURE_STORAGE_ACCOUNT_KEY",

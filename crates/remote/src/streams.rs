@@ -1,26 +1,28 @@
-//! Recognises reads that continue where another read ended: several streams in one object, each read by several
-//! threads.
+//! Recognizes sequential reads. A stream is a sequence of reads, each of which continues near the end of the previous
+//! one. An object may have several streams, and several threads may read one stream.
 
 use std::collections::BTreeMap;
 
 /// The most streams of one object to track.
 const MOST: usize = 8;
-/// The most bytes that a read of a stream may skip.
+/// The most bytes that a read may skip and still continue a stream.
 const GAP_BYTES: u64 = 1 << 20;
-/// The same limit for large reads, which several threads make in turn.
+/// The same limit for large reads. It is greater because several threads make the reads of one stream in turn.
 const LARGE_GAP_BYTES: u64 = 64 << 20;
-/// How far behind the others a thread may be: as far as they can read on while it waits for a late piece.
+/// The most bytes by which one thread may be behind the other threads of its stream. The others can read this far while
+/// it waits for a late piece.
 const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
-/// A read of at least this many bytes is not a scattered page.
+/// A read of at least this many bytes counts as a large read, and not as a read of scattered pages.
 const LARGE_BYTES: u64 = 256 << 10;
-/// Consecutive reads that make a stream.
+/// Number of consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// The same close behind another stream, in bytes that were dropped: a second pass, or only threads that were behind.
+/// Number of consecutive reads that make a stream close behind another stream, among bytes that were dropped. Fewer
+/// reads may come from threads that are behind; this many are a second pass over the object.
 const RUN_AGAIN: u32 = 16;
-/// A stream that was not read within this number of reads is forgotten.
+/// A stream is forgotten if this number of reads pass without one of its own.
 const FORGOTTEN_AFTER: u64 = 1024;
 
-/// Identifies a stream: its object, and its number in the object.
+/// The key of a stream: the object, and the number of the stream in the object.
 pub(crate) type StreamKey = (u32, usize);
 
 /// The streams of all objects.
@@ -29,14 +31,14 @@ pub(crate) struct Streams(BTreeMap<StreamKey, Stream>);
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// The end of the furthest read.
+    /// The offset at which the furthest read ends.
     at: u64,
-    /// Consecutive reads so far, and how many make a stream.
+    /// Number of consecutive reads up to now (`run`), and the number that makes this a stream (`needed`).
     run: u32,
     needed: u32,
-    /// The end of the bytes requested ahead.
+    /// The end of the bytes that were requested ahead.
     ahead: u64,
-    /// The value of the clock at its last read.
+    /// The value of the clock at the last read.
     used: u64,
 }
 
@@ -47,8 +49,9 @@ impl Stream {
 }
 
 impl Streams {
-    /// Notes a read of `bytes` bytes from `offset` of an object, at time `clock`; `is_known` says whether these bytes
-    /// were requested and not dropped. Returns the stream of the read; `None` for scattered reads.
+    /// Notes a read of `bytes` bytes from `offset` of an object; `clock` is the number of reads. `is_known` says
+    /// whether these bytes have been requested and not dropped. Returns the stream of the read; `None` for a scattered
+    /// read.
     pub(crate) fn note(
         &mut self,
         object: u32,
@@ -60,7 +63,7 @@ impl Streams {
         let is_large = bytes >= LARGE_BYTES;
         let gap = if is_large { LARGE_GAP_BYTES } else { GAP_BYTES };
         let goes_on = |stream: &Stream| (stream.at..=stream.at.saturating_add(gap)).contains(&offset);
-        // Other threads of the stream have read on while this one waited.
+        // The read is behind a stream: other threads of the stream have read on while this thread waited.
         let is_behind =
             |stream: &Stream| stream.is_one() && offset < stream.at && offset.saturating_add(BEHIND_BYTES) >= stream.at;
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
@@ -81,8 +84,8 @@ impl Streams {
         stream.is_one().then_some(key)
     }
 
-    /// A number for another stream of an object: if there are too many, the number of the one that was read longest
-    /// ago.
+    /// The key for another stream of an object. If the object has too many streams, the key of the stream that was read
+    /// longest ago.
     fn free(&self, object: u32) -> StreamKey {
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
         let free = (0..MOST).map(|number| (object, number)).find(|key| !self.0.contains_key(key));
@@ -95,13 +98,13 @@ impl Streams {
         self.0.values().filter(|stream| stream.is_one()).count()
     }
 
-    /// Whether the furthest read of a stream ends at `end`.
+    /// Whether the furthest read of a stream ends at or before `end`.
     pub(crate) fn is_front(&self, key: StreamKey, end: u64) -> bool {
         self.0.get(&key).is_some_and(|stream| stream.at <= end)
     }
 
-    /// The next `step` bytes of a stream to request, so that `window` bytes beyond the last read are there or under
-    /// way; `None` if they are.
+    /// The next `step` bytes of a stream to request; `None` if all bytes up to `window` bytes after the furthest read
+    /// have already been requested.
     pub(crate) fn next(&self, key: StreamKey, window: u64, step: u64) -> Option<(u64, u64)> {
         let stream = self.0.get(&key)?;
         let from = stream.ahead.max(stream.at);
@@ -109,15 +112,15 @@ impl Streams {
         (to <= stream.at.saturating_add(window)).then_some((from, to))
     }
 
-    /// Notes that bytes of a stream before `end` were requested.
+    /// Notes that the bytes of a stream before `end` were requested.
     pub(crate) fn asked(&mut self, key: StreamKey, end: u64) {
         if let Some(stream) = self.0.get_mut(&key) {
             stream.ahead = stream.ahead.max(end);
         }
     }
 
-    /// Notes that bytes of an object from `start` on, requested ahead, were dropped: they will be requested again in
-    /// their turn.
+    /// Notes that bytes of an object from `start` on were dropped after they had been requested ahead. They will be
+    /// requested again when it is their turn.
     pub(crate) fn given_up(&mut self, object: u32, start: u64) {
         for (_, stream) in self.0.range_mut((object, 0)..=(object, usize::MAX)) {
             if stream.at <= start && start < stream.ahead {
@@ -126,8 +129,8 @@ impl Streams {
         }
     }
 
-    /// The distance from the nearest stream for which these bytes of an object were requested ahead; `None` if there is
-    /// none.
+    /// The distance in bytes from the nearest stream that will reach the bytes from `from` to `to` of an object; `None`
+    /// if no stream has requested them ahead.
     pub(crate) fn distance(&self, object: u32, (from, to): (u64, u64)) -> Option<u64> {
         let comes = |stream: &&Stream| stream.is_one() && stream.at < to && from < stream.ahead;
         let streams = self.0.range((object, 0)..=(object, usize::MAX)).map(|(_, stream)| stream);
@@ -150,7 +153,7 @@ mod tests {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
 
-    /// Streams, and the number of reads so far.
+    /// The streams, and the number of reads up to now.
     #[derive(Default)]
     struct Noted(Streams, u64);
 
@@ -166,10 +169,10 @@ mod tests {
         let mut streams = Noted::default();
         let found: Vec<_> = (0..5).map(|page| streams.note(page * 8 * KB, 8 * KB, false)).collect();
         assert_eq!(found, [None, None, Some(0), Some(0), Some(0)]);
-        // The allocation pages, 64 MB apart.
+        // Reads of allocation pages, which are 64 MB apart here.
         let mut streams = Noted::default();
         assert!((0..100).all(|page| streams.note(page * 64 * MB, 8 * KB, false).is_none()));
-        // A few bytes of every extent.
+        // Reads of a few bytes in every extent.
         let mut streams = Noted::default();
         let mut found = (0..100).map(|extent| streams.note(extent * 64 * KB, 40, false)).skip(2);
         assert!(found.all(|stream| stream == Some(0)));
@@ -195,11 +198,11 @@ mod tests {
         (0..500).for_each(|chunk| assert_eq!(streams.note(chunk * MB, MB, true), Some(0)));
         assert_eq!(streams.note(300 * MB, MB, true), Some(0), "its piece is there now");
         assert_eq!(streams.0.count(), 1);
-        // One thread whose piece was dropped, and then all threads again.
+        // First one thread reads a piece that was dropped, and then all threads make a second pass.
         assert_eq!(streams.note(400 * MB, MB, false), None);
         let found: Vec<_> = (300..320).map(|chunk| streams.note(chunk * MB, MB, false)).collect();
         assert!(found[..15].iter().all(Option::is_none) && found[15..].iter().all(|stream| *stream == Some(2)));
-        // Threads that begin in any order.
+        // Several threads begin a stream in any order.
         let mut streams = Noted::default();
         for chunk in [3, 0, 1, 2, 4, 5] {
             streams.note(chunk * MB, MB, chunk > 3);

@@ -1,4 +1,5 @@
-//! One object of any web server, by its whole URL: the query of a presigned URL is valid for exactly this URL.
+//! One object on any web server, accessed by its whole URL. The query of a presigned URL is valid only for exactly this
+//! URL.
 
 use std::fmt;
 use std::io;
@@ -11,16 +12,16 @@ use object_store::client::{
 
 use crate::redirects;
 
-/// Sends every request to one URL.
+/// Sends every request to the same URL.
 pub(crate) struct WholeUrl {
     url: String,
-    /// Servers to which an answer may redirect.
+    /// Servers to which the web server may redirect.
     allowed: Vec<String>,
 }
 
 impl WholeUrl {
     /// # Errors
-    /// If `url` is not a URL.
+    /// An error if `url` is not a URL.
     pub(crate) fn new(url: &str, allowed: &[String]) -> object_store::Result<Self> {
         let mut url = reqwest::Url::parse(url).map_err(of_client)?;
         url.set_fragment(None);
@@ -28,7 +29,7 @@ impl WholeUrl {
     }
 }
 
-/// The URL contains secrets, so it is not shown.
+/// The URL may contain secrets, so it is left out.
 impl fmt::Debug for WholeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WholeUrl").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Objects of a server with faults are read like files on a disk.
+//! Reads objects like files on a disk, from a server with faults.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -20,7 +20,7 @@ fn objects() -> Objects {
     Objects::new(Settings::default())
 }
 
-/// A server with one object, and its URL.
+/// A server with one object, and the URL of the object.
 fn with_object(content: Content) -> (Server, String) {
     let server = Server::start();
     server.put("/b/sales.bak", content);
@@ -28,7 +28,7 @@ fn with_object(content: Content) -> (Server, String) {
     (server, url)
 }
 
-/// Reads a part as callers do, repeatedly until it is complete.
+/// Reads a part of an object as callers do: `read_at` is repeated until the part is complete.
 fn read(object: &dyn Object, from: u64, length: usize) -> std::io::Result<Vec<u8>> {
     let (mut bytes, mut done) = (vec![0; length], 0);
     while done < length {
@@ -51,7 +51,7 @@ fn what_is_forgotten_is_looked_up_again_and_what_is_open_stays() {
     let (all, missing) = (objects(), format!("{}/b/later.bak", server.url()));
     let length = |url: &str| match all.open(url) {
         Ok(object) => Some(object.length()),
-        // The server does not have it.
+        // The server has no such object.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => panic!("{url}: {error}"),
     };
@@ -99,7 +99,7 @@ fn many_threads_read_the_same_bytes_through_faults() {
                 }
             });
         }
-        // Scattered pages at the same time.
+        // Another thread reads scattered pages at the same time.
         scope.spawn(move || {
             for page in (0..8192).step_by(97) {
                 let from = page * 5003 % 8191 * 8192;
@@ -123,7 +123,7 @@ fn each_request_names_the_tag_and_scattered_pages_are_small_requests() {
         let range = request.range.clone().unwrap();
         assert!(request.if_match.as_deref() == Some("\"tag-0\"") && range.end - range.start <= 64 << 10, "{request:?}");
     }
-    // Consecutive reads are requested in large pieces, and no byte is requested twice.
+    // Consecutive reads use large requests, and no byte is requested twice.
     server.forget();
     for chunk in 0..64 {
         read(&*object, 300 * MB + chunk * MB, 1 << 20).unwrap();
@@ -132,7 +132,7 @@ fn each_request_names_the_tag_and_scattered_pages_are_small_requests() {
     asked.sort_by_key(|range| range.start);
     assert!(asked.windows(2).all(|two| two[0].end <= two[1].start), "{asked:?}");
     let end = asked.last().unwrap().end;
-    // The first page is already among those read above.
+    // The first 64 KB were already requested above, so the first request begins after them.
     assert!(
         asked[0].start == 300 * MB + (64 << 10) && end <= (300 + 64) * MB + MOST_HELD_BYTES && asked.len() < 48,
         "{asked:?}"
@@ -153,14 +153,15 @@ fn with_failing_requests_no_byte_is_sent_twice() {
             if from >= SIZE {
                 break;
             }
-            // In parts that end anywhere, like the records of a backup.
+            // The reads end at arbitrary offsets, like reads of a backup's records.
             for (at, length) in [(from, 300_001), (from + 300_001, MB as usize - 300_001)] {
                 assert_eq!(read(&*object, at, length).unwrap()[0], (at / 4096 % 251) as u8, "{at}");
             }
         }
     };
     thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(read_all)));
-    // Only the rest of a cut answer is requested again. The start of the object was read when it was opened.
+    // After a cut answer, only its missing bytes are requested again. The start of the object was read when it was
+    // opened.
     let sent = server.sent();
     assert!((SIZE - MB..=SIZE + SIZE / 64).contains(&sent), "{sent} of {SIZE}");
 }
@@ -170,7 +171,7 @@ fn what_gives_access_never_leaves_the_server_it_was_given_for() {
     let (other, there) = with_object(Content::Pattern(MB));
     let server = Server::start();
     let shown = format!("{}/b/link.bak", server.url());
-    // Both servers are on this machine; another name of it makes them differ.
+    // Both servers are on this machine. The name `localhost` makes the second one look like another server.
     let there = there.replace("127.0.0.1", "localhost");
     server.redirect("/b/link.bak", &there);
     let open = |redirects: &[&str]| {
@@ -211,7 +212,7 @@ fn an_object_that_is_overwritten_is_an_error_and_never_a_mixture() {
         assert!(text.starts_with("the object was overwritten while it was read"), "{text}");
         server.forget();
         assert!(read(&*object, 3 * MB, 8192).is_err());
-        // A request would have arrived by now.
+        // A request would have arrived within this time.
         thread::sleep(Duration::from_millis(100));
         assert!(server.requests().is_empty(), "it stays so, without a request");
     }

@@ -13,7 +13,7 @@ fn bytes(count: u64) -> Bytes {
     Bytes::from(vec![7; count as usize])
 }
 
-/// Requests a part of an object; returns the requested ranges, and whether they cover the whole part.
+/// Requests a part of an object. Returns the requested ranges, and whether they cover the whole part.
 fn begin(state: &mut State, object: u32, (from, to): (u64, u64), why: Why) -> (Vec<(u64, u64)>, bool) {
     let mut begun = Vec::new();
     let reached = state.begin(object, (from, to), MB, why, &mut begun);
@@ -73,14 +73,14 @@ fn what_will_be_read_makes_room_only_for_what_a_thread_waits_for_the_furthest_fi
         }
         asked.iter().for_each(|&(start, end)| state.came(1, start, Some(bytes(end - start)), Instant::now()));
     }
-    // As if none of their bytes had been handed out.
+    // Pretend that no bytes of any piece have been handed out.
     state.pieces.values_mut().for_each(|piece| piece.unread = piece.bytes);
     let of_first = |state: &State| state.pieces.keys().filter(|(object, _)| *object == 1).count();
     let (before, furthest) = (of_first(&state), *state.pieces.keys().next_back().unwrap());
     assert!(!begin(&mut state, 2, (0, 4 * MB), Why::Ahead).1 && of_first(&state) == before);
     assert_eq!(begin(&mut state, 2, (10 * MB, 11 * MB), Why::Needed).0.len(), 1);
     assert!(of_first(&state) < before && !state.pieces.contains_key(&furthest) && state.pieces.contains_key(&(1, 0)));
-    // They are requested again when there is enough memory.
+    // Dropped pieces are requested again when there is enough memory.
     for start in [0, 10 * MB] {
         state.came(2, start, Some(bytes(MB)), Instant::now());
         state.find(2, start, MB);
@@ -89,7 +89,7 @@ fn what_will_be_read_makes_room_only_for_what_a_thread_waits_for_the_furthest_fi
     assert!(again.contains(&furthest.1), "{again:?} {furthest:?}");
 }
 
-/// With nothing under way, nothing could wake the threads that wait.
+/// If no request were in progress, no event could wake the waiting threads.
 #[test]
 fn what_is_asked_for_ahead_never_takes_the_room_of_what_is_about_to_be_read() {
     let mut state = State::new(4 * MB, Instant::now());
@@ -110,7 +110,7 @@ fn what_is_done_goes_before_what_was_read_in_part() {
     let mut state = State::new(4 * MB, Instant::now());
     begin(&mut state, 1, (0, 4 * MB), Why::Needed);
     (0..4).for_each(|at| state.came(1, at * MB, Some(bytes(MB)), Instant::now()));
-    // One thread is behind the others: the second part of the first piece has not been read.
+    // The second half of the first piece has not been read, because one thread is behind the others.
     for (at, most) in [(0, MB / 2), (MB, MB), (2 * MB, MB), (3 * MB, MB)] {
         state.clock += 1;
         assert!(matches!(state.find(1, at, most), Found::Here(_)));
@@ -124,7 +124,7 @@ fn large_pieces_are_under_way_up_to_the_depth_and_further_ones_as_some_come() {
     let mut state = State::new(crate::MOST_HELD_BYTES, Instant::now());
     let (begun, is_all) = begin(&mut state, 1, (0, 16 * MB), Why::Ahead);
     assert!(begun.len() == state.pace.depth() && !is_all);
-    // The first piece is late; others have arrived.
+    // The first piece is late; three others have arrived.
     (1..4).for_each(|number| state.came(1, number * MB, Some(bytes(MB)), Instant::now()));
     assert_eq!(begin(&mut state, 1, (8 * MB, 16 * MB), Why::Ahead).0.len(), 3);
     assert_eq!(begin(&mut state, 1, (11 * MB, 12 * MB), Why::Needed).0.len(), 1, "a thread waits for it");
@@ -155,12 +155,12 @@ fn many_streams_share_the_memory() {
     assert!(65 * (large + window) <= MOST_HELD_BYTES && large >= MB && window >= large);
 }
 
-/// A store in virtual time, whose requests fail in a fixed order without a pattern.
+/// A store in virtual time. Its requests fail in a pseudo-random order that is the same in every run.
 struct Line {
     latency: f64,
     /// Bytes per second of each connection.
     rate: f64,
-    /// Failing requests in 100.
+    /// Number of requests in 100 that fail.
     busy: u64,
     cut: u64,
     chance: u64,
@@ -172,7 +172,8 @@ impl Line {
         (self.chance >> 33) % most
     }
 
-    /// Seconds until all bytes of a request have arrived, including its repeats after pauses as in `stores`.
+    /// Seconds until all bytes of a request have arrived. They include repeated attempts, with the same pauses as in
+    /// `stores`.
     fn seconds(&mut self, bytes: u64) -> f64 {
         let (mut seconds, mut left, mut pause) = (0.0, bytes as f64, 0.01);
         loop {
@@ -192,26 +193,27 @@ impl Line {
     }
 }
 
-/// Threads that read objects in turn, a chunk of one and then of the next, from a store in virtual time. Their own work
-/// takes no time.
+/// Threads that read several objects from a store in virtual time. They read the next chunk of each object in turn.
+/// Their own work takes no time.
 struct Readers {
     state: State,
     line: Line,
-    /// Bytes of each object.
+    /// Size of each object in bytes.
     size: u64,
     objects: u64,
     chunk: u64,
-    /// Number of chunks begun.
+    /// Number of chunks whose read has begun.
     begun: u64,
     threads: Vec<Option<Reading>>,
-    /// Requests under way, by the time of arrival in nanoseconds, object and start.
+    /// The requests in progress. The key is the time of arrival in nanoseconds, the object and the start; the value is
+    /// the end.
     coming: BTreeMap<(u64, u32, u64), u64>,
     start: Instant,
     now: u64,
     asked_bytes: u64,
 }
 
-/// A thread in a read: its offset, and the piece it waits for.
+/// The read of a thread: its offset, and the piece for which the thread waits.
 struct Reading {
     object: u32,
     read: Read,
@@ -237,7 +239,7 @@ impl Readers {
         }
     }
 
-    /// Begins the next chunk.
+    /// Begins the read of the next chunk.
     fn begin(&mut self) -> Option<Reading> {
         let (object, from) = ((self.begun % self.objects) as u32 + 1, self.begun / self.objects * self.chunk);
         if from == self.size {
@@ -248,7 +250,7 @@ impl Readers {
         Some(Reading { object, read, at: from, waits_for: None })
     }
 
-    /// Continues a thread until it must wait or nothing is left to read.
+    /// Lets a thread read until it must wait or all chunks are read.
     fn go_on(&mut self, thread: usize) {
         while let Some(mut reading) = self.threads[thread].take().or_else(|| self.begin()) {
             let object = reading.object;
@@ -284,7 +286,7 @@ impl Readers {
         }
     }
 
-    /// Reads everything. Returns the bytes per second in the second half, and the most requests that the pace allowed.
+    /// Reads all objects. Returns the bytes per second in the second half, and the greatest depth of the pace.
     fn read_all(&mut self) -> (f64, usize) {
         let chunks = self.size / self.chunk * self.objects;
         let (block, mut half, mut depth) = (bytes(LARGE_BYTES), 0, 0);
@@ -313,7 +315,7 @@ fn with_failing_requests_the_line_stays_in_use_and_nothing_is_asked_for_twice() 
             let mut readers = Readers::new(threads, (1, SIZE), MB, (busy, cut));
             let (rate, depth) = readers.read_all();
             assert_eq!(readers.asked_bytes, SIZE, "{busy} % busy, {threads} threads");
-            // The same number of connections, always busy, that share the read-ahead memory.
+            // The model: the same number of connections, which are always busy and share the read-ahead memory.
             let block = (MOST_HELD_BYTES as f64 * 7.0 / 8.0 / depth as f64).min(LARGE_BYTES as f64);
             let model = depth as f64 * block / (readers.line.latency + block / readers.line.rate);
             let used = rate / model;
@@ -330,7 +332,8 @@ fn the_stripes_of_a_backup_take_no_room_from_each_other() {
             let size = 2048 * MB / objects;
             let mut readers = Readers::new(4, (objects, size), chunk, faults);
             let (rate, _) = readers.read_all();
-            // The first streams use all the memory until the last streams are recognised.
+            // Until the last streams are recognized, the first streams use all the memory, so some bytes are requested
+            // again.
             let again = readers.asked_bytes - size * objects;
             assert!(again < size * objects / 8, "{objects} {chunk} {faults:?}: {again} bytes again");
             assert!(rate > 100e6, "{objects} {chunk} {faults:?}: {rate} bytes per second");

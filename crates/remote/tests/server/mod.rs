@@ -1,5 +1,5 @@
-//! A server of objects for tests: ranges, tags and lists in the form of S3, with a latency, a rate per connection, and
-//! faults.
+//! A test server of objects. It supports ranges, tags and lists in the form of S3, and simulates a latency, a rate per
+//! connection, and faults.
 
 #![allow(
     dead_code,
@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 /// Properties of a connection to the server.
 #[derive(Clone, Copy, Default)]
 pub struct Line {
-    /// Time before the first byte of an answer.
+    /// The time before the first byte of an answer.
     pub latency: Duration,
     /// Bytes per second of each connection; 0 for no limit.
     pub rate: u64,
-    /// Requests in 100 that are answered with 503.
+    /// Number of requests in 100 that are answered with status 503.
     pub busy: u64,
-    /// Answers in 100 that end in the middle of their body.
+    /// Number of answers in 100 that end in the middle of their body.
     pub cut: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Object {
 #[derive(Clone)]
 pub enum Content {
     Bytes(Arc<Vec<u8>>),
-    /// This number of bytes; each holds the number of its block of 4 KB.
+    /// This number of bytes. Each byte holds the number of its 4 KB block, modulo 251.
     Pattern(u64),
 }
 
@@ -74,7 +74,7 @@ impl Content {
     }
 }
 
-/// A request as received.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -82,32 +82,32 @@ pub struct Request {
     pub query: String,
     pub range: Option<Range<u64>>,
     pub if_match: Option<String>,
-    /// All header lines.
+    /// All header lines of the request.
     pub headers: String,
 }
 
 #[derive(Default)]
 struct State {
     line: Mutex<Line>,
-    /// Objects by path, which starts with a slash.
+    /// The objects by path; a path starts with a slash.
     objects: Mutex<BTreeMap<String, Object>>,
-    /// The text that queries must contain; otherwise the answer is 403.
+    /// The text that each query must contain; otherwise, the answer has status 403.
     secret: Mutex<String>,
     requests: Mutex<Vec<Request>>,
-    /// Redirects by path.
+    /// The target URL of each redirected path.
     redirects: Mutex<BTreeMap<String, String>>,
-    /// Whether ranges are ignored and whole objects sent.
+    /// Whether the server ignores ranges and sends whole objects.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
-    /// An object that replaces another after a number of requests.
+    /// An object that replaces another object: the number of requests before that, the path, and the new object.
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,
-    /// Bytes sent of the bodies of objects.
+    /// Number of bytes sent in bodies of objects.
     sent: AtomicU64,
 }
 
-/// The server, which runs as long as the process.
+/// The server, which runs until the process ends.
 #[derive(Clone)]
 pub struct Server {
     address: SocketAddr,
@@ -128,7 +128,7 @@ impl Server {
         server
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// The URL of the server, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -141,7 +141,7 @@ impl Server {
         *self.state.secret.lock().unwrap() = secret.to_owned();
     }
 
-    /// Redirects requests for `path` to this URL.
+    /// Redirects requests for `path` to the URL `to`.
     pub fn redirect(&self, path: &str, to: &str) {
         self.state.redirects.lock().unwrap().insert(path.to_owned(), to.to_owned());
     }
@@ -150,7 +150,7 @@ impl Server {
         *self.state.sends_whole.lock().unwrap() = true;
     }
 
-    /// Puts an object at `/BUCKET/KEY`; a new object of the same name gets another tag.
+    /// Stores an object at `/BUCKET/KEY`. If it replaces an object, it gets a new tag.
     pub fn put(&self, path: &str, content: Content) {
         let number = self.state.count.fetch_add(1, Ordering::Relaxed);
         self.put_tagged(path, content, &format!("\"tag-{number}\""));
@@ -161,7 +161,7 @@ impl Server {
         self.state.objects.lock().unwrap().insert(path.to_owned(), object);
     }
 
-    /// Replaces an object after this number of further requests.
+    /// Replaces an object after `requests` further requests.
     pub fn overwrite_after(&self, requests: usize, path: &str, content: Content) {
         let after = self.requests().len() + requests;
         let object = Object { content, etag: "\"overwritten\"".to_owned() };
@@ -182,7 +182,7 @@ impl Server {
         self.state.sent.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes of objects sent since the server started, or since `forget`.
+    /// Number of bytes sent in bodies of objects since the server started or since the last `forget`.
     pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::Relaxed)
     }
@@ -232,7 +232,7 @@ fn read(input: &mut impl BufRead) -> Option<Request> {
     Some(Request { method, path: path.to_owned(), query: query.to_owned(), range, if_match, headers })
 }
 
-/// Sends the answer; `None` if the connection ends.
+/// Sends the answer to a request; `None` if the connection is to be closed.
 fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     let so_far = {
         let mut requests = state.requests.lock().unwrap();
@@ -244,14 +244,14 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     }
     let line = *state.line.lock().unwrap();
     thread::sleep(line.latency);
-    // Faults come in an order without a pattern that is the same in every run.
+    // Faults occur in a pseudo-random order that is the same in every run.
     let number = state.count.fetch_add(1, Ordering::Relaxed);
     let chance = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     let mut send = |status: &str, headers: &str, body: &[u8]| {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n");
         out.write_all(head.as_bytes()).ok()?;
-        // A body after a HEAD answer would be read as the next answer of the connection.
+        // The answer to HEAD must have no body: a body would be read as the next answer on the connection.
         if request.method == "HEAD" {
             return Some(());
         }
@@ -298,7 +298,7 @@ fn answer(mut out: &TcpStream, state: &State, request: &Request) -> Option<()> {
     }
 }
 
-/// Writes no faster than the rate of the line.
+/// Writes `body` no faster than the rate of the line.
 fn paced(mut out: &TcpStream, body: &[u8], rate: u64) -> Option<()> {
     let start = Instant::now();
     for (number, part) in body.chunks(64 << 10).enumerate() {
