@@ -1,4 +1,4 @@
-//! A plan after a check, for people and programs: `mdfsck advise`.
+//! The plan of `mdfsck advise`, which follows a check, for people and programs.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use crate::text_table::{printable, wrap};
 /// Width of the text, in columns.
 const COLUMNS: usize = 80;
 
-/// Most pages that a text names.
+/// Maximum number of pages that the text names.
 const MOST_PAGES: usize = 12;
 
-/// Writes a plan for people: the situation, what is lost, then numbered steps.
+/// Writes a plan for people: the situation, the losses, then numbered steps.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -47,7 +47,7 @@ fn write_loss(loss: &LossSummary, out: &mut dyn io::Write) -> io::Result<()> {
     }
 }
 
-/// `3 to 40 rows`.
+/// The range of lost rows as text, such as `3 to 40 rows`.
 fn rows(loss: &LossSummary) -> String {
     match (loss.least_rows, loss.most_rows) {
         (least, Some(most)) if least == most => format!("{least} {}", if least == 1 { "row" } else { "rows" }),
@@ -85,7 +85,7 @@ fn write_step(number: usize, step: &Step, out: &mut dyn io::Write) -> io::Result
     Ok(())
 }
 
-/// A paragraph: `first` starts its first line; the other lines are indented by its width.
+/// Writes a paragraph. `first` starts the first line; the other lines are indented by the width of `first`.
 fn paragraph(first: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -100,7 +100,7 @@ fn paragraph(first: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()>
     Ok(())
 }
 
-/// `(1:57), (1:202) and 3 more`.
+/// The pages as text, such as `(1:57), (1:202) and 3 more`.
 fn pages(pages: &[PageId]) -> String {
     let texts: Vec<String> = pages.iter().take(MOST_PAGES).map(PageId::to_string).collect();
     match pages.len().saturating_sub(MOST_PAGES) {
@@ -169,7 +169,7 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
     line(&lines::AdviceLine::Summary(summary), out)
 }
 
-/// Writes the statements of a plan, with the reasons as comments.
+/// Writes the statements of a plan as a script, with the reasons as comments.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -208,7 +208,7 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the text has a statement, and not only comments.
+/// Whether the SQL text has a statement, not only comments.
 fn runs(sql: &str) -> bool {
     sql.lines().any(|line| !line.trim().is_empty() && !line.starts_with("--"))
 }
@@ -218,7 +218,7 @@ fn comment(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     wrap(&script_text(text), COLUMNS - 3).iter().try_for_each(|text| writeln!(out, "-- {text}"))
 }
 
-/// A text in which a script runner finds only a comment: sqlcmd replaces variables in comments too.
+/// Makes a text safe inside a comment: no line breaks, and no `$(`, because sqlcmd replaces variables even in comments.
 fn script_text(text: &str) -> String {
     printable(text).replace(['\u{2028}', '\u{2029}'], " ").replace("$(", "$ (")
 }

@@ -1,4 +1,4 @@
-//! Pages against their log: `mdfsck audit`.
+//! The comparison of pages with their log records: `mdfsck audit`.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::log::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
 
-/// Writes the findings, and what was compared, as lines of JSON.
+/// Writes the findings and the totals of the comparison as lines of JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -41,7 +41,7 @@ pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     line(&lines::AuditLine::Summary(summary), out)
 }
 
-/// Writes the audit for people: a line per finding, and one line that says what was compared.
+/// Writes the audit for people: a line per finding, and one line with the totals of the comparison.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -118,12 +118,12 @@ fn file_type(file: &BackupFile) -> &'static str {
     }
 }
 
-/// The names of the filegroups of a set, by id; the first if several have one id.
+/// The names of a set's filegroups by ID. If several filegroups have the same ID, the first name is used.
 fn filegroups(set: &BackupSet) -> HashMap<u16, &str> {
     set.filegroups.iter().rev().map(|group| (group.id, group.name.as_str())).collect()
 }
 
-/// An LSN as RESTORE HEADERONLY prints it: one number.
+/// An LSN as one decimal number, as RESTORE HEADERONLY prints it.
 pub(crate) fn decimal(lsn: Lsn) -> String {
     format!("{}{:010}{:05}", lsn.vlf, lsn.block, lsn.slot)
 }

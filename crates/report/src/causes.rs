@@ -1,12 +1,12 @@
-//! What was not verified, grouped by cause. Causes that explain others come first; their mere consequences are counted.
+//! The things that were not verified, grouped by cause. Causes that explain other causes come first.
 
 use std::collections::BTreeMap;
 
 use check::registry::limits::{self, ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-/// The entries to show, and the entries that only follow from a missing stripe. If there are findings, an entry that
-/// damage may explain is shown as well.
+/// Splits the entries of a report into two lists: the entries to show, and the entries that only follow from a missing
+/// stripe. If there are findings, entries that damage may explain are shown too.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     let is_shown = |limit: &Limit| {
@@ -15,7 +15,7 @@ pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     report.not_verified.iter().partition(|entry| is_shown(entry.limit))
 }
 
-/// A cause that several places share. Causes sort in the order in which they are listed.
+/// A cause, which several places may share. Causes are ordered as reports list them.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cause<'a> {
     rank: (bool, LimitKind, bool, usize),
@@ -25,7 +25,7 @@ pub(crate) struct Cause<'a> {
     pub(crate) limit: &'static Limit,
 }
 
-/// The entries of each cause, in the order of the report.
+/// Groups entries by cause. The entries of a cause keep the order of the report.
 pub(crate) fn by_cause<'a>(
     entries: impl Iterator<Item = &'a NotVerified> + Clone,
 ) -> BTreeMap<Cause<'a>, Vec<&'a NotVerified>> {

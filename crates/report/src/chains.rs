@@ -17,19 +17,19 @@ pub use verified::Verified;
 
 /// Width of the text, in columns.
 const COLUMNS: usize = 80;
-/// Characters of a date and the blank after it in `2020-05-12 13:30:00`.
+/// Number of characters of the date and the space after it in `2020-05-12 13:30:00`.
 const DATE_CHARS: usize = 11;
 
-/// A database with its backups, and what is known about them.
+/// A database with its backups, and the results of verifying them.
 pub struct Found<'a> {
     /// The backups.
     pub database: &'a DatabaseChains,
-    /// The result of verifying each chain; with `at`, only that of the path to its point in time. Empty if nothing was
-    /// verified.
+    /// The result of verifying each chain. With `at`, only the result for the path to that point in time. Empty if
+    /// nothing was verified.
     pub verified: Vec<Verified>,
-    /// The point in time the user asked for, and the path to it.
+    /// The point in time that the user requested, and the path to it.
     pub at: Option<(String, Moment)>,
-    /// Another path, if the path to the newest or requested point turned out to be damaged.
+    /// Another path, if the path to the newest or to the requested point in time is damaged.
     pub detour: Option<Detour>,
 }
 
@@ -42,7 +42,8 @@ impl Found<'_> {
         }
     }
 
-    /// The path to use, which is the shortest one or the detour around damage, and the result of verifying it.
+    /// The path to use, and the result of verifying it. The path is the detour around damage if there is one, otherwise
+    /// the shortest path.
     pub fn usable_path(&self) -> (Option<&Chain>, Option<&Verified>) {
         match &self.detour {
             Some(detour) => (Some(&detour.chain), Some(&detour.verified)),
@@ -134,7 +135,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// The path to the latest point.
+    /// Writes the path to the latest point in time.
     fn newest(&self, newest: &Chain, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         self.chain(newest, found.path().1, out)?;
         if let Some((from, to)) = newest.gap {
@@ -160,7 +161,7 @@ impl Text<'_> {
         paragraph(4, &detour.verified.text(), out)
     }
 
-    /// A path as its labels give it; the first line says so if verifying it found damage.
+    /// Writes a path according to the backup labels. The first line says whether the path can be restored.
     fn chain(&self, chain: &Chain, verified: Option<&Verified>, out: &mut dyn io::Write) -> io::Result<()> {
         let until = printable(until(self.database, chain).unwrap_or("an unknown time"));
         match verified.is_none_or(Verified::is_usable) {
@@ -181,7 +182,7 @@ impl Text<'_> {
         table.write_within(4, COLUMNS, out)
     }
 
-    /// The answer to `--at`.
+    /// Writes the answer to `--at`.
     fn moment(&self, time: &str, moment: &Moment, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let time = printable(time);
         let Some(chain) = &moment.chain else {
@@ -209,7 +210,8 @@ impl Text<'_> {
         self.detour(found.detour.as_ref(), out)
     }
 
-    /// Sets that the newest chain does not need, grouped where their points in time follow without a gap.
+    /// Writes the sets that the newest chain does not need. Sets form a group if the points in time that need them
+    /// follow without a gap.
     fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut rest = self.database.beside.as_slice();
         while let Some(first) = rest.first() {
@@ -234,7 +236,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Sets that no restore can use, by reason.
+    /// Writes the sets that no restore can use, grouped by reason.
     fn unused(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let database = self.database;
         let mut reasons: Vec<(String, Vec<&ChainSet>)> = Vec::new();
@@ -257,7 +259,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Adds a line for each stripe, then one for each copy.
+    /// Adds the lines of a set: one line for each stripe, then one line for each copy.
     fn row(&self, set: &ChainSet, table: &mut TextTable) {
         let config = &set.set.config;
         let marks = [(set.set.is_copy_only, "copy-only"), (set.set.is_encrypted, "encrypted")];
@@ -277,7 +279,7 @@ impl Text<'_> {
     }
 }
 
-/// Extends `span` by the points in time of the next set; false if there is a gap between them.
+/// Extends `span` by the points in time that need the next set. Returns false if there is a gap between the two ranges.
 fn join(span: &mut Option<Span>, next: &Beside) -> bool {
     match (span, &next.span) {
         (Some(span), Some(next)) if next.from <= span.to && span.from <= next.to => {
@@ -293,7 +295,7 @@ fn join(span: &mut Option<Span>, next: &Beside) -> bool {
     }
 }
 
-/// `2020-05-12 13:30:00 to 14:00:00`.
+/// A span as text, such as `2020-05-12 13:30:00 to 14:00:00`.
 fn span_text(span: &Span) -> String {
     if span.from == span.to { span.from.clone() } else { format!("{} to {}", span.from, until_text(span)) }
 }
@@ -341,7 +343,7 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
     }
 }
 
-/// `stripe 2 of 3 is missing`.
+/// The missing stripes as text, such as `stripe 2 of 3 is missing`.
 fn stripes_text(set: &ChainSet) -> String {
     let numbers: Vec<String> = set.missing.iter().map(u16::to_string).collect();
     let more = if usize::from(set.missing_stripes) > set.missing.len() { " and more" } else { "" };

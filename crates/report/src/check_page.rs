@@ -1,8 +1,8 @@
-//! The report of one check as a page: verdict, findings with their bytes, a map of the files, what was not verified, what to do,
-//! and curves of the run.
+//! The report of one check as an HTML page: the verdict, the findings with their bytes, a map of the files, the things
+//! that were not verified, advice, and curves of the run.
 //!
-//! The page is one file that loads and sends nothing. What comes from a database goes into it as JSON, and its script
-//! shows it as text only, so no name can become markup.
+//! The page is one file that loads nothing and sends nothing. Text from the database goes into the page as JSON. The
+//! script shows this text only as text, so no name can become markup.
 
 mod bytes;
 mod findings;
@@ -21,17 +21,17 @@ use crate::html::{Budget, Curves, ELEMENTS, Escaped, MAP, head_of_script};
 use crate::summary::Commands;
 use bytes::PageBytesReader;
 
-/// A report, and what the page says beside it.
+/// A report, and the other contents of its page.
 pub struct CheckPage<'a> {
     /// The result of the check. It has the map if [`check::Options::page_map`] was set.
     pub report: &'a Report,
-    /// The catalog, which has the names of owners.
+    /// The catalog, which has the names of page owners.
     pub database: &'a Database,
-    /// The source of the pages, some of which are shown as bytes.
+    /// The source of the pages, to show bytes of some pages.
     pub source: &'a dyn PageSource,
     /// The whole command, without secrets.
     pub command_line: &'a str,
-    /// The parts of the commands that show more.
+    /// The parts from which the page builds the commands that show more.
     pub commands: Commands<'a>,
     /// The version of the program.
     pub version: &'a str,
@@ -50,16 +50,16 @@ struct Model<'a> {
     phases: Vec<head::Phase>,
 }
 
-/// Most bytes of text from a database in findings, in what was not verified and in the map. With the runs of a map,
-/// which are most of a page, the page stays below 8 MB.
+/// Maximum number of bytes of database text in the findings, in the list of what was not verified, and in the map. With
+/// these limits the page stays below 8 MB, although the runs of the map are most of it.
 const TEXT_BYTES: [usize; 3] = [5 << 17, 1 << 18, 1 << 19];
-/// Width of the plot of a curve, in the units of its text.
+/// Width of the plot of a curve, in SVG units.
 const CURVE_WIDTH: f64 = 330.0;
-/// Fewest samples that make a curve.
+/// Minimum number of samples for a curve.
 const MIN_SAMPLES: usize = 4;
 
 impl CheckPage<'_> {
-    /// Writes the page: a few megabytes at most, whatever the database.
+    /// Writes the page. A page has a few megabytes at most, however large the database is.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -89,7 +89,7 @@ impl CheckPage<'_> {
         out.write_all(b"</script>\n")
     }
 
-    /// The curves, in an element that the script moves to its place.
+    /// The charts, in an element that the script moves to its place on the page.
     fn curves(&self) -> String {
         let statistics = &self.report.statistics;
         let phases: Vec<(&'static str, f64)> =

@@ -11,18 +11,18 @@ use events::checkpoints::{Checkpoint, Totals, ms};
 use events::error_log::Flush;
 use events::{Clock, Moment};
 
-/// How long after the end of a checkpoint its line in the error log may be written. Times in the error log have
-/// hundredths of seconds.
+/// The longest time, in ticks, from the end of a checkpoint to the time of its line in the error log. Times in the
+/// error log have hundredths of seconds.
 const LATE_TICKS: i64 = 1000 * Moment::MILLISECOND;
 
-/// The source from which checkpoints are known.
+/// The source of the facts about checkpoints.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
     /// Extended Events.
     Events,
     /// Lines of trace flag 3502 in the error log.
     ErrorLog,
-    /// This transaction log.
+    /// The transaction log in this file.
     Log(String),
 }
 
@@ -31,15 +31,15 @@ pub enum Source {
 pub struct Group {
     /// The source of the checkpoints.
     pub source: Source,
-    /// The clock of their times.
+    /// The clock of the checkpoints' times.
     pub clock: Clock,
     /// ID of the database; `None` if only its log is known.
     pub database_id: Option<u32>,
-    /// Name of the database, if one of its data files was given.
+    /// Name of the database; `None` if none of its data files was given.
     pub database: Option<String>,
-    /// Ordered by begin; never empty.
+    /// The checkpoints, ordered by begin; never empty.
     pub checkpoints: Vec<Checkpoint>,
-    /// Points in time to compare before and after, in order.
+    /// Times of changes, in order. The totals before and after each change are compared.
     pub changes: Vec<Moment>,
 }
 
@@ -57,26 +57,27 @@ pub struct DatabaseTarget {
 /// A slow checkpoint that the error log reports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowCheckpoint {
-    /// The figures of the error log.
+    /// The figures that the error log reports.
     pub flush: Flush,
-    /// The clock of its time.
+    /// The clock of the time in the error log.
     pub clock: Clock,
 }
 
 /// Totals over all files.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
-    /// Begin and end events.
+    /// Number of begin and end events.
     pub events: u64,
-    /// Begins that have no end.
+    /// Begin events without an end event.
     pub unpaired_begins: u64,
-    /// Ends that have no begin.
+    /// End events without a begin event.
     pub unpaired_ends: u64,
-    /// Begins and ends that were found more than once.
+    /// Begin and end events that were found more than once.
     pub repeated: u64,
     /// Checkpoint events that have no time or no database.
     pub unusable: u64,
-    /// Lines of error logs about checkpoints whose first line is missing.
+    /// Lines of messages about checkpoints in error logs where the first line of the message is missing, or the line
+    /// has an unexpected form.
     pub unclear_lines: u64,
     /// Events that ring buffers report as dropped.
     pub dropped_events: u64,
@@ -86,24 +87,24 @@ pub struct Counts {
     pub faults: u64,
 }
 
-/// Everything that the files say about checkpoints.
+/// All facts about checkpoints in the files.
 #[derive(Clone, Default, Debug)]
 pub struct CheckpointReport {
-    /// Ordered by source, then by database.
+    /// The groups, ordered by source, then by database.
     pub groups: Vec<Group>,
-    /// Ordered by clock, then by time.
+    /// The slow checkpoints, ordered by clock, then by time.
     pub flushes: Vec<SlowCheckpoint>,
-    /// Ordered by ID.
+    /// The databases, ordered by ID.
     pub databases: Vec<DatabaseTarget>,
     /// Names of databases by ID, as the master database lists them.
     pub names: BTreeMap<u32, String>,
-    /// Errors in the files.
+    /// Texts of the errors in the files.
     pub errors: Vec<String>,
     /// Totals.
     pub counts: Counts,
 }
 
-/// One side of a change: its totals, from the change to the next one or the one before.
+/// The time before or after a change, up to the neighboring change, with its totals.
 struct Side {
     change: Moment,
     is_after: bool,
@@ -111,7 +112,7 @@ struct Side {
 }
 
 impl Group {
-    /// For each change, the sides before and after it, each up to the neighboring change.
+    /// The two sides of each change: the time before it and the time after it, each up to the neighboring change.
     fn sides(&self) -> impl Iterator<Item = Side> {
         let between = |from: Option<Moment>, to: Option<Moment>| {
             let inside = move |checkpoint: &&Checkpoint| {
@@ -129,7 +130,7 @@ impl Group {
         })
     }
 
-    /// Name of the database, else its id, else its log.
+    /// Name of the database; if unknown, its ID; if that is unknown too, the name of its log file.
     fn title(&self) -> String {
         match (&self.database, self.database_id, &self.source) {
             (Some(name), ..) => name.clone(),
@@ -141,7 +142,7 @@ impl Group {
 }
 
 impl CheckpointReport {
-    /// The checkpoint that the error log reports as slow, found among the events of its database by its time.
+    /// The checkpoint that the error log reports as slow. It is found by its time among the events of its database.
     fn checkpoint_of(&self, slow: &SlowCheckpoint) -> Option<&Checkpoint> {
         let (at, database_id) = (slow.flush.at?, slow.flush.database_id?);
         let of_database = |group: &&Group| {
@@ -153,19 +154,19 @@ impl CheckpointReport {
         (at.0 <= found.ended.0.saturating_add(LATE_TICKS)).then_some(found)
     }
 
-    /// The name of a database, from its own files or the list of the master database.
+    /// The name of a database, from the database's own files or from the list in the master database.
     pub fn database_name(&self, id: Option<u32>) -> Option<&str> {
         let own = self.databases.iter().find(|database| Some(database.database_id) == id);
         own.map(|database| &database.name).or_else(|| self.names.get(&id?)).map(String::as_str)
     }
 
-    /// The number of checkpoints whose begin and end are known.
+    /// The number of checkpoints with a known begin and end.
     fn pairs(&self) -> u64 {
         self.groups.iter().map(|group| group.checkpoints.len() as u64).sum()
     }
 }
 
-/// A duration in milliseconds, rounded to four decimals, which is the 100 ns of the clock.
+/// A duration in milliseconds, rounded to four decimals, because the clock has steps of 100 ns.
 fn rounded(ms: f64) -> f64 {
     (ms * 1e4).round() / 1e4
 }

@@ -8,8 +8,8 @@ use format::value;
 
 use crate::page_dump::ColumnValue;
 
-/// Decodes the columns of `record`, a record of `level` of `rowset`, in physical order: only those in the layout.
-/// Complex columns (off-row pointers, sparse vectors) are named, but their values are not followed.
+/// Decodes the columns of `record`, which is on `level` of `rowset`, in physical order. Columns outside the row layout
+/// are left out. Complex columns (off-row pointers, sparse vectors) are named, but their values are not followed.
 pub fn of_record(database: &Database, rowset: &Rowset, level: Level, record: &Record<'_>) -> Vec<ColumnValue> {
     let stored = rowset.layout.columns.iter().filter(|column| column.place(level).0 != 0);
     stored.map(|column| column_value(database, rowset, level, record, column)).collect()
@@ -37,15 +37,15 @@ fn column_value(
     }
 }
 
-/// The range of `whole` that `part`, a piece of it, occupies.
+/// The range of bytes in `whole` that its subslice `part` occupies.
 fn place_in(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (!part.is_empty() && end <= whole.len()).then_some(start..end)
 }
 
-/// The name of a column of a rowset. In a heap or clustered index, column IDs are those of the table; otherwise they
-/// are positions in the index.
+/// The name of a rowset's column. In a heap or clustered index, column IDs are those of the table. In a nonclustered
+/// index, they are positions in the index.
 pub fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> String {
     use catalog::column_status::{DROPPED, UNIQUIFIER};
     if column.status & DROPPED != 0 {
@@ -66,7 +66,7 @@ pub fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> Stri
     let named = named.and_then(|(columns, id)| columns.iter().find(|named| named.id == id));
     match named {
         Some(named) => named.name.clone(),
-        // The row locator follows the index's own columns.
+        // The columns after the index's own columns form the row locator.
         None if rowset.index_id > 1 => format!("(locator column {})", column.id),
         None => format!("(column {})", column.id),
     }

@@ -1,5 +1,5 @@
-//! The results for several databases that were checked one after another: a line for each, and a table of all at the
-//! end.
+//! The results for several databases that were checked one after another: a line for each database, and a table of all
+//! databases at the end.
 
 use std::collections::HashMap;
 use std::io;
@@ -69,7 +69,7 @@ impl Verdict {
 pub struct Row {
     /// Name of the database; empty if unknown.
     pub database: String,
-    /// The data files or backups given for it.
+    /// The data files or backups of the database.
     pub paths: Vec<PathBuf>,
     /// The backup sets that were restored.
     pub sets: Vec<UsedSet>,
@@ -83,26 +83,26 @@ pub struct Row {
     pub bytes: Option<u64>,
     /// Duration of the check; `None` if it did not run.
     pub seconds: Option<f64>,
-    /// The last time CHECKDB found the database sound, in the server's local time.
+    /// The last time CHECKDB found the database sound, in the local time of the server.
     pub last_good_check: Option<String>,
-    /// Exit status of its check, as bits.
+    /// Exit status of the check, as a combination of bits.
     pub status: u8,
-    /// Why the database could not be checked.
+    /// The reason why the database could not be checked.
     pub error: Option<String>,
 }
 
-/// How the table is shown.
+/// The layout of the table.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TableView {
     /// Whether each verdict is colored.
     pub is_colored: bool,
-    /// Whether the table shows how long each check took, which differs in every run.
+    /// Whether the table shows the duration of each check, which differs in every run.
     pub has_times: bool,
 }
 
-/// Most columns of a terminal that the table uses.
+/// Maximum width of the table, in terminal columns.
 const MOST_COLUMNS: usize = 80;
-/// Most paths named for one database.
+/// Maximum number of paths named for one database.
 const NAMED_PATHS: usize = 3;
 
 /// The line that precedes the results of one of several databases.
@@ -157,7 +157,7 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     let of_header = header.iter().enumerate().map(|(column, name)| aligned(column, name));
     writeln!(out, "{}", line(std::iter::once(padded("database", first)).chain(of_header).collect()))?;
     for ((row, label), cells) in rows.iter().zip(&labels).zip(&cells) {
-        // A name that is too long is written on a line of its own.
+        // A label that is too wide is written on a line of its own.
         let start = if width(label) > first {
             writeln!(out, "{label}")?;
             padded("", first)
@@ -221,12 +221,13 @@ fn totals(rows: &[Row]) -> String {
     format!("{} databases and backups: {}", rows.len(), counted.join(", "))
 }
 
-/// The label of each row: the first form that no other row shares, of its database, file, set and path.
+/// The label of each row: the first of its names that no other row has. Names are the database, the file, the set and
+/// the path.
 fn labels(rows: &[Row]) -> Vec<String> {
     let forms: Vec<Vec<String>> = rows.iter().map(forms).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for forms in &forms {
-        // Two forms of one row may be equal, and must count once.
+        // Equal names within one row count once.
         let mut own: Vec<&str> = forms.iter().map(String::as_str).collect();
         own.sort_unstable();
         own.dedup();
@@ -251,7 +252,7 @@ fn forms(row: &Row) -> Vec<String> {
     forms
 }
 
-/// A size in the largest unit that gives at least ten, rounded up.
+/// A size, rounded up, in the largest unit that gives a number of at least 10.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TB", 40), ("GB", 30), ("MB", 20)];
     let (name, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));

@@ -1,4 +1,4 @@
-//! Rows as DBCC DBINFO and PAGE print them WITH TABLERESULTS: ParentObject, Object, Field, VALUE.
+//! Rows as DBCC DBINFO and DBCC PAGE print them WITH TABLERESULTS: ParentObject, Object, Field, VALUE.
 
 use std::io;
 
@@ -20,12 +20,12 @@ pub(crate) fn write(rows: impl IntoIterator<Item = Row>, out: &mut dyn io::Write
     csv.flush()
 }
 
-/// `36:1587:1 (0x00000024:00000633:0001)`.
+/// An LSN as DBCC prints it: `36:1587:1 (0x00000024:00000633:0001)`.
 pub(crate) fn lsn(lsn: Lsn) -> String {
     format!("{}:{}:{} (0x{})", lsn.vlf, lsn.block, lsn.slot, lsn_text(lsn))
 }
 
-/// `0001:00000014`, in hexadecimal.
+/// A page address in hexadecimal, as DBCC DBINFO prints it: `0001:00000014`.
 pub(crate) fn first_page(page: PageId) -> String {
     format!("{:04x}:{:08x}", page.file, page.page)
 }

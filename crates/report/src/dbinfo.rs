@@ -1,7 +1,7 @@
 //! The boot page as DBINFO prints it WITH TABLERESULTS: `mdfsck info --tableresults`.
 //!
-//! Names and order are DBINFO's. Fields whose place on the page is not known are left out. Some servers print
-//! dbi_dbccLastKnownGood twice, and scripts that take it as a scalar fail; here it is one row.
+//! The names and order of the fields are DBINFO's. Fields with an unknown place on the page are left out. Some servers
+//! print dbi_dbccLastKnownGood twice, and scripts that expect one value fail; here the field has one row.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use crate::dbcc_rows::{self, Row};
 
 /// DBINFO's text for a datetime of zero.
 const NEVER: &str = "1900-01-01 00:00:00.000";
-/// The field whose entries DBINFO prints as separate objects.
+/// The field with entries that DBINFO prints as separate objects.
 const FORKS: &str = "dbi_recoveryForkNameStack";
 
-/// DBINFO's name of each field, and its name in the format crate.
+/// The name of each field in DBINFO, and the field's name in the format crate.
 const FIELDS: [(&str, &str); 30] = [
     ("dbi_version", "dbi_version"),
     ("dbi_createVersion", "dbi_createVersion"),
@@ -66,10 +66,10 @@ fn rows(boot: &PageBytes) -> Vec<Row> {
     };
     let start = found.iter().find(|found| found.field.structure == Structure::Boot).map(|first| first.bytes.start);
     let start = start.unwrap_or_default();
-    // The record grew with the releases.
+    // The record is longer in newer releases.
     let length = boot.get(start..).and_then(|record| bytes::u16_at(record, 2)).unwrap_or_default();
     let end = start.saturating_add(length.into());
-    // DBINFO prints an address in memory; this is the offset on the page.
+    // DBINFO prints a memory address here. This program prints the offset on the page.
     let object = format!("DBINFO @0x{start:016X}");
     let text = str::to_owned;
     let mut rows = Vec::new();
@@ -108,7 +108,7 @@ fn value(boot: &PageBytes, found: &FieldInstance) -> String {
     shown.unwrap_or_else(|| found.render(boot))
 }
 
-/// An LSN in the reverse order, which DBINFO uses for forks: `0x00000024:00000633:0001 (36:1587:1)`.
+/// An LSN as DBINFO prints it for recovery forks, hexadecimal first: `0x00000024:00000633:0001 (36:1587:1)`.
 fn fork_lsn(boot: &PageBytes, found: &FieldInstance) -> String {
     let lsn = boot.get(found.bytes.clone()).and_then(|bytes| Lsn::read(bytes, 0)).unwrap_or_default();
     format!("0x{} {lsn}", crate::log::lsn_text(lsn))

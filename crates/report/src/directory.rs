@@ -1,5 +1,5 @@
-//! Everything that `mdfsck explain` knows: checks, messages of SQL Server, limits. Its list, its JSON, and suggestions
-//! for an unknown key.
+//! The entries that `mdfsck explain` knows: checks, messages of SQL Server, limits. Also their list, their JSON, and
+//! suggestions for an unknown key.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,24 +15,25 @@ use crate::text_table::{padded, width};
 
 /// Width of the list, in columns.
 const LIST_WIDTH: usize = 80;
-/// Most keys that are suggested for an unknown one.
+/// Maximum number of keys that are suggested for an unknown key.
 const OFFERED: usize = 5;
-/// Most characters of a key that are compared; the rest is ignored, which bounds the work.
+/// Maximum number of characters of a key that are compared. Ignoring further characters bounds the work.
 const LONGEST_KEY: usize = 64;
 
-/// The entries that a key stands for.
+/// The entries that a key names.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// Checks with this id or number.
+    /// Checks with this ID or number.
     pub checks: Vec<&'static Check>,
     /// Messages with this number.
     pub messages: Vec<&'static ServerMessage>,
-    /// Limits with this id.
+    /// Limits with this ID.
     pub limits: Vec<&'static Limit>,
 }
 
 impl Entries {
-    /// The entries of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an ID, in any case.
+    /// Finds the entries of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an ID. Upper and lower case are
+    /// equal.
     pub fn find(key: &str) -> Self {
         match number_of(key) {
             Some(number) => Self {
@@ -56,7 +57,7 @@ impl Entries {
         self.checks.is_empty() && self.messages.is_empty() && self.limits.is_empty()
     }
 
-    /// Adds the entries of another key.
+    /// Adds the entries that another key names.
     pub fn extend(&mut self, other: Self) {
         self.checks.extend(other.checks);
         self.messages.extend(other.messages);
@@ -125,7 +126,7 @@ fn explained_check(check: &'static Check) -> ExplainedCheck {
     }
 }
 
-/// The number in `8976`, `Msg 8976, Level 16, State 1`, `Error: 824, Severity: 24`.
+/// The message number in `8976`, `Msg 8976, Level 16, State 1` or `Error: 824, Severity: 24`.
 fn number_of(key: &str) -> Option<u16> {
     let key = key.trim().to_ascii_lowercase();
     let text = without_word(&key);
@@ -134,7 +135,7 @@ fn number_of(key: &str) -> Option<u16> {
     if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
 }
 
-/// A key in lower case, without the word before its number.
+/// `key`, which is in lower case, without the word before its number.
 fn without_word(key: &str) -> &str {
     let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(key);
     rest.trim_start_matches([':', ' '])
@@ -145,7 +146,7 @@ fn digits(text: &str) -> String {
     text.chars().take_while(char::is_ascii_digit).collect()
 }
 
-/// Everything that can be explained: entries with a number by number, then limits by ID.
+/// Everything that can be explained: first the entries with a number, by number; then limits, by ID.
 fn listed() -> Vec<Listed> {
     let checks =
         registry::ALL.iter().map(|check| Listed { number: Some(check.msg), id: Some(check.id), title: fault(check) });
@@ -187,7 +188,7 @@ pub fn write_list_json(out: &mut dyn io::Write) -> io::Result<()> {
     listed().into_iter().try_for_each(|entry| line(&ExplainLine::Listed(entry), out))
 }
 
-/// `text`, or its start with three dots, in at most `most` columns.
+/// `text` if it fits into `most` columns, otherwise its start followed by three dots.
 fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -196,7 +197,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{} ...", first.trim_end_matches([',', ':', ';']))
 }
 
-/// The known numbers or IDs nearest to an unknown one, nearest first.
+/// The known numbers or IDs that are nearest to an unknown key, nearest first.
 pub fn near(key: &str) -> Vec<String> {
     let key: String = key.trim().to_ascii_lowercase().chars().take(LONGEST_KEY).collect();
     let behind_word = without_word(&key);
@@ -208,8 +209,8 @@ pub fn near(key: &str) -> Vec<String> {
     near
 }
 
-/// Known numbers one typing error away from `digits`, those that begin with `digits` first; if there are none, the
-/// neighbors.
+/// Known numbers that differ from `digits` by one typing error; numbers that begin with `digits` come first. If no
+/// number is that close, the next lower and the next higher known number.
 fn near_numbers(digits: &str) -> Vec<String> {
     let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
     let number: u16 = digits.parse().unwrap_or(u16::MAX);
@@ -228,7 +229,7 @@ fn near_numbers(digits: &str) -> Vec<String> {
     near.iter().map(u16::to_string).collect()
 }
 
-/// IDs that contain `key`, then those that differ from it in a few letters.
+/// IDs that contain `key`, then IDs that differ from `key` in a few letters.
 fn near_ids(key: &str) -> Vec<String> {
     if key.is_empty() {
         return Vec::new();
@@ -247,10 +248,11 @@ fn near_ids(key: &str) -> Vec<String> {
     near.into_iter().map(|(_, id)| id.to_owned()).collect()
 }
 
-/// The number of letters to insert, delete, change, or swap with the next one to turn `left` into `right`.
+/// The edit distance: how many letters to insert, delete, change, or swap with the next letter to turn `left` into
+/// `right`.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
-    // The rows of the last two letters, because a swap refers to the row before the last.
+    // Two rows of the distance table. A swap refers to the row before the last.
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     let mut previous_letter = None;

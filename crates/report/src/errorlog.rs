@@ -1,4 +1,4 @@
-//! Message 8957, the line about a run that DBCC writes to the error log and the event log.
+//! Message 8957: the line about a run that DBCC writes to the error log and to the event log.
 
 use check::registry::Class;
 use check::{ErrorCounts, Report, Scope};
@@ -11,15 +11,15 @@ use crate::text_table::printable;
 /// Facts about the statement that the report does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
-    /// Who ran it, `DOMAIN\user`.
+    /// The user who ran the statement, as `DOMAIN\user`.
     pub who: &'a str,
-    /// WITH NO_INFOMSGS.
+    /// Whether the statement has WITH NO_INFOMSGS.
     pub no_infomsgs: bool,
-    /// WITH DATA_PURITY was asked for.
+    /// Whether the statement has WITH DATA_PURITY.
     pub data_purity: bool,
 }
 
-/// The line of a run. For CHECKTABLE there is one line per table, as each table is a statement.
+/// The lines about a run. CHECKTABLE has one line per table, because each table is a statement of its own.
 pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     let messages = match report.options.scope {
         Scope::Tables(_) => {
@@ -40,7 +40,8 @@ pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
 }
 
-/// Message 8957. The server's text ends with its snapshot; this one ends with the reasons why errors may be missing.
+/// Message 8957. SQL Server ends the text with facts about its snapshot; this text ends with the reasons why errors may
+/// be missing.
 pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
     let options = &report.options;
     let with = [

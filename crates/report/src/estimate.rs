@@ -1,4 +1,4 @@
-//! The needs of a run: CHECKDB's message 5281, and the other needs of this program.
+//! The needs of a run: the space in CHECKDB's message 5281, the memory, and the bytes to read.
 
 use std::io;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::message;
 use crate::text_table::printable;
 use crate::{Format, View, tableresults, windows};
 
-/// Windows of time to plan with.
+/// The length of a window of time, and the read speed in windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     /// The length of a window.
     pub window: Duration,
-    /// Bytes per second in the last windows; `None` if unknown.
+    /// Read speed of the last windows in bytes per second; `None` if unknown.
     pub rate: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ impl Windows {
     }
 }
 
-/// Writes an estimate. Only JSON contains the text of [`needs`]; otherwise the caller must report it.
+/// Writes an estimate. The JSON contains the facts of [`needs`]; for other formats, the caller must write that line.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -69,7 +69,7 @@ pub fn write(
     }
 }
 
-/// One line with the needs that DBCC's line does not mention.
+/// One line with the memory and the bytes to read, which DBCC's line does not mention.
 pub fn needs(estimate: Estimate) -> String {
     let Estimate { memory_bytes, minimum_memory_bytes, read_bytes, .. } = estimate;
     let [memory, least, read] = [memory_bytes, minimum_memory_bytes, read_bytes].map(kilobytes);

@@ -1,4 +1,4 @@
-//! Events of Extended Events: `mdfsck events`.
+//! Extended Events as JSON and CSV: `mdfsck events`.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,7 +9,7 @@ use events::{Clock, Event, Value, unique_names};
 use crate::json::lines::{ErrorText, Named};
 use crate::json::{events as lines, line};
 
-/// Most columns of a CSV file, far more than a spreadsheet has.
+/// Maximum number of columns of a CSV file, far more than a spreadsheet has.
 const MAX_COLUMNS: usize = 20_000;
 
 /// Values with their names.
@@ -95,7 +95,7 @@ pub struct EventColumns {
 }
 
 impl EventColumns {
-    /// Adds the names of an event's values. Returns `false` if there are more than a table can have.
+    /// Adds the names of an event's values. Returns `false` if the table then has too many columns.
     #[must_use]
     pub fn add(&mut self, event: &Event) -> bool {
         self.fields.add(&event.fields);
@@ -161,7 +161,7 @@ impl NameList {
         }
     }
 
-    /// Appends a cell for each name, which is empty if the event has no such value.
+    /// Appends one cell for each name. The cell is empty if the event has no value with this name.
     fn cells(&self, values: &Values, cells: &mut Vec<String>) {
         let mut found = vec![String::new(); self.names.len()];
         for (name, (_, value)) in names(values).iter().zip(values) {

@@ -115,7 +115,7 @@ pub(crate) struct Explained {
     id: &'static str,
     number: u16,
     message: String,
-    /// The fault without a place: the heading of findings.
+    /// The fault without page numbers and names, as the heading of findings.
     fault: String,
     invariant: &'static str,
     cause: &'static str,
@@ -136,7 +136,7 @@ impl Explained {
     }
 }
 
-/// The fault when a check fails, as a sentence without places: "A page is not as it was written".
+/// The fault that a check finds, as a sentence without page numbers and names: "A page is not as it was written".
 pub(crate) fn fault(check: &Check) -> String {
     let mut text = check.brief.trim_end_matches(": {header_page}").to_owned();
     for (places, words) in [
@@ -183,7 +183,7 @@ pub(crate) fn fault(check: &Check) -> String {
     capitalised(&said.join(" "))
 }
 
-/// The message with readable placeholders in place of those in the template.
+/// The message with readable placeholders instead of the placeholders of the template.
 pub(crate) fn message(check: &Check) -> String {
     let mut text = String::new();
     let mut rest = check.template;
@@ -211,7 +211,7 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Markdown reads `<name>` as a tag and `*` and `_` as emphasis.
+/// Escapes a text for Markdown, which reads `<name>` as a tag and `*` and `_` as emphasis.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*").replace('_', "\\_")
 }

@@ -8,9 +8,9 @@ use crate::json::export as lines;
 use crate::json::{VERSION, line};
 use crate::text_table::{TextTable, printable};
 
-/// Most pages that are listed for each table.
+/// Maximum number of pages that are listed for each table.
 pub const MOST_PAGES: usize = 1000;
-/// Most pages that the text for people names for each table.
+/// Maximum number of pages that the text for people names for each table.
 const SHOWN_PAGES: usize = 3;
 const MEGABYTE: u64 = 1 << 20;
 
@@ -21,13 +21,13 @@ pub struct Exported {
     pub object: String,
     /// The table's object ID.
     pub object_id: i32,
-    /// The file's name, or why there is none.
+    /// The name of the file, or the reason why there is no file.
     pub file: Result<String, String>,
     /// Rows in the file.
     pub rows: u64,
-    /// Rows in the second file, of doubtful rows.
+    /// Rows in the second file, which has the doubtful rows.
     pub doubtful: u64,
-    /// Rows in the third file, of rows rebuilt from nonclustered indexes.
+    /// Rows in the third file, which has the rows rebuilt from nonclustered indexes.
     pub rebuilt: u64,
     /// Rows known to be lost.
     pub known_lost: u64,
@@ -41,22 +41,22 @@ pub struct Exported {
     pub unreadable_values: u64,
     /// The file that lists the unreadable values.
     pub unreadable_file: String,
-    /// Texts in which U+FFFD replaces bytes that are no character.
+    /// Texts in which U+FFFD replaces bytes that do not encode a character.
     pub altered_texts: u64,
-    /// Values written as their stored bytes.
+    /// Values written as the bytes stored on the page.
     pub values_as_stored: u64,
-    /// Pages whose rows are not in the file.
+    /// Pages that have rows which are not in the file.
     pub pages_left_out: u64,
-    /// Those of `pages_left_out` that are in a file that was not given.
+    /// Pages in `pages_left_out` that belong to a data file that was not given.
     pub pages_not_given: u64,
-    /// The first [`MOST_PAGES`] pages left out, and why.
+    /// The first [`MOST_PAGES`] pages that were left out, each with the reason.
     pub left_out: Vec<(PageId, String)>,
     /// Records on sound pages that are not in the file.
     pub records_left_out: u64,
 }
 
 impl Exported {
-    /// Whether everything that the table has is in the file.
+    /// Whether the file contains everything in the table.
     pub fn is_complete(&self) -> bool {
         self.file.is_ok() && self.pages_left_out == 0 && self.records_left_out == 0 && self.unreadable_values == 0
     }
@@ -69,7 +69,7 @@ pub struct Definition {
     pub object: String,
     /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
     pub type_name: &'static str,
-    /// The file's name, or why there is none.
+    /// The name of the file, or the reason why there is no file.
     pub file: Result<String, &'static str>,
 }
 
@@ -140,7 +140,7 @@ pub fn write_summary_json(tables: &[Exported], is_complete: bool, out: &mut dyn 
     line(&lines::ExportLine::Summary(summary), out)
 }
 
-/// Writes the results for people: a line per table, what is missing, and the totals.
+/// Writes the results for people: a line per table, the missing data, and the totals.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -176,7 +176,7 @@ pub fn write_text(
     writeln!(out, "{tables}, {}, {} MB{texts} in {}", count(rows, "row"), megabytes(bytes), printable(folder))
 }
 
-/// Remarks that a reader of the file must know.
+/// Remarks that a user of the file must know.
 fn remarks(table: &Exported) -> Vec<String> {
     let mut remarks = Vec::new();
     if table.pages_left_out > 0 {
@@ -248,7 +248,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MEGABYTE as f64)
 }
 
-/// Writes rows as an aligned table, at most `columns` wide if it is for a terminal. NULL is written as `NULL`.
+/// Writes rows as an aligned table. If `columns` is given, wide columns are cut to fit that width. NULL is written as
+/// `NULL`.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -292,7 +293,7 @@ pub fn write_rows(
     Ok(())
 }
 
-/// The start of a text that is too wide, followed by an ellipsis.
+/// `text` if it fits into `columns`, otherwise its start followed by an ellipsis.
 fn cut(text: &str, columns: usize) -> String {
     use crate::text_table::width;
     if width(text) <= columns {

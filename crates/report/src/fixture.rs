@@ -30,7 +30,7 @@ pub(crate) fn service_broker() -> Vec<BrokerCount> {
     kinds.map(|(number, name, count)| BrokerCount { number, name, count }).into()
 }
 
-/// A heap (0) or clustered index (1).
+/// A table with one partition and a clustered index.
 pub(crate) fn rowset(schema: &str, name: &str, object_id: i32, (rows, data_pages): (u64, u64)) -> RowsetCounts {
     RowsetCounts {
         object_id,
@@ -58,12 +58,12 @@ pub(crate) fn rowset(schema: &str, name: &str, object_id: i32, (rows, data_pages
     }
 }
 
-/// Rows or pages of one clustered index.
+/// The owner of rows or pages in a clustered index.
 pub(crate) fn owner(object_id: i32, partition_id: u64, alloc_unit: u64) -> Owner {
     Owner { object_id, index_id: 1, partition_id, alloc_unit: AllocUnitId(alloc_unit), kind: Some(UnitKind::InRow) }
 }
 
-/// A finding of a page that is not as it was written.
+/// A finding that a page differs from what was written.
 pub(crate) fn page_io(owner: Owner, page: PageId, value: i64, against: i64) -> Finding {
     Finding::new(&registry::PAGE_IO)
         .owner(owner)

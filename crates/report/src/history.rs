@@ -1,4 +1,4 @@
-//! The answers of a history, for people and programs: `mdfsck history`.
+//! The results of a history, for people and programs: `mdfsck history`.
 
 mod csv;
 mod lines;
@@ -19,7 +19,7 @@ pub use lines::{
     write_forgotten_json, write_objects_json, write_runs_json, write_states_json,
 };
 
-/// Most runs that the text shows, newest first; programs get all runs.
+/// Maximum number of runs that the text shows, newest first. Output for programs has all runs.
 const MOST_RUNS: usize = 100;
 
 /// The state of a database.
@@ -30,7 +30,7 @@ pub struct State {
     pub state: DatabaseState,
     /// The number of open findings.
     pub open: u64,
-    /// The ages of reads and proofs.
+    /// The ages of the last reads of pages and of the last proofs of relations.
     pub coverage: Coverage,
 }
 
@@ -42,14 +42,14 @@ pub struct Throughput {
     pub source: String,
     /// The machine on which the runs were made.
     pub host: String,
-    /// The DBCC command.
+    /// The DBCC command that corresponds to the options of the runs.
     pub command: String,
     /// Bytes per second of each run, ascending.
     pub rates: Vec<f64>,
 }
 
 impl Throughput {
-    /// The median, in bytes per second.
+    /// The median throughput, in bytes per second.
     pub fn median(&self) -> f64 {
         let at = |at: usize| self.rates.get(at).copied().unwrap_or_default();
         let half = self.rates.len() / 2;
@@ -90,7 +90,7 @@ impl Throughput {
     }
 }
 
-/// Writes a line per database with its state, its findings and the ages of its reads.
+/// Writes a line per database with its state, its findings and the ages of the last reads of its pages.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -128,7 +128,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
     Ok(())
 }
 
-/// The name of a database. If several databases share it, the server and files are added.
+/// The name of a database. If several databases have the same name, the server and the files are added.
 fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
     let name = run.database.as_deref().unwrap_or_default();
     match shared.contains(name) {
@@ -137,7 +137,7 @@ fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
     }
 }
 
-/// The names that several databases share.
+/// The names that more than one database has.
 fn shared<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     names.filter(|name| !seen.insert(*name)).collect()
@@ -224,7 +224,7 @@ pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     }
 }
 
-/// Writes findings, each with its life: when it was seen and looked for, and who acknowledged it.
+/// Writes findings with their history: when runs saw and looked for each finding, and who acknowledged it.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -350,7 +350,7 @@ pub fn write_baselines(
     Ok(())
 }
 
-/// Writes how many databases and runs were forgotten.
+/// Writes how many databases and runs were removed from the history.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -363,12 +363,12 @@ pub fn write_forgotten(forgotten: Forgotten, out: &mut dyn io::Write) -> io::Res
     }
 }
 
-/// `2026-11-21 22:00` of `2026-11-21T22:00:00Z`.
+/// A time to the minute: `2026-11-21 22:00` for `2026-11-21T22:00:00Z`.
 pub(crate) fn minute(at: &str) -> String {
     at.get(..16).unwrap_or(at).replace('T', " ")
 }
 
-/// `14 days`, `36 hours`.
+/// A span of time in words, such as `14 days` or `36 hours`.
 pub(crate) fn span_text(seconds: u64) -> String {
     let (number, unit) = match seconds {
         seconds if seconds.is_multiple_of(86_400) => (seconds / 86_400, "day"),

@@ -1,8 +1,9 @@
-//! A history as pages: the estate, worst first; a database with the age of its last reads, its findings and runs; a run.
+//! A history as HTML pages: the estate, which is all databases, worst first; a database with the age of its last reads,
+//! its findings and its runs; a run.
 //!
-//! The result is either one file that loads and sends nothing, with as many databases as fit, or separate pages for a
-//! server, which sends style and script separately. What comes from a history goes into a page as JSON, and the script
-//! shows it only as text.
+//! The result is either one file that loads nothing and sends nothing, with as many databases as fit, or separate pages
+//! for a web server, which sends the style sheet and the script separately. Text from a history goes into a page as
+//! JSON, and the script shows it only as text.
 
 mod details;
 mod estate;
@@ -29,25 +30,26 @@ pub struct HistoryPages<'a> {
     pub file: &'a str,
     /// Version of the program.
     pub version: &'a str,
-    /// The time at which the page is made, in UTC and in the form of the history's times.
+    /// The time at which the page is made, in UTC and in the format of the history's times.
     pub now: &'a str,
-    /// The name of this machine: only here can a check's process be looked up, to see whether it still runs.
+    /// The name of this machine. Only for checks on this machine can the process be looked up, to see whether the check
+    /// still runs.
     pub host: &'a str,
 }
 
-/// The head of a page: what it is about, and what its user can do.
+/// The head of a page: the history file, the program version, the time of the page, and what its user can do.
 #[derive(Serialize)]
 struct Head<'a> {
     file: String,
     version: &'a str,
     now: &'a str,
-    /// Whether a server sends the page. If so, links lead to other pages.
+    /// Whether a server sends the page. If so, links open other pages.
     is_live: bool,
     /// Whether findings can be acknowledged.
     can_acknowledge: bool,
 }
 
-/// A database, and its checks that are running.
+/// A database with its running checks.
 #[derive(Serialize)]
 struct WithRunning {
     #[serde(flatten)]
@@ -55,18 +57,18 @@ struct WithRunning {
     running: Vec<Running>,
 }
 
-/// Most bytes of a page.
+/// Maximum size of a page in bytes.
 const MOST_BYTES: usize = 8_000_000;
-/// Most running checks of one database that are shown.
+/// Maximum number of running checks of one database that are shown.
 const MOST_RUNNING: u32 = 3;
-/// Most bytes of the estate's rows.
+/// Maximum number of bytes of the estate's rows.
 const ROW_BYTES: usize = 3_000_000;
 /// Bytes reserved for the end of a page.
 const END_BYTES: usize = 100_000;
 /// Names of the files that a server sends in addition to its pages.
 const STYLE_NAME: &str = "/style.css";
 const SCRIPT_NAME: &str = "/script.js";
-/// The elements that the script fills.
+/// The HTML elements that the script fills.
 const BODY: &str = include_str!("history_page/page.html");
 const CSS: &str = include_str!("history_page/page.css");
 
@@ -90,7 +92,8 @@ fn scripts() -> [&'static str; 5] {
 }
 
 impl HistoryPages<'_> {
-    /// One file: either the estate with the details of as many databases as fit, worst first, or one database.
+    /// One file with either the estate and the details of as many databases as fit, worst first, or with a single
+    /// database.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -120,7 +123,7 @@ impl HistoryPages<'_> {
                 {
                     push(&mut one, &format!("{separator}\"{id}\":"), &details);
                 }
-                // The worst come first. After the first database that does not fit, no more are added.
+                // The worst databases come first. After the first database that does not fit, no more are added.
                 if one.is_empty() || out.len() + one.len() > room {
                     left_out += 1;
                     continue;
@@ -219,7 +222,7 @@ pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
     html.into_bytes()
 }
 
-/// Appends `before` and a value as JSON.
+/// Appends `before`, then `value` as JSON.
 fn push(out: &mut Vec<u8>, before: &str, value: &impl Serialize) {
     out.extend_from_slice(before.as_bytes());
     let start = out.len();
@@ -230,7 +233,7 @@ fn push(out: &mut Vec<u8>, before: &str, value: &impl Serialize) {
     }
 }
 
-/// A time of the history in the form that pages show.
+/// A time of the history in the format that pages show.
 fn date(text: &str) -> String {
     shown_to(text, 20)
 }

@@ -1,5 +1,5 @@
-//! The common parts of pages with charts: each is one file that needs nothing from the network, and fits a phone and a
-//! dark screen.
+//! The common parts of pages with charts. Each page is one file that needs nothing from the network. The layout fits
+//! phones and dark screens.
 
 mod cause;
 mod curves;
@@ -13,7 +13,7 @@ pub use curves::Curves;
 pub(crate) use encode::{Base64, Escaped, push_number};
 pub(crate) use text::{Budget, shown, shown_to};
 
-/// The style sheet. Colors have names, and a dark screen gives them other values.
+/// The style sheet. Colors are variables, which have other values on a dark screen.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5a6673;--line:#e3e8ee;--card:#f4f7fa;--page:#fff;\
 --blue:#0072b2;--green:#00805c;--red:#c2500a;--then:#9aa5b1}\
@@ -57,15 +57,15 @@ overflow-wrap:anywhere}.scroll tr[hidden]{display:none}\
 .scroll td:first-child{display:block;grid-column:1/-1;max-width:none;border:0;padding:0;font-weight:600}\
 .scroll td:first-child::before{content:none}}";
 
-/// The start of a page, up to its heading.
+/// The start of a page, up to and including its heading.
 pub fn head(title: &str) -> String {
     let title = escape(title);
     format!("{}<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>", start(""))
 }
 
-/// Colors and layout of pages with a script, in addition to those of all pages.
+/// Styles of pages with a script, in addition to the styles of all pages.
 const SCRIPTED: &str = include_str!("html/page.css");
-/// The elements that scripts of several pages use: elements made of text, lists, tables, sizes.
+/// The script that several pages share. It makes elements, lists, tables, and texts for sizes.
 pub(crate) const ELEMENTS: &str = include_str!("html/elements.js");
 /// The script that draws maps of files.
 pub(crate) const MAP: &str = include_str!("html/map.js");
@@ -73,14 +73,15 @@ pub(crate) const MAP: &str = include_str!("html/map.js");
 /// The start of a page with a script: its content policy, and `style` in addition to the style of all pages. The script
 /// sets the title.
 pub(crate) fn head_of_script(style: &str) -> String {
-    // The page loads and sends nothing, whatever names contain.
+    // With this policy the page loads nothing and sends nothing, whatever the names in it contain.
     const POLICY: &str = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; \
                           script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
                           <meta name=referrer content=no-referrer>";
     format!("{}<title>mdfsck</title><style>{STYLE}{SCRIPTED}{style}</style>", start(POLICY))
 }
 
-/// The start of a page whose style, and script if any, are sent separately by a server under these names.
+/// The start of a page that a server sends. The server sends the style sheet, and the script if there is one,
+/// separately under these names.
 pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> String {
     let script = script.map_or_else(String::new, |script| format!("<script defer src={script}></script>"));
     format!(
@@ -90,7 +91,7 @@ pub(crate) fn head_of_served(title: &str, style: &str, script: Option<&str>) -> 
     )
 }
 
-/// The style sheet of a page that a server sends.
+/// The style sheet that a server sends for its pages.
 pub(crate) fn style_of_served(style: &str) -> String {
     format!("{STYLE}{SCRIPTED}{style}")
 }
@@ -154,7 +155,7 @@ pub fn figure(caption: &str, width: f64, height: f64, content: &str) -> String {
     )
 }
 
-/// The steps of an axis from zero that includes `most`: their distance, and the end of the axis.
+/// The scale of an axis from 0 to at least `most`: the distance between two marks, and the end of the axis.
 pub fn axis(most: f64, steps: f64) -> (f64, f64) {
     let step = tick(most / steps);
     (step, (most / step).ceil() * step)
@@ -166,13 +167,13 @@ pub fn escape(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// A round step of an axis, at least as large: 1, 2 or 5 times a power of ten.
+/// The smallest round step of at least `least`. Round steps are 1, 2 or 5 times a power of ten.
 fn tick(least: f64) -> f64 {
     let power = 10f64.powf(least.max(1e-6).log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|tick| *tick >= least).unwrap_or(10.0 * power)
 }
 
-/// A number with as many digits as fit into a chart.
+/// A number as a text that is short enough for a chart.
 pub fn short(value: f64) -> String {
     match value {
         value if value == 0.0 || value >= 100.0 => format!("{value:.0}"),

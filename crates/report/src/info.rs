@@ -17,31 +17,31 @@ use crate::log::lsn_text;
 use crate::text_table::TextTable;
 pub use table::Table;
 
-/// A log file named by the catalog or derived from a data file's name.
+/// A log file that the catalog names, or with a name derived from a data file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFile {
-    /// Its name.
+    /// Name of the log file.
     pub name: String,
-    /// Path of the file; `None` if it is not beside the data files.
+    /// Path of the log file; `None` if the file is not next to the data files.
     pub path: Option<PathBuf>,
 }
 
 /// Whether the files lack changes that are in the log, as far as the boot page and the headers of the log show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// The database was shut down in order: the files contain everything.
+    /// The database was shut down cleanly: the files contain everything.
     No,
-    /// The database was not shut down in order.
+    /// The database was not shut down cleanly.
     Yes,
-    /// The boot page says shut down in order, but the log continues after the last checkpoint: the files may have been
-    /// copied while in use.
+    /// The boot page says that the database was shut down cleanly, but the log continues after the last checkpoint. The
+    /// files may have been copied while in use.
     Perhaps,
 }
 
 /// The need for recovery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovery {
-    /// Whether there is something to recover.
+    /// Whether the files lack changes that are in the log.
     pub need: Need,
     /// The LSN from which records are redone.
     pub from: Lsn,
@@ -66,7 +66,7 @@ impl Recovery {
     }
 }
 
-/// Writes what is known about the database as text.
+/// Writes the known facts about the database as text.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -120,7 +120,7 @@ pub fn write(
     Ok(())
 }
 
-/// Writes what is known about the database as one JSON object.
+/// Writes the known facts about the database as one JSON object.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -184,7 +184,7 @@ pub fn write_json(
     crate::json::line(&value, out)
 }
 
-/// Writes what is known of log files that were given without data files: their size, and the command that reads them.
+/// Writes the facts about log files that were given without data files: their size, and the command that reads them.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -199,7 +199,7 @@ pub fn write_logs(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<
     facts.write(0, out)
 }
 
-/// Writes the same as [`write_logs`], as one JSON object per file.
+/// Writes the facts of [`write_logs`] as one JSON object per file.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -269,7 +269,7 @@ pub(crate) fn page_verify(boot: &Boot) -> &'static str {
     }
 }
 
-/// Unusual features of the database, and how often each occurs, not counting system tables.
+/// Unusual features of the database, each with the number of times it occurs. System tables are not counted.
 fn features(database: &Database) -> Vec<(&'static str, usize)> {
     let is_user = |object_id: i32| {
         let code = database.objects.get(&object_id).map(|object| object.type_code.as_str());
@@ -312,7 +312,7 @@ fn filegroup_name(database: &Database, file: &DataFile) -> Option<String> {
     found.or_else(|| (file.filegroup == 1).then(|| "PRIMARY".to_owned()))
 }
 
-/// The file's name in its header, or in the catalog if the header has none, as in old files.
+/// The file's name from its header. In old files the header has no name, and the catalog's name is used.
 fn logical_name(database: &Database, file: &DataFile) -> String {
     let row = || database.files.iter().find(|row| row.file_type == 0 && row.file_id == file.file_id);
     if file.logical_name.is_empty() {

@@ -41,7 +41,7 @@ use crate::listing::Listing;
 use crate::{Gate, View, statistics};
 use lines::Line;
 
-/// Version of the lines. It is raised when a key changes its meaning.
+/// Version of the JSON format. It is raised when a key changes its meaning.
 pub const VERSION: u32 = 1;
 
 /// Writes `report` to `out`. Objects are listed even if `view` suppresses informational messages.
@@ -92,7 +92,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     line(&Line::Summary(summary(report, &listing, &gate)), out)
 }
 
-/// Writes why a command failed, as the line that a program gets in place of results.
+/// Writes the reason why a command failed, as the JSON line that replaces the results.
 ///
 /// # Errors
 /// If writing to `out` fails.

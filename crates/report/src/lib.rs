@@ -1,9 +1,9 @@
 //! Output for people and programs: formats of a [`check::Report`], and listings of the catalog and the registry.
 //!
-//! Every format writes to any `io::Write` and decides nothing. Order and wording are DBCC's, each defined in one place
-//! (`listing`, `message`).
+//! Every format writes to any `io::Write` and makes no decisions about findings. The order and the wording are those of
+//! DBCC; the modules `listing` and `message` define them.
 
-// The data may be damaged: no index read from it is assumed to be valid.
+// The data may be damaged, so no index read from it may be assumed to be valid.
 #![warn(clippy::indexing_slicing)]
 
 pub mod advise;
@@ -61,12 +61,12 @@ pub use message::identity_behind;
 pub use tableresults::Columns;
 pub use text_table::{printable, steers};
 
-/// How a report is shown. It never changes what is counted.
+/// The way a report is shown. It never changes the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
-    /// Leave out informational messages, as WITH NO_INFOMSGS.
+    /// Leave out informational messages, as WITH NO_INFOMSGS does.
     pub no_infomsgs: bool,
-    /// Also leave out what was not verified, because the caller writes it elsewhere.
+    /// Also leave out the list of what was not verified, because the caller writes it elsewhere.
     pub findings_only: bool,
     /// Show at most this many findings.
     pub max_findings: Option<usize>,
@@ -95,7 +95,7 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
     }
 }
 
-/// Writes what was not verified and the notes, in the form that ends the text of a run.
+/// Writes the list of what was not verified, and the notes, in the form that ends the text of a run.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -103,7 +103,7 @@ pub fn write_not_verified(report: &Report, view: View, out: &mut dyn io::Write) 
     not_verified::write(report, view, out)
 }
 
-/// Passes the first findings on, up to the limit of a [`View`], and counts the rest.
+/// Lets the first findings pass, up to the limit of a [`View`], and counts the findings that it holds back.
 struct Gate {
     left: usize,
     hidden: usize,
@@ -114,7 +114,7 @@ impl Gate {
         Self { left: view.max_findings.unwrap_or(usize::MAX), hidden: 0 }
     }
 
-    /// The findings of the next group, up to what is left of the limit.
+    /// The findings of the next group that are still within the limit.
     fn pass<'a>(&mut self, report: &'a Report, group: &Group) -> impl Iterator<Item = Cow<'a, Finding>> + use<'a> {
         let shown = self.left.min(group.len());
         self.left -= shown;

@@ -1,4 +1,5 @@
-//! Schema features that make DBCC CHECKDB slow, or hide damage from it: `mdfsck lint`, for users who still run CHECKDB.
+//! Schema features that make DBCC CHECKDB slow, or hide damage from CHECKDB: `mdfsck lint`, for users who still run
+//! CHECKDB.
 //!
 //! A rule is one row of `RULES` and one function over the catalog. The reasons come from Microsoft's documentation of
 //! DBCC CHECKDB and of its trace flags, and from published measurements (RhinoDBA's course notes, KB 2634571).
@@ -11,10 +12,10 @@ use crate::json::catalog as lines;
 use crate::json::lines::Line;
 use crate::text_table::TextTable;
 
-/// A rule of the lint.
+/// A rule that looks for one schema feature.
 struct Rule {
     id: &'static str,
-    /// Why the feature costs time, or hides damage.
+    /// Why the feature makes CHECKDB slow, or hides damage.
     reason: &'static str,
     /// Advice for the user.
     remedy: &'static str,
@@ -23,7 +24,7 @@ struct Rule {
 
 /// A place to which a rule applies.
 struct Place {
-    /// Object, index or "database".
+    /// Name of an object or of an index, or "database".
     scope: String,
     /// The facts that the rule found there.
     seen: String,
@@ -76,7 +77,7 @@ const RULES: [Rule; 7] = [
     },
 ];
 
-/// Writes what the rules find as a table.
+/// Writes the places that the rules find as a table.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -131,7 +132,7 @@ pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()
     Ok(())
 }
 
-/// Indexes of user tables that contain rows, by object and index.
+/// Heaps and indexes of user tables, ordered by object ID and index ID.
 fn indexes(database: &Database) -> impl Iterator<Item = &Index> {
     let mut indexes: Vec<&Index> =
         database.indexes.values().filter(|index| !database.is_system_table(index.object_id)).collect();
@@ -143,7 +144,7 @@ fn index_name(database: &Database, index: &Index) -> String {
     format!("{}.{}", database.object_name(index.object_id), index.name)
 }
 
-/// Names of an index's columns that satisfy `wanted`.
+/// Names of those columns of an index for which `wanted` is true.
 fn columns_of(database: &Database, index: &Index, wanted: impl Fn(&catalog::TableColumn) -> bool) -> Vec<String> {
     let table = database.columns.get(&index.object_id).map(Vec::as_slice).unwrap_or_default();
     let of_index =
@@ -178,7 +179,7 @@ fn disabled_indexes(database: &Database) -> Vec<Place> {
     indexes(database).filter(|index| index.is_disabled()).map(place).collect()
 }
 
-/// Pages of rowsets, according to the engine's counts.
+/// Number of pages of rowsets, according to the engine's counts.
 fn pages_of<'a>(database: &Database, rowsets: impl Iterator<Item = &'a Rowset>) -> i64 {
     let units = rowsets.flat_map(|rowset| &rowset.units).filter_map(|unit| database.units.get(*unit));
     units.map(|unit| unit.used_pages).fold(0, i64::saturating_add)
@@ -199,7 +200,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
     objects
 }
 
-/// Smaller tables than 1 GB do not delay a check.
+/// Tables smaller than 1 GB do not delay a check.
 const HUGE_PAGES: i64 = 1 << 17;
 const INDEXES_PER_BATCH: usize = 512;
 

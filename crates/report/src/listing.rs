@@ -20,7 +20,7 @@ pub(crate) struct Listing<'a> {
 /// One object.
 pub(crate) struct ObjectListing<'a> {
     pub(crate) id: i32,
-    /// The rowsets in scope; empty for an object that only findings name.
+    /// The rowsets in the scope of the check; empty if only findings name the object.
     pub(crate) rowsets: Vec<&'a RowsetCounts>,
     pub(crate) findings: Group,
 }
@@ -48,7 +48,7 @@ impl<'a> Listing<'a> {
 }
 
 impl ObjectListing<'_> {
-    /// The name that messages use.
+    /// The object's name, as messages use it.
     pub(crate) fn name(&self) -> String {
         match self.rowsets.first() {
             Some(rowset) if !rowset.name.is_empty() => rowset.display_name(),
@@ -56,7 +56,7 @@ impl ObjectListing<'_> {
         }
     }
 
-    /// Schema and name, dbo included; `None` if the catalog does not have them.
+    /// Schema and name, including the schema dbo; `None` if the catalog does not have the names.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         self.rowsets
             .first()
@@ -65,8 +65,8 @@ impl ObjectListing<'_> {
     }
 
     /// The line that ends an object's messages: its rows and pages, or that it was skipped. `None` for an object
-    /// without heap or clustered index, and for one with pages in a file that was not given, because its rows could not
-    /// be counted.
+    /// without a heap or clustered index. Also `None` if the object has pages in a file that was not given, because its
+    /// rows could not be counted.
     pub(crate) fn counted(&self, name: &str) -> Option<Message> {
         if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
             return Some(message::memory_optimized(self.id, name));
@@ -74,8 +74,8 @@ impl ObjectListing<'_> {
         self.rows_and_pages().map(|counted| message::rows_in_pages(counted, name))
     }
 
-    /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` if the object has
-    /// neither.
+    /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` if the object has neither
+    /// a heap nor a clustered index.
     fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
         base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;

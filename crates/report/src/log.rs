@@ -17,40 +17,41 @@ pub use crate::log_hold::{Held, Hold};
 use crate::log_rows::{Replaced, RowChanges, RowImage};
 use crate::text_table::printable;
 
-/// Most steps of the log over time.
+/// Maximum number of time steps that the text shows.
 const MOST_STEPS: usize = 14;
 /// Security identifier of sa, which is the same on every server.
 const SA: [u8; 1] = [1];
 
-/// A log that was read to its end.
+/// A log that was read to its end, with the results.
 #[derive(Debug)]
 pub struct LogReport<'a> {
     /// The log.
     pub log: &'a Log,
     /// The end of the log, and the reason why it ends there.
     pub end: End,
-    /// The sums over the records, with the last checkpoint.
+    /// The totals of the records, and the last checkpoint.
     pub history: &'a History,
-    /// Sums over checkpoints and transactions, with the longest and largest of them.
+    /// Totals of the checkpoints and transactions, with the longest and the largest.
     pub totals: &'a Totals,
     /// Transactions that are open at the end of the log, oldest first.
     pub open: &'a [Transaction],
-    /// Blocks by position in the log's run of VLFs.
+    /// Number of blocks in each VLF, by its position in the log's sequence of VLFs.
     pub blocks: &'a [u64],
     /// Bytes of damaged blocks before the first one that could be read.
     pub lost_bytes: u64,
     /// Log bytes, records and transactions in each step of time.
     pub rate: &'a Rate,
-    /// The boot page of the database; `None` without its data files.
+    /// The boot page of the database; `None` if no data files were given.
     pub boot: Option<&'a Boot>,
-    /// Names of the database's principals by security identifier; empty without its data files.
+    /// Names of the database's principals by security identifier; empty if no data files were given.
     pub logins: &'a Logins,
 }
 
-/// Names by security identifier.
+/// Names of principals by security identifier.
 pub type Logins = BTreeMap<Vec<u8>, String>;
 
-/// Who began a transaction: the name, or else the security identifier in hexadecimal; `None` for system transactions.
+/// The name of the login that began a transaction, or its security identifier in hexadecimal. `None` for system
+/// transactions.
 pub(crate) fn login_text(transaction: &Transaction, logins: &Logins) -> Option<String> {
     let sid = transaction.login.as_slice();
     match (login_name(transaction, logins), sid) {
@@ -131,7 +132,7 @@ fn unit(change: PageChange) -> format::AllocUnitId {
     format::AllocUnitId::from_header(change.index_id, change.object_id)
 }
 
-/// The head of the table of records; [`write_record_text`] writes its lines.
+/// The heading of the table of records; [`write_record_text`] writes its lines.
 pub const RECORD_HEAD: &str =
     "LSN                     operation         context  transaction    page:slot               bytes  unit or name";
 
@@ -243,7 +244,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
     }
 }
 
-/// Writes as text that these backups contain no log.
+/// Writes a text that says that these backups contain no log.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -260,7 +261,7 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the same as [`write_empty_text`] as JSON: only the summary.
+/// Writes the JSON for backups that contain no log: only the summary.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -270,8 +271,8 @@ pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 impl LogReport<'_> {
-    /// The LSN from which recovery would need this log: the redo start of the last checkpoint, or the begin of the
-    /// oldest open transaction if that is earlier. `None` if no checkpoint ended in the log.
+    /// The LSN from which recovery would need this log. This is the redo start of the last checkpoint, or the begin of
+    /// the oldest open transaction if that is earlier. `None` if no checkpoint ended in the log.
     pub fn needed_from(&self) -> Option<Lsn> {
         let redo = self.history.last_checkpoint()?.redo?;
         Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))
@@ -299,7 +300,7 @@ impl LogReport<'_> {
         self.rate.steps(MOST_STEPS)
     }
 
-    /// The reason why the log ends, and the number of blocks that follow and are not part of it.
+    /// The reason why the log ends, and the number of blocks after the end, which are not part of the log.
     pub(crate) fn end_words(&self) -> (&'static str, u64) {
         match self.end.reason {
             EndReason::Written => ("written", 0),
@@ -308,7 +309,7 @@ impl LogReport<'_> {
         }
     }
 
-    /// A sentence that says that the log is damaged, or that records could not be read; `None` if neither is the case.
+    /// A sentence that says that the log is damaged or that records could not be read; `None` if there is no fault.
     pub fn fault(&self) -> Option<String> {
         let path =
             || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();

@@ -11,9 +11,9 @@ use crate::log::LogReport;
 pub enum Hold {
     /// Only the virtual log file in use is needed.
     Nothing,
-    /// Recovery would redo from this LSN.
+    /// Recovery would start its redo at this LSN.
     Checkpoint,
-    /// The log from this LSN on was not backed up.
+    /// The log from this LSN on has not been backed up.
     LogBackup,
     /// An open transaction began at this LSN.
     ActiveTransaction,
@@ -34,24 +34,24 @@ impl Hold {
 /// The LSN from which the log is still needed, and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// The oldest record that is needed.
+    /// LSN of the oldest record that is needed.
     pub from: Lsn,
-    /// The reason why it is needed.
+    /// The reason why this record is needed.
     pub by: Hold,
     /// Bytes of log from this record to the end.
     pub bytes: u64,
 }
 
-/// The LSN from which log has not been backed up, under the full or bulk-logged recovery model once there is a full
-/// backup. `None` if the log need not wait for a log backup.
+/// The LSN from which the log has not been backed up. `None` under the simple recovery model, and before the first full
+/// backup, because the log then need not wait for a log backup.
 fn not_backed_up_from(boot: &Boot) -> Option<Lsn> {
     let is_kept = !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default();
     is_kept.then(|| boot.log_backup_lsn.max(boot.log_backup_chain_origin))
 }
 
 impl LogReport<'_> {
-    /// The reason why log is still needed, as far as the log and the boot page show; `None` if no checkpoint ended in
-    /// the log. They do not show whether replication or change data capture still needs it.
+    /// The reason why log is still needed, as far as the log and the boot page show. `None` if no checkpoint ended in
+    /// the log. The log and the boot page do not show whether replication or change data capture still needs log.
     pub fn held(&self) -> Option<Held> {
         let redo = self.history.last_checkpoint()?.redo?;
         let oldest = self.oldest_open().and_then(|transaction| transaction.begin);

@@ -1,4 +1,4 @@
-//! Rows and columns in log records, by the catalog of the data files.
+//! Rows and columns in log records, decoded with the catalog of the data files.
 
 use catalog::{Database, Level, Rowset};
 use format::AllocUnitId;
@@ -8,7 +8,8 @@ use format::record::{Record, RecordKind};
 
 use crate::columns;
 
-/// Contexts of records on rows: heap, clustered index, leaf of another index, index above its leaves, and ghosts.
+/// Contexts of log records about rows: heap, clustered index, leaf of a nonclustered index, index level above the
+/// leaves, and ghosts.
 const ROWS: [u8; 5] = [1, 2, 3, INTERIOR, 19];
 const INTERIOR: u8 = 4;
 
@@ -28,9 +29,9 @@ pub struct RowChanges {
 /// A row that is inserted or deleted.
 #[derive(Debug)]
 pub struct RowImage {
-    /// `insert` or `delete`.
+    /// The action: `insert` or `delete`.
     pub action: &'static str,
-    /// Names and values of its columns; empty if the row does not fit the catalog.
+    /// Names and values of the row's columns; empty if the row does not match the catalog.
     pub columns: Vec<(String, String)>,
 }
 
@@ -39,14 +40,14 @@ pub struct RowImage {
 pub struct Replaced {
     /// Offset of the bytes in the row.
     pub offset: u16,
-    /// The column whose whole value the bytes are; empty otherwise.
+    /// The column if the bytes are its whole value; empty otherwise.
     pub column: String,
-    /// The column that contains the bytes; empty if they are a whole value, or if the catalog does not prove which
-    /// column it is.
+    /// The column that contains the bytes; empty if the bytes are a whole value, or if the catalog does not prove which
+    /// column contains them.
     pub part_of: String,
-    /// The column's value before the change; without a column, the bytes in hexadecimal.
+    /// The value before the change; if `column` is empty, the bytes in hexadecimal.
     pub before: String,
-    /// The column's value after the change; without a column, the bytes in hexadecimal.
+    /// The value after the change; if `column` is empty, the bytes in hexadecimal.
     pub after: String,
 }
 
@@ -56,7 +57,7 @@ pub fn rowset_of<'d>(database: &'d Database, place: &PageChange) -> Option<&'d R
     database.rowset_of(unit)
 }
 
-/// The changes of a record to rows; `None` if it changes none, or if the catalog does not know their table.
+/// The row changes of a record; `None` if the record changes no rows, or if the catalog does not know their table.
 pub fn row_changes(database: &Database, record: &LogRecord<'_>) -> Option<RowChanges> {
     let place = record.on_page().filter(|_| ROWS.contains(&record.context()))?;
     let rowset = rowset_of(database, &place)?;
@@ -77,7 +78,7 @@ pub fn row_changes(database: &Database, record: &LogRecord<'_>) -> Option<RowCha
     Some(RowChanges { object: database.object_name(rowset.object_id), index, rows, pieces })
 }
 
-/// The columns of a row that the log contains.
+/// The columns of a row that is stored in the log.
 fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) -> Vec<(String, String)> {
     let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
     let Some(status) = bytes.first().filter(|_| is_plain) else { return Vec::new() };
@@ -95,7 +96,7 @@ fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) 
     }
 }
 
-/// A piece of a row, as the value of a column if it covers a whole fixed-length column.
+/// Decodes a replaced piece of a row. If the piece is a whole fixed-length column, it is shown as that column's value.
 fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Replaced {
     let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
     let is_it = |column: &&catalog::RowsetColumn| {

@@ -9,12 +9,12 @@ use crate::log::{LogReport, login_text, lsn_text, state, time_text};
 use crate::log_hold::{Held, Hold};
 use crate::text_table::{TextTable, printable};
 
-/// Characters per line in the picture of the VLFs.
+/// Number of characters per line in the picture of the VLFs.
 const PICTURE_WIDTH: usize = 96;
-/// Characters of the longest bar.
+/// Number of characters of the longest bar.
 const BAR_WIDTH: u64 = 32;
 const KB: u64 = 1024;
-/// Characters of a time to the minute: `2024-03-01 00:10`.
+/// Number of characters of a time to the minute: `2024-03-01 00:10`.
 const MINUTE: usize = 16;
 
 impl LogReport<'_> {
@@ -53,12 +53,12 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// The VLFs of each file, one character each, or one for several.
+    /// Draws the VLFs of each file. A character represents one VLF, or several VLFs in a log with very many.
     fn picture(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "\nVirtual log files: # needed for recovery, + log that is no longer needed, . free")?;
         for (number, file) in self.log.files().iter().enumerate() {
             let letters: Vec<char> = file.vlfs.iter().map(|vlf| self.letter(number, vlf.offset)).collect();
-            // A character for several VLFs shows the most important one.
+            // A character for several VLFs shows the most important state among them.
             let together = letters.len().div_ceil(10 * PICTURE_WIDTH).max(1);
             let shown: Vec<char> = letters
                 .chunks(together)
@@ -135,7 +135,7 @@ impl LogReport<'_> {
         table.write(0, out)
     }
 
-    /// The reason why log is still needed, and how much of it.
+    /// The reason why log is still needed, and the size of that log.
     fn held_words(&self, held: Held) -> String {
         let why = match held.by {
             Hold::Nothing => "only the current virtual log file is needed".to_owned(),
@@ -176,7 +176,7 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// The log over time, a line per step.
+    /// Writes the log over time, with one line per time step.
     fn rate(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let (seconds, steps) = self.steps();
         if steps.is_empty() {
@@ -244,7 +244,7 @@ fn checkpoint_table<'c>(of: impl IntoIterator<Item = &'c Checkpoint>, out: &mut 
     table.write(2, out)
 }
 
-/// A duration in the largest unit that divides it.
+/// A duration in the largest unit that divides it without a remainder.
 fn length_text(seconds: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(86_400, "day"), (3600, "hour"), (60, "minute")];
     let unit = UNITS.iter().find(|(unit, _)| seconds % unit == 0);
@@ -252,12 +252,12 @@ fn length_text(seconds: i64) -> String {
     if count == 1 { name.to_owned() } else { format!("{count} {name}s") }
 }
 
-/// A size in KB, or in MB from 1 MB on.
+/// A size in KB if it is below 1 MB, otherwise in MB.
 fn size(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{} KB", bytes.div_ceil(KB)) } else { format!("{} MB", megabytes(bytes)) }
 }
 
-/// Megabytes with one digit.
+/// Megabytes with one decimal.
 fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }

@@ -1,4 +1,4 @@
-//! DBCC's informational messages: number and text. The findings' own texts are in the registry.
+//! DBCC's informational messages: number and text. The texts of findings are in the registry.
 
 use check::registry::{Repair, limits};
 use check::{BrokerCount, ErrorCounts, Finding, IdentityResult, Options, Report, Scope};
@@ -13,12 +13,12 @@ fn message(number: u16, text: String) -> Message {
     Message { number, text }
 }
 
-/// Heading of a database or object.
+/// Heading of the results of a database or object.
 pub(crate) fn results_for(name: &str) -> Message {
     message(2536, format!("DBCC results for '{name}'."))
 }
 
-/// NOINDEX was requested.
+/// Message that NOINDEX was requested.
 pub(crate) fn no_index(command: &str) -> Message {
     let command = command.to_lowercase();
     let text =
@@ -26,12 +26,14 @@ pub(crate) fn no_index(command: &str) -> Message {
     message(7966, text)
 }
 
-/// The number of Service Broker objects of one kind. As an informational line, 8997 is printed without its number.
+/// The number of Service Broker objects of one kind. Message 8997 is printed here as an informational line, without its
+/// own number.
 pub(crate) fn broker_count(kind: &BrokerCount) -> Message {
     message(8997, format!("Service Broker Msg {}, State 1: {} analyzed: {}.", kind.number, kind.name, kind.count))
 }
 
-/// A finding's message: number, state and text. CHECKCATALOG prints directly the messages that CHECKDB wraps in 8992.
+/// Number, state and text of a finding's message. CHECKDB wraps messages of the catalog check in message 8992;
+/// CHECKCATALOG prints them directly.
 pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String) {
     let text = finding.text(&report.names());
     let whole = (finding.check.msg, finding.state);
@@ -43,19 +45,19 @@ pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String
     (whole.0, whole.1, text)
 }
 
-/// Number, state and text of `3853, State 1: text`.
+/// Splits `3853, State 1: text` into number, state and text.
 fn unwrapped(text: &str) -> Option<((u16, u8), &str)> {
     let (number, rest) = text.split_once(", State ")?;
     let (state, inner) = rest.split_once(": ")?;
     Some(((number.parse().ok()?, state.parse().ok()?), inner))
 }
 
-/// The rows and pages that the check counted.
+/// Message about the rows and pages that the check counted.
 pub(crate) fn rows_in_pages((rows, pages): (u64, u64), object: &str) -> Message {
     message(2593, format!("There are {rows} rows in {pages} pages for object \"{object}\"."))
 }
 
-/// A memory-optimized table, whose rows are not in the data files.
+/// Message about a memory-optimized table. Its rows are not in the data files.
 pub(crate) fn memory_optimized(object_id: i32, object: &str) -> Message {
     let text = format!(
         "Object ID {object_id} (object '{object}'): The operation is not supported with memory optimized tables. This object \
@@ -69,23 +71,24 @@ fn found(command: &str, counts: ErrorCounts, rest: &str) -> String {
     format!("{command} found {allocation} allocation errors and {consistency} consistency errors {rest}.")
 }
 
-/// Summary of the findings that belong to no object.
+/// Number of errors in findings that belong to no object.
 pub(crate) fn found_unattributed(command: &str, counts: ErrorCounts) -> Message {
     message(8954, found(command, counts, "not associated with any single object"))
 }
 
-/// Summary of the findings in an object.
+/// Number of errors in an object.
 pub(crate) fn found_in_table(command: &str, counts: ErrorCounts, object: &str, object_id: i32) -> Message {
     message(8990, found(command, counts, &format!("in table '{object}' (object ID {object_id})")))
 }
 
-/// Summary of the findings in the database.
+/// Number of errors in the database.
 pub(crate) fn found_in_database(report: &Report) -> Message {
     let command = report.options.scope.command();
     message(8989, found(command, report.counts(), &format!("in database '{}'", report.database.name)))
 }
 
-/// The minimum repair level, if repair is possible. `table` is the qualified name of CHECKTABLE's argument.
+/// The message about the minimum repair level; `None` if no repair is possible. `table` is the qualified name of
+/// CHECKTABLE's argument.
 pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>) -> Option<Message> {
     let level = repair.name()?;
     let (command, target) = (report.options.scope.command(), target(report, table));
@@ -93,7 +96,7 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
     Some(message(8958, text))
 }
 
-/// The argument in parentheses of the statement: the database or a table of it, and NOINDEX.
+/// The argument of the statement, as messages show it in parentheses: the database or a table of it, and NOINDEX.
 pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     let Options { scope, no_index, .. } = &report.options;
     let database = &report.database.name;
@@ -104,13 +107,12 @@ pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     }
 }
 
-/// The estimated space for a run. SQL Server stores its facts in tempdb; here the number is the space for temporary
-/// files.
+/// The estimated space for a run. SQL Server needs this space in tempdb; this program needs it for temporary files.
 pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Message {
     message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
-/// Current and highest value of an identity column, in CHECKIDENT's words.
+/// Current and highest value of an identity column, in the words of CHECKIDENT.
 pub(crate) fn identity(result: &IdentityResult) -> Message {
     let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
     let (current, farthest) = (value(result.current()), value(result.farthest));
@@ -120,7 +122,8 @@ pub(crate) fn identity(result: &IdentityResult) -> Message {
     message(7998, text)
 }
 
-/// An identity column that may generate values that rows already have. CHECKIDENT has no text for it.
+/// Warning about an identity column that may generate values that rows already have. CHECKIDENT has no text for this
+/// warning.
 pub fn identity_behind(result: &IdentityResult) -> String {
     let IdentityResult { table, column, .. } = result;
     format!(
@@ -129,7 +132,7 @@ pub fn identity_behind(result: &IdentityResult) -> String {
     )
 }
 
-/// The number of constraints proven to hold; `None` if they were not requested.
+/// The number of constraints that hold for all rows; `None` if constraints were not requested.
 pub(crate) fn constraints(report: &Report) -> Option<String> {
     let all = &report.beyond.constraints;
     let verified = |kind: &str| {
@@ -145,8 +148,8 @@ pub(crate) fn constraints(report: &Report) -> Option<String> {
     })
 }
 
-/// Warning 3859: system tables were updated by hand. It does not count as an error. `None` if they were not updated, or
-/// if the run does not check the catalog.
+/// Warning 3859: system tables were updated by hand. The warning is not counted as an error. `None` if system tables
+/// were not updated by hand, or if the run does not check the catalog.
 pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
     let Options { scope, physical_only, .. } = &report.options;
     let database = &report.database;
@@ -160,8 +163,8 @@ pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
     })
 }
 
-/// Message 8921: facts were lost because temporary files failed. It is no finding, because what it left unverified is
-/// listed, and the failure is reported on stderr.
+/// Message 8921: facts were lost because temporary files failed. The message is not a finding: the list of what was not
+/// verified has the lost facts, and stderr reports the failure.
 pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
     let is_lost = report.not_verified.iter().any(|entry| entry.limit.id == limits::TREE_KEY_BOUNDS_LOST.id);
     let text = "Check terminated. A failure was detected while collecting facts. Possibly tempdb out of space or a system table \
@@ -169,7 +172,7 @@ pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
     is_lost.then(|| message(8921, text.to_owned()))
 }
 
-/// `2011-03-10 08:09:00.000` as messages print it: `Mar 10 2011  8:09AM`.
+/// A time as messages print it: `Mar 10 2011  8:09AM` for `2011-03-10 08:09:00.000`.
 fn date(time: &str) -> Option<String> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let part = |at: std::ops::Range<usize>| time.get(at)?.parse::<usize>().ok();
@@ -180,7 +183,7 @@ fn date(time: &str) -> Option<String> {
     Some(format!("{month} {day:>2} {year} {hour:>2}:{minute:02}{half}"))
 }
 
-/// Last line of a run.
+/// The last message of a run.
 pub(crate) fn completed() -> Message {
     let text = "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
     message(2528, text.to_owned())

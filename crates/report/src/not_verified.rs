@@ -1,4 +1,5 @@
-//! What was requested and could not be verified, in every format; and notes, which are merely worth knowing.
+//! The list of requested things that could not be verified, for every format; and notes, which leave nothing
+//! unverified.
 
 use std::io;
 
@@ -13,8 +14,8 @@ use crate::{View, message};
 /// Width of the lines that list places.
 const WIDTH: usize = 110;
 
-/// Writes the blocks that end the text of a run: what was not verified, with the findings that it demotes, and notes
-/// unless informational messages are suppressed. A complete run without notes has no blocks.
+/// Writes the blocks that end the text of a run: the list of what was not verified, with the findings demoted for each
+/// reason, and the notes unless informational messages are suppressed. A complete run without notes has no blocks.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -84,10 +85,10 @@ pub fn headline(report: &Report) -> String {
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
 }
 
-/// The heading under which a limit is listed: its kind, in words.
+/// The heading under which a limit is listed: the kind of the limit, in words.
 pub(crate) fn heading(limit: &Limit) -> &'static str {
     match limit.kind {
-        // Nothing is missing; some ranges have not been read yet.
+        // No input is missing. The window ended before all ranges were read.
         _ if limit == &limits::WINDOW_OPEN => "Because the window ended",
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",
@@ -98,7 +99,8 @@ pub(crate) fn heading(limit: &Limit) -> &'static str {
     }
 }
 
-/// The demoted findings of a limit: each on its own line, so that no script mistakes it for a message of DBCC.
+/// Writes the demoted findings of a limit. Each line differs from DBCC's form, so that no script mistakes a demoted
+/// finding for a message of DBCC.
 fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn io::Write) -> io::Result<()> {
     let shown = view.max_findings.unwrap_or(usize::MAX);
     for finding in report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).take(shown) {
@@ -108,7 +110,7 @@ fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn i
     Ok(())
 }
 
-/// Writes what was not verified, and where: a paragraph for the places of one kind.
+/// Writes what was not verified, and its places. Places of one kind form a paragraph.
 fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result<()> {
     for of_one_kind in entries.chunk_by(|a, b| a.what == b.what) {
         let Some(first) = of_one_kind.first() else { continue };

@@ -1,7 +1,8 @@
-//! One page, field by field, as DBCC PAGE shows it, with names, places and raw bytes.
+//! One page, field by field, like the output of DBCC PAGE, with names, offsets and raw bytes.
 //!
-//! The catalog of fields ([`format::fields`]) drives it. Every byte of a record is shown; bytes that no field describes
-//! are shown raw. It verifies only the page's protection, and whether each record can be parsed.
+//! The catalog of fields ([`format::fields`]) determines the output. Every byte of a record is shown; bytes that no
+//! field describes are shown raw. Only two things are verified: the page's protection, and whether each record can be
+//! parsed.
 
 mod allocation;
 mod header;
@@ -29,34 +30,34 @@ use crate::json::lines::Line;
 use crate::json::page;
 use crate::log::lsn_text;
 
-/// A page to show, and what is known about it.
+/// A page to show, and the facts known about it.
 #[derive(Clone, Copy)]
 pub struct PageDump<'a> {
     /// The page's address.
     pub at: PageId,
-    /// The page's bytes as read, with the protection in place.
+    /// The page's bytes as read, before torn bits are undone.
     pub bytes: &'a PageBytes,
     /// The states of the page in the allocation maps.
     pub allocation: Option<&'a Allocation>,
-    /// Whether an index page is a leaf; if unknown, level 0 counts as leaf.
+    /// Whether an index page is a leaf. If unknown, a page of level 0 counts as a leaf.
     pub leaf: Option<bool>,
-    /// A decoder of column values, by name.
+    /// A function that decodes columns by name.
     pub columns: Option<&'a Columns<'a>>,
 }
 
-/// The page as recovery would leave it.
+/// The page as it would be after recovery.
 #[derive(Clone, Copy)]
 pub struct RecoveredDump<'a> {
     /// The page.
     pub dump: PageDump<'a>,
-    /// Log records that were missing on the page, and were applied.
+    /// Log records that the page lacked and that were applied.
     pub redone: u32,
     /// Changes of open transactions that were rolled back.
     pub undone: u32,
 }
 
 impl<'a> PageDump<'a> {
-    /// The page `bytes` read at `at`, with nothing else known.
+    /// A dump of the page `bytes`, which was read at the address `at`. Nothing else is known about the page.
     pub fn new(at: PageId, bytes: &'a PageBytes) -> Self {
         Self { at, bytes, allocation: None, leaf: None, columns: None }
     }
@@ -81,7 +82,7 @@ impl<'a> PageDump<'a> {
         out
     }
 
-    /// The page as text, and the page as recovery would leave it.
+    /// The page as text, followed by the page as it would be after recovery.
     pub fn text_with(&self, recovered: &RecoveredDump<'_>) -> String {
         let RecoveredDump { dump, redone, undone } = recovered;
         format!(
@@ -94,7 +95,7 @@ impl<'a> PageDump<'a> {
         )
     }
 
-    /// Writes the page as one JSON object, with the page as recovery would leave it if that differs.
+    /// Writes the page as one JSON object, with the page after recovery if recovery changes it.
     ///
     /// # Errors
     /// If writing to `out` fails.

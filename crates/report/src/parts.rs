@@ -20,11 +20,11 @@ pub struct PlanView<'a> {
 
 /// A further round of a plan.
 pub struct RoundView<'a> {
-    /// Number of the round, from 1 on.
+    /// Number of the round, from 1.
     pub round: u32,
     /// The number of tasks.
     pub tasks: u32,
-    /// The purpose of the tasks.
+    /// The purpose of the tasks of this round.
     pub why: &'a str,
     /// Bytes that the tasks read.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub struct StatusView<'a> {
     pub plan: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// The first round with missing parts, or the newest if none is missing; 0 is the round of the plan's own tasks.
+    /// The first round with missing parts, or the newest round if no part is missing. Round 0 has the plan's own tasks.
     pub round: u32,
     /// The number of tasks in that round.
     pub tasks: u32,
@@ -48,7 +48,7 @@ pub struct StatusView<'a> {
     pub bytes: u64,
 }
 
-/// Writes a plan for people; `folder` is quoted as a command needs it.
+/// Writes a plan for people; `folder` is quoted for use in a command.
 ///
 /// # Errors
 /// If writing to `out` fails.

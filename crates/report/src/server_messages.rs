@@ -1,5 +1,5 @@
-//! Messages of SQL Server that no check reports, for people: the meaning, what to look at, and what to do. Each family
-//! has its own file, ordered by number.
+//! Explanations of the messages of SQL Server that no check reports: the meaning, where to look, and what to do. Each
+//! family of messages has its own file, ordered by number.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,7 +16,7 @@ mod engine;
 mod filestream;
 mod repair;
 
-/// The families, with their headings in docs/messages.md.
+/// The families of messages, with their headings in docs/messages.md.
 static FAMILIES: [(&str, &[ServerMessage]); 7] = [
     ("Errors of the engine, of backup and restore", engine::MESSAGES),
     ("What DBCC says of its own run", dbcc::MESSAGES),
@@ -43,13 +43,13 @@ const WIDTH: usize = 100;
 pub struct ServerMessage {
     /// The message's number.
     pub number: u16,
-    /// The subject, in a few words.
+    /// The subject of the message, in a few words.
     pub title: &'static str,
-    /// The meaning.
+    /// The meaning of the message.
     pub meaning: &'static str,
     /// Where a user should look.
     pub look_at: &'static str,
-    /// The advised action.
+    /// The recommended action.
     pub action: &'static str,
 }
 

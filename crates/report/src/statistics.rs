@@ -66,7 +66,7 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     if counters.is_empty() { Ok(()) } else { writeln!(out, "system: {}", counters.join(", ")) }
 }
 
-/// Writes measurements under their heads: four columns that identify them, figures, and a remark.
+/// Writes a table of measurements with headings: four columns that identify the measurement, its figures, and a remark.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -85,7 +85,7 @@ pub fn write_figures(
     table.write(0, out)
 }
 
-/// Writes facts, each after its name.
+/// Writes facts, one per line: the name, then the value.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -95,7 +95,7 @@ pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::R
     table.write(0, out)
 }
 
-/// The cost of the run with its series of samples, as a JSON line.
+/// The cost of the run, with its series of samples, as a JSON line.
 pub(crate) fn line(report: &Report) -> cost::Statistics {
     let statistics = &report.statistics;
     let phase = |phase: &check::PhaseStatistics| cost::PhaseCost {

@@ -1,7 +1,7 @@
-//! A report for a person at a terminal: the verdict, causes before consequences with the names of objects, what to do,
-//! what was not verified by cause, and the commands that show more.
+//! A report for a person at a terminal: the verdict, the causes before their consequences with the names of objects,
+//! what to do, what was not verified by cause, and the commands that show more.
 //!
-//! Programs and scripts get the other formats; this one may change.
+//! Programs and scripts should use the other formats, because the form of this report may change.
 
 pub(crate) mod findings;
 pub(crate) mod head;
@@ -17,10 +17,10 @@ use check::Report;
 use crate::View;
 use lines::Lines;
 
-/// Findings that are shown if the view sets no limit.
+/// Number of findings that are shown if the view sets no limit.
 const MOST_FINDINGS: usize = 20;
 
-/// The layout of a summary.
+/// The width and color of a summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Width of a line, in columns.
@@ -29,10 +29,10 @@ pub struct Style {
     pub has_color: bool,
 }
 
-/// The parts of the commands that end a summary.
+/// The parts from which the commands at the end of a summary are built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commands<'a> {
-    /// The paths that were checked, quoted as a command needs them.
+    /// The checked paths, quoted for use in a command.
     pub paths: &'a str,
     /// The command that printed the results: `check` or `merge`.
     pub command: &'a str,
@@ -61,7 +61,7 @@ pub fn write(
     head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
 }
 
-/// Writes the results of one of several databases, without the commands that show more, followed by an empty line.
+/// Writes the results of one of several databases, followed by an empty line. The commands that show more are left out.
 ///
 /// # Errors
 /// If writing to `out` fails.

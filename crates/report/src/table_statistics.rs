@@ -12,10 +12,11 @@ use crate::json::catalog as lines;
 use crate::json::lines::Line;
 use crate::text_table::TextTable;
 
-/// Writes one line for each set of statistics, by table; for system objects only if `all`. False if some were not readable.
+/// Writes one line for each set of statistics, ordered by table. System objects are included only if `all` is set.
+/// Returns false if some statistics could not be read.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(source: &dyn PageSource, database: &Database, all: bool, out: &mut dyn io::Write) -> io::Result<bool> {
     let mut listed = Vec::new();
     let read = read_statistics(source, database, is_wanted(database, all), |statistics, stored| {
@@ -37,10 +38,11 @@ pub fn write(source: &dyn PageSource, database: &Database, all: bool, out: &mut 
     Ok(read.is_ok())
 }
 
-/// Writes one JSON object for each set of statistics, in the order of the base table. False if some were not readable.
+/// Writes one JSON object for each set of statistics, in the order of the base table. Returns false if some statistics
+/// could not be read.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write_json(
     source: &dyn PageSource,
     database: &Database,
@@ -57,14 +59,14 @@ pub fn write_json(
     written.map(|()| read.is_ok())
 }
 
-/// Whether the statistics of an object are listed.
+/// Whether the statistics of an object are listed. Without `all`, only user tables and views are listed.
 fn is_wanted(database: &Database, all: bool) -> impl Fn(i32) -> bool {
     let is_table =
         |id: i32| database.objects.get(&id).is_some_and(|object| matches!(object.type_code.as_str(), "U" | "V"));
     move |id| all || is_table(id)
 }
 
-/// The stored content of statistics, if known.
+/// The stored content of statistics, or the reason why it could not be read.
 enum Content<'a> {
     Nothing,
     Blob(StatisticsBlob<'a>),
@@ -85,7 +87,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Statistics with their stored content.
+/// The catalog's entry for statistics, with their stored content.
 struct Entry<'a> {
     database: &'a Database,
     statistics: &'a Statistics,
@@ -110,7 +112,8 @@ impl<'a> Entry<'a> {
         self.statistics.columns.iter().map(name).collect()
     }
 
-    /// Name, columns, time, rows, rows with NULL, steps, lowest and highest step.
+    /// The cells of a line: name, columns, time, rows, rows with NULL, steps, value of the lowest step, value of the
+    /// highest step.
     fn cells(&self) -> [String; 8] {
         let (name, columns) = (self.statistics.name.clone(), self.columns().join(", "));
         let blob = match &self.content {
@@ -133,7 +136,7 @@ impl<'a> Entry<'a> {
 
     fn value(&self, step: &Step<'_>) -> String {
         let info = self.statistics.columns.first().copied().flatten().map_or(TypeInfo::default(), |column| column.info);
-        // A step has the value itself, although a row of the table has a pointer.
+        // A step of the histogram has the value itself, although a row of the table has only a pointer to the value.
         let info = match info.xtype {
             xtype::TEXT => TypeInfo { xtype: xtype::VARCHAR, ..info },
             xtype::NTEXT => TypeInfo { xtype: xtype::NVARCHAR, ..info },
@@ -177,7 +180,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A row of cells of which only the first three are known.
+/// A row in which only the first three cells are known.
 fn row(known: [String; 3]) -> [String; 8] {
     let mut cells: [String; 8] = Default::default();
     cells.iter_mut().zip(known).for_each(|(cell, known)| *cell = known);

@@ -1,7 +1,7 @@
 //! CSV with the rows and columns of DBCC's WITH TABLERESULTS (docs/format/checkdb.md#tableresults). NULL is an empty cell.
 //!
-//! Lines that have no row in DBCC's result have none here: headings, the minimum repair level and the last line. What
-//! was not verified has no row either, so the caller must report it elsewhere.
+//! Lines without a row in DBCC's result have no row here: headings, the minimum repair level and the last line. The
+//! list of what was not verified has no row either, so the caller must report it elsewhere.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,7 +14,7 @@ use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::{Gate, View};
 
-/// The columns of a release.
+/// The columns of DBCC's result, which depend on the release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Columns {
     /// SQL Server 2012 and later.
@@ -45,7 +45,7 @@ impl Columns {
     }
 }
 
-/// Messages whose reference is the page's parent.
+/// Messages that name the parent page as their reference.
 const NAME_PARENT: [u16; 2] = [8976, 8980];
 
 /// The level of summaries and counts.
@@ -63,7 +63,7 @@ pub fn write(columns: Columns, report: &Report, view: View, out: &mut dyn io::Wr
     rows.csv.flush()
 }
 
-/// Writes a row for each of these informational messages, which belong to no object.
+/// Writes a row for each of these informational messages. The messages belong to no object.
 pub(crate) fn write_messages(columns: Columns, messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(columns.names()).map_err(io_error)?;
@@ -118,7 +118,7 @@ impl Rows<'_> {
         self.findings(&listing.unattributed)?;
         let is_checkcatalog = report.options.scope == Scope::Catalog;
         match message::catalog_updated(report) {
-            // CHECKCATALOG prints the warning as information.
+            // CHECKCATALOG prints warning 3859 as an informational message.
             Some(warning) if is_checkcatalog && !view.no_infomsgs => self.summary(&warning, 0)?,
             Some(warning) if !is_checkcatalog => self.row(&Row { level: LEVEL, ..informational(&warning, 0) })?,
             _ => {}
@@ -157,7 +157,8 @@ impl Rows<'_> {
     }
 
     fn findings(&mut self, group: &Group) -> io::Result<()> {
-        // The row of 8928 has the parent that another message of the same page names, which comes after it.
+        // The row of message 8928 names the parent page. A later message about the same page names that parent, so the
+        // findings of a page are collected first.
         let mut waiting: Vec<Cow<'_, Finding>> = Vec::new();
         for finding in self.gate.pass(self.report, group) {
             if finding.page.is_none() {
@@ -174,7 +175,7 @@ impl Rows<'_> {
         self.page_of_findings(&waiting)
     }
 
-    /// Writes the findings of one page and owner.
+    /// Writes the findings that have the same page and owner.
     fn page_of_findings(&mut self, findings: &[Cow<'_, Finding>]) -> io::Result<()> {
         let names_parent = |finding: &&Cow<'_, Finding>| NAME_PARENT.contains(&finding.check.msg);
         let parent = findings.iter().find(names_parent).map(|finding| (finding.ref_page, finding.ref_slot));
@@ -223,7 +224,7 @@ impl Rows<'_> {
     }
 }
 
-/// The cells that differ from row to row; the other columns are constant.
+/// The cells that differ from row to row. The other columns have constant values.
 struct Row<'a> {
     error: u16,
     level: u8,

@@ -22,7 +22,7 @@ pub enum Order {
     Rows,
 }
 
-/// Writes the objects as text; system objects only if `all`.
+/// Writes the objects as text. System objects are included only if `all` is set.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -44,7 +44,7 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
             entry.key().join(", "),
         ]);
     }
-    // Rows of nonclustered indexes are not added, because they are rows of the table.
+    // Rows of nonclustered indexes are not added, because they are copies of the table's rows.
     let rows = listed.iter().filter(|entry| entry.rowset.index_id <= 1).map(|entry| entry.rowset.rows);
     let pages = listed.iter().map(Entry::used_pages).fold(0, i64::saturating_add);
     let rows = rows.fold(0, i64::saturating_add).to_string();
@@ -78,7 +78,7 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
                 let index = database.indexes.get(&(expression.object_id, expression.sub_id));
                 ("filter of index", index.map_or_else(|| expression.sub_id.to_string(), |index| index.name.clone()))
             }
-            // A CHECK constraint is an object by itself.
+            // A CHECK constraint is an object of its own.
             ExpressionKind::Check => continue,
         };
         let text = expression.text.as_deref().unwrap_or("(stored off the row)");
@@ -156,7 +156,7 @@ fn entries(database: &Database, all: bool, order: Order) -> Vec<Entry<'_>> {
         let Rowset { object_id, index_id, partition, .. } = *entry.rowset;
         (entry.object_name(), object_id, index_id, partition)
     });
-    // Entries that are equal stay ordered by name.
+    // Sorting is stable: entries with equal keys stay ordered by name.
     match order {
         Order::Name => {}
         Order::Size => entries.sort_by_cached_key(|entry| Reverse(entry.used_pages())),
@@ -212,7 +212,7 @@ impl Entry<'_> {
         properties
     }
 
-    /// Key columns in order, with `desc` if descending; then included columns in parentheses.
+    /// Key columns in order, with `desc` after a descending column; then included columns in parentheses.
     fn key(&self) -> Vec<String> {
         let Rowset { object_id, index_id, .. } = *self.rowset;
         let columns = self.database.index_columns.get(&(object_id, index_id)).map(Vec::as_slice).unwrap_or_default();

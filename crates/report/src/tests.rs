@@ -1,4 +1,5 @@
-//! Whole reports in every format. Cases are those of docs/format/cases.md, which has published output of real servers.
+//! Tests of whole reports in every format. The cases are those of docs/format/cases.md, which have published output of
+//! real servers.
 
 mod commands;
 mod forms;
@@ -145,7 +146,7 @@ fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
     assert!(stripes < other && text.contains("depends on these pages: 2 more (--format json lists all)"), "{text}");
     assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
     assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
-    // If there are findings, damage may be the cause.
+    // With findings in the report, damage may be the cause of entries, so these entries are shown.
     report.findings = case_16().findings;
     let text = shown(Format::Text, &report, QUIET);
     assert!(text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");

@@ -62,7 +62,7 @@ impl Text<'_> {
         for object in &listing.objects {
             self.object(object)?;
             if is_checktable {
-                // Each statement of CHECKTABLE checks one table, so each table has its own repair level.
+                // CHECKTABLE runs one statement per table, so each table has its own repair level.
                 let level = object.findings.repair.max(listing.unattributed.repair);
                 self.repair_level(level, object.qualified_name().as_deref())?;
             }
@@ -87,7 +87,7 @@ impl Text<'_> {
         self.end()
     }
 
-    /// CHECKCATALOG has neither heading nor summary.
+    /// Writes the results of CHECKCATALOG, which have neither heading nor summary.
     fn catalog(&mut self, listing: &Listing<'_>) -> io::Result<()> {
         self.findings(&listing.before_heading)?;
         self.findings(&listing.unattributed)?;
@@ -113,7 +113,7 @@ impl Text<'_> {
         }
     }
 
-    /// Whether objects without findings are listed; PHYSICAL_ONLY and NO_INFOMSGS leave them out.
+    /// Whether objects without findings are listed. PHYSICAL_ONLY and NO_INFOMSGS suppress them.
     fn prints_objects(&self) -> bool {
         !self.view.no_infomsgs && !self.report.options.physical_only
     }
@@ -143,8 +143,8 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Writes the identity columns of an object. Values that rows already exceed are written even without informational
-    /// messages.
+    /// Writes the results for the identity columns of an object. A column with values beyond its current value is
+    /// reported even if informational messages are suppressed.
     fn identities(&mut self, object_id: i32) -> io::Result<()> {
         for result in self.identities.remove(&object_id).unwrap_or_default() {
             self.info(&message::identity(result))?;

@@ -1,4 +1,4 @@
-//! CHECKALLOC's own listing (docs/format/checkdb.md#checkalloc), in the wording of 2005 and later.
+//! The listing of CHECKALLOC (docs/format/checkdb.md#checkalloc), in the wording of SQL Server 2005 and later.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::text_table::printable;
 /// The text of message 7922.
 const SEPARATOR: &str = "***************************************************************";
 
-/// Writes the section of one object: 7922, 7923, then 7924 and 7925 for each unit, then 7927.
+/// Writes the messages about one object: 7922, 7923, then 7924 and 7925 for each allocation unit, then 7927.
 pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
     writeln!(out, "Table {}                Object ID {}.", printable(&object.name()), object.id)?;
@@ -32,7 +32,8 @@ pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) 
     writeln!(out, "Total number of extents is {extents}.")
 }
 
-/// Writes the totals: 7920; for each file 2538 and 8915, and 8916 or 8917 for each unit in it; 2539, 8918.
+/// Writes the messages with the totals: 7920; for each file 2538 and 8915, and 8916 or 8917 for each allocation unit in
+/// it; 2539, 8918.
 pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
     let entries = report.rowsets.len();
@@ -66,7 +67,8 @@ pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Resu
     )
 }
 
-/// Writes a line for each unit with pages in a file: 8916 for those of tables, 8917 for those of nonclustered indexes.
+/// Writes a line for each allocation unit with pages in a file: 8916 for units of tables, 8917 for units of
+/// nonclustered indexes.
 fn write_units(report: &Report, file_id: u16, out: &mut dyn io::Write) -> io::Result<()> {
     for rowset in &report.rowsets {
         let kind = if rowset.index_id > 1 { "index" } else { "data" };

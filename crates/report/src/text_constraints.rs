@@ -9,7 +9,7 @@ use check::{Finding, Report, Value};
 use crate::View;
 use crate::text_table::TextTable;
 
-/// Writes the rows of the violations that are shown; nothing if there are no violations.
+/// Writes the rows of the violations that the view allows; writes nothing if there are no violations.
 pub(crate) fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let shown = view.max_findings.unwrap_or(usize::MAX);
     let names: BTreeMap<i32, (&str, &str)> = report

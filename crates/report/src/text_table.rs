@@ -1,11 +1,11 @@
-//! Aligned columns, and lines that no byte of a file can break.
+//! Tables with aligned columns, and texts in which control characters are escaped.
 
 use std::borrow::Cow;
 use std::io;
 
 use unicode_width::UnicodeWidthStr;
 
-/// `text` with control characters escaped. Names come from the files that are checked, and must not steer a terminal or
+/// `text` with control characters escaped. Names come from the checked files, and must not control the terminal or
 /// break a line.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(steers) {
@@ -16,8 +16,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character steers a terminal, or changes the direction of text, which could make one name look like
-/// another.
+/// Whether a character controls the terminal, or changes the direction of text. A changed direction could make one name
+/// look like another.
 pub fn steers(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
@@ -28,20 +28,20 @@ pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text`, padded with spaces to `columns`.
+/// `text` padded with spaces to a width of `columns`.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{:blanks$}", "")
 }
 
-/// Rows of cells; the last column is never padded.
+/// Rows of cells. The last column is not padded.
 pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
     right_aligned: &'static [usize],
 }
 
 impl TextTable {
-    /// A table whose columns `right_aligned` hold numbers.
+    /// A table in which the columns `right_aligned` hold numbers.
     pub(crate) fn new(right_aligned: &'static [usize]) -> Self {
         Self { rows: Vec::new(), right_aligned }
     }
@@ -72,8 +72,8 @@ impl TextTable {
         Ok(())
     }
 
-    /// Writes the rows within `most` columns. If a line would be longer, the last cell of every row, a name that cannot
-    /// be broken, is written on a line of its own.
+    /// Writes the rows in at most `most` columns. If a line would be wider, the last cell of every row, which is a name
+    /// that cannot be broken, is written on a line of its own.
     pub(crate) fn write_within(&self, indent: usize, most: usize, out: &mut dyn io::Write) -> io::Result<()> {
         let mut text = Vec::new();
         self.write(indent, &mut text)?;
@@ -94,7 +94,7 @@ impl TextTable {
     }
 }
 
-/// `text` wrapped at spaces into lines of at most `most` columns; a longer word is not broken.
+/// `text` wrapped at spaces into lines of at most `most` columns. A longer word is not broken.
 pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -152,8 +152,8 @@ mod tests {
     fn columns_align_by_what_names_take_on_a_terminal() {
         let mut table = TextTable::new(&[]);
         table.row(["name", "pages"]);
-        // The first text has three characters and six columns; the second has five characters and four columns, as its
-        // dots are combining marks.
+        // The first name has three characters and six columns. The second name has five characters and four columns,
+        // because one character is a combining mark.
         table.row(["\u{6ce8}\u{6587}\u{8868}", "1"]);
         table.row(["Cafe\u{301}", "2"]);
         let mut out = Vec::new();

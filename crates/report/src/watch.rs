@@ -12,20 +12,20 @@ use crate::text_table::{padded, printable};
 /// The status of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// The check found nothing, and verified everything.
+    /// The check found no errors and verified everything.
     Sound,
     /// The check found corruption.
     Corrupt,
     /// The backup could not be fully verified, could not be read, or is still incomplete after `--patience`.
     Unknown,
-    /// The backup was left out.
+    /// The backup was skipped.
     Skipped,
-    /// The backup is not complete yet, which is no reason to worry so far.
+    /// The backup is not complete yet. It may still be completed in time.
     Waiting,
 }
 
 impl Status {
-    /// The status of a backup in the queue.
+    /// The status of an item in the queue.
     pub fn of(item: &Item) -> Self {
         match (item.state.as_str(), item.verdict.as_deref()) {
             ("skipped", None) => Self::Skipped,
@@ -35,7 +35,7 @@ impl Status {
         }
     }
 
-    /// The word for programs.
+    /// The status as a word, for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sound => "sound",
@@ -47,10 +47,10 @@ impl Status {
     }
 }
 
-/// How lines are written.
+/// The format of the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WatchFormat {
-    /// Aligned, for people.
+    /// Text in aligned columns, for people.
     Text,
     /// A JSON object per line.
     Json,
@@ -58,7 +58,7 @@ pub enum WatchFormat {
     Csv,
 }
 
-/// The columns of CSV.
+/// The names of the CSV columns.
 const COLUMNS: [&str; 10] =
     ["Server", "Database", "Backup", "Type", "Start", "End", "Status", "Findings", "NotVerified", "Message"];
 
@@ -142,7 +142,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
     }
 }
 
-/// Writes an alarm about broken promises, or its end.
+/// Writes a line when an alarm about a broken promise begins or ends.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -165,16 +165,16 @@ pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut
     }
 }
 
-/// Counts of lines by status, and of the remaining backups.
+/// Number of lines by status, and number of backups that remain to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Backups that are sound.
     pub sound: u64,
     /// Backups with corruption.
     pub corrupt: u64,
-    /// Backups whose state is unknown.
+    /// Backups with the status `unknown`.
     pub unknown: u64,
-    /// Backups that were left out.
+    /// Backups that were skipped.
     pub skipped: u64,
     /// Backups that are not complete yet.
     pub waiting: u64,
@@ -183,7 +183,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a line.
+    /// Counts a line with this status.
     pub fn add(&mut self, status: Status) {
         match status {
             Status::Sound => self.sound += 1,

@@ -1,4 +1,4 @@
-//! The results of a window of time, and the two promises: every page was read, every relation was proven.
+//! The results of a window of time, and the two promises: that every page was read, and that every relation was proven.
 
 use std::io;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::summary::lines::counted;
 /// The work done in a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
-    /// Time that was used.
+    /// Time used by the window.
     pub used: Duration,
-    /// Time that was allowed.
+    /// Time allowed for the window.
     pub allowed: Duration,
-    /// Ranges that were read.
+    /// Number of ranges that were read.
     pub ranges: u64,
-    /// Bytes of these ranges.
+    /// Number of bytes in these ranges.
     pub bytes: u64,
-    /// The time of the database state that the image shows.
+    /// The point in time of the database state that the image shows.
     pub taken_at: &'a str,
     /// Bytes of the image read so far, in all windows.
     pub done_bytes: u64,
@@ -52,7 +52,7 @@ impl Done<'_> {
     }
 }
 
-/// How the findings of a run differ from the known ones.
+/// Changes between the findings of a run and the findings known before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changed {
     /// Findings that were not known before.
@@ -63,21 +63,22 @@ pub struct Changed {
     pub gone: u64,
 }
 
-/// The report after a window, or of a promise alone.
+/// The report after a window, or about the promises if there was no window.
 pub struct WindowView<'a> {
     /// Name of the database.
     pub database: &'a str,
     /// The work done in the window; `None` if there was no window.
     pub done: Option<Done<'a>>,
-    /// The bytes that a window reads, and the interval between windows.
+    /// The bytes that a window reads, and the time from one window to the next.
     pub rhythm: Rhythm,
     /// The ranges, windows and relations of the database that the history knows.
     pub known: &'a Known,
-    /// The span that was promised, if any.
+    /// The promised span of time: pages were read and relations proven within it. `None` if no span was promised.
     pub within: Option<Duration>,
-    /// Whether every page was read within the span.
+    /// Whether the promise is kept that every page was read within the span.
     pub read: Kept,
-    /// Whether every relation was proven within the span; `None` if relations are not compared.
+    /// Whether the promise is kept that every relation was proven within the span; `None` if relations are not
+    /// compared.
     pub closed: Option<Kept>,
     /// The changes in the findings.
     pub changed: Changed,
@@ -107,7 +108,7 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
 pub fn broken(view: &WindowView<'_>) -> Vec<String> {
     let read = (!view.read.is_kept()).then(|| read(view));
     let closed = view.closed.filter(|kept| !kept.is_kept()).map(|kept| closed(view, kept));
-    // The lines for people are aligned with blanks after the colon; here they are not.
+    // In the lines for people, spaces after the colon align the text. The lines of this function have one space.
     read.into_iter().chain(closed).map(|line| line.replacen(":   ", ": ", 1)).collect()
 }
 
@@ -117,7 +118,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // If no relations are compared, an image is never closed.
+        // If no relations are compared, the image counts as read, never as closed.
         (0, _) if view.closed.is_none() => "fully read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
@@ -164,7 +165,7 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     format!("Closed: {said}.{}", verdict(view, kept))
 }
 
-/// A sentence about a promise that is not kept; empty if it is kept.
+/// A sentence about a broken promise, or a promise that cannot be kept; empty if the promise is kept.
 fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
@@ -189,7 +190,7 @@ fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
     }
 }
 
-/// The range in use that was least recently read, and when.
+/// The least recently read range in use, and the time of that read.
 fn oldest<'v>(view: &'v WindowView<'_>) -> Option<(&'v Range, i64)> {
     view.in_use().filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
 }
@@ -247,7 +248,7 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
     line(&json::lines::Line::Window(window), out)
 }
 
-/// A line with the number of windows that a cycle needs.
+/// A line with the number of windows in a cycle, which reads everything once.
 pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
     let every = short(window);
     match rate {
@@ -267,7 +268,7 @@ pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
     }
 }
 
-/// `2 h 58 min`, `12 min`, `40 s`, `3 ms`.
+/// A duration as text: `2 h 58 min`, `12 min`, `40 s`, `3 ms`.
 fn short(span: Duration) -> String {
     let seconds = span.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds) {
@@ -283,7 +284,7 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// An age, rounded up: a promise of the printed span would be kept.
+/// An age as text, rounded up, so that a promise of the printed span would be kept.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

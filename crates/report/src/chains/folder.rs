@@ -1,10 +1,10 @@
-//! The folder that all files of a database share, printed only once.
+//! The folder that all files of a database share. The text prints it only once.
 
 use std::path::{Path, PathBuf};
 
 use source::backup::{ChainSet, DatabaseChains};
 
-/// The deepest folder that holds all files of a database; empty if there is none.
+/// The deepest folder that contains all files of a database; empty if the files share no folder.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -15,7 +15,7 @@ impl Folder {
         for folder in folders {
             while !folder.starts_with(&common) && common.pop() {}
         }
-        // Printing the root of a file system would say nothing.
+        // The root of a file system is not worth printing.
         Self(if common.parent().is_none() { PathBuf::new() } else { common })
     }
 
@@ -24,8 +24,8 @@ impl Folder {
         (!self.0.as_os_str().is_empty()).then(|| self.0.display().to_string())
     }
 
-    /// The names of a set's files, relative to the folder. If a file has several sets, the first name gets the set's
-    /// number.
+    /// The names of a set's files, relative to the folder. If the set is not the first in its files, the first name is
+    /// followed by the set's number.
     pub(super) fn files(&self, set: &ChainSet) -> Vec<String> {
         let mut names: Vec<String> = set.paths.iter().map(|path| self.file(path)).collect();
         let number = (set.set.position > 1).then(|| format!(" (FILE = {})", set.set.position));

@@ -10,8 +10,8 @@ use source::storage::device;
 use super::{Found, until};
 use crate::text_table::printable;
 
-/// Log backups at the end that get STOPAT. Labels have whole seconds, so the last but one may contain the point in time
-/// too.
+/// Number of log backups at the end of a path that get STOPAT. Labels have whole seconds only, so the last log backup
+/// but one may contain the requested point in time too.
 const STOPPED: usize = 2;
 
 /// Writes the statements that restore a database to the latest or the requested point in time.
@@ -111,7 +111,7 @@ fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: 
     writeln!(out, "SET NOEXEC OFF;")
 }
 
-/// Writes a MOVE option, as a comment, for each file that no earlier set had.
+/// Writes a MOVE option, as a comment, for each file that no earlier set contains.
 fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io::Write) -> io::Result<()> {
     for file in set.set.files.iter().filter(|file| file.is_data || file.is_log) {
         if placed.insert((file.file_id, file.logical_name.clone())) {
@@ -123,7 +123,8 @@ fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io:
     Ok(())
 }
 
-/// The reason why statements cannot be written: the programs that run scripts would read a name differently.
+/// The reason why no statements can be written: a script runner would misread a name with a control character or a
+/// variable.
 fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
     let sets = path.steps.iter().filter_map(|&step| database.sets.get(step));
     let files: Vec<&PathBuf> = sets.flat_map(|set| &set.paths).collect();

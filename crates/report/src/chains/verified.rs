@@ -1,4 +1,4 @@
-//! The result of a restore in memory.
+//! The result of a restore in memory to verify a chain.
 
 use crate::text_table::printable;
 
@@ -15,16 +15,16 @@ pub struct Verified {
     pub is_restored: bool,
     /// Allocated pages of the restored database.
     pub pages: u64,
-    /// Blocks of log in all backups of the chain, each verified.
+    /// Log blocks in all backups of the chain. Each block was verified.
     pub log_blocks: u64,
-    /// Pages that redo and undo made from the log.
+    /// Pages that recovery from the log changed.
     pub recovered_pages: u64,
     /// Transactions that were open at the end, and were rolled back.
     pub transactions_undone: u64,
 }
 
 impl Verified {
-    /// The outcome in a word: `sound`, `errors`, `incomplete`, `failed`.
+    /// The outcome as one word: `sound`, `errors`, `incomplete`, `failed`.
     pub fn state(&self) -> &'static str {
         match (self.errors, &self.reason) {
             (1.., _) => "errors",
@@ -34,12 +34,12 @@ impl Verified {
         }
     }
 
-    /// Whether this path restores the database, and its check found no errors.
+    /// Whether the restore of this path succeeded and the check of the restored database found no errors.
     pub fn is_usable(&self) -> bool {
         matches!(self.state(), "sound" | "incomplete")
     }
 
-    /// The outcome in a sentence.
+    /// The outcome as a sentence.
     pub(super) fn text(&self) -> String {
         let reason = printable(self.reason.as_deref().unwrap_or_default()).to_string();
         match self.state() {

@@ -8,9 +8,9 @@ use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use serde::Serialize;
 use source::PageSource;
 
-/// Bytes shown for a finding.
+/// Number of bytes shown for a finding.
 const SHOWN_BYTES: usize = 64;
-/// Most pages that are read again, so that a page from slow storage is ready soon.
+/// Maximum number of pages to read again. The limit keeps the wait short when storage is slow.
 const MOST_PAGES: usize = 256;
 
 /// Some bytes of a page.
@@ -23,7 +23,7 @@ pub(super) struct Bytes {
     hex: String,
 }
 
-/// Reads pages again; consecutive findings on the same page read it once.
+/// Reads pages again to show their bytes. Consecutive findings on the same page share one read.
 pub(super) struct PageBytesReader<'a> {
     source: &'a dyn PageSource,
     last: Option<(PageId, Option<Box<PageBytes>>)>,
@@ -35,8 +35,8 @@ impl<'a> PageBytesReader<'a> {
         Self { source, last: None, left: MOST_PAGES }
     }
 
-    /// The start of the finding's record, or of its page if the record cannot be located; `None` if no page that can be
-    /// read is named.
+    /// The first bytes of the finding's record, or of its page if the record cannot be located. `None` if the finding
+    /// names no page that can be read.
     pub(super) fn around(&mut self, finding: &Finding) -> Option<Bytes> {
         let at = finding.page.filter(|page| !page.is_none())?;
         let bytes = self.page(at)?;
@@ -64,7 +64,7 @@ impl<'a> PageBytesReader<'a> {
     }
 }
 
-/// Where the record of a slot begins, at most [`SHOWN_BYTES`] before the end of the page.
+/// Offset of a slot's record on the page, at most [`SHOWN_BYTES`] before the end of the page.
 fn record_offset(bytes: &PageBytes, slot: u16) -> Option<usize> {
     let mut plain = *bytes;
     undo_torn_bits(&mut plain);

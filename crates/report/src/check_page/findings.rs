@@ -1,4 +1,5 @@
-//! The findings, by object and by message. The first of each are shown, all are counted.
+//! The findings, grouped by object and by message. The page shows the first findings of each group and counts all of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +12,17 @@ use crate::explain::Explained;
 use crate::html::Budget;
 use crate::summary::findings::{Place, damaged_pages, heading, is_consequence, names_of};
 
-/// Most findings that are shown.
+/// Maximum number of findings that are shown.
 const MOST_FINDINGS: usize = 2000;
-/// Most findings of one message and object that are shown.
+/// Maximum number of findings shown for one message of one object.
 const MOST_OF_ONE: usize = 200;
-/// Most objects and indexes that are shown with their messages.
+/// Maximum number of objects and indexes that are shown with their messages.
 const MOST_PLACES: usize = 500;
-/// Most characters of a message.
+/// Maximum number of characters of a message.
 const MOST_CHARS: usize = 1200;
-/// Most characters of an object's name, and of a finding's short description.
+/// Maximum number of characters of an object's name, and of a finding's short description.
 const NAME_CHARS: usize = 160;
-/// Most messages of all places together.
+/// Maximum number of messages in all objects together.
 const MOST_MESSAGES: usize = 4000;
 
 /// All findings of a report.
@@ -45,14 +46,14 @@ struct Found {
     is_primitive: bool,
 }
 
-/// The findings of one message in one place.
+/// The findings with one message in one object or index.
 #[derive(Serialize)]
 struct Message {
     /// Index into [`Findings::checks`].
     check: usize,
-    /// Whether these findings follow from damage elsewhere.
+    /// Whether these findings are consequences of damage elsewhere.
     follows: bool,
-    /// A short description of the first finding; empty if the budget for text is used up.
+    /// A short description of the first finding; empty if the text budget is used up.
     brief: String,
     count: u64,
     shown: Vec<Shown>,
@@ -65,7 +66,7 @@ struct Shown {
     bytes: Option<Bytes>,
 }
 
-/// The findings of a report, with as much text as the budget allows.
+/// The findings of a report, with as much text as the text budget allows.
 pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: &mut Budget) -> Findings {
     let damaged = damaged_pages(report);
     let names = names_of(report);
@@ -95,7 +96,7 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
                 continue;
             }
             messages_left -= 1;
-            // Without a short description, the page shows the fault that the check names.
+            // If the short description is empty, the page shows the check's general description of the fault.
             let brief = room.take(&finding.brief(&report.names()), NAME_CHARS).unwrap_or_default();
             found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
         }
@@ -113,8 +114,8 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
     for place in &mut places {
         place.messages.sort_by_key(|message| message.follows);
     }
-    // Findings that keep the catalog from being read come first; places with mere consequences of damage elsewhere come
-    // last.
+    // Places with findings that prevent reading the catalog come first. Places with only consequences of damage
+    // elsewhere come last.
     places.sort_by_key(|place| (!place.is_primitive, place.messages.iter().all(|message| message.follows)));
     let checks = checks.into_iter().map(Explained::of).collect();
     Findings { count: report.findings.len(), places, more_places: more.len(), checks }

@@ -1,4 +1,4 @@
-//! The head of a page: the verdict, figures, what was checked and how, and the commands that show more.
+//! The head of a page: the verdict, figures, the scope and options of the check, and the commands that show more.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::summary::head::{level, next_commands, origin, scope, status_text, ver
 use crate::summary::lines::{Tone, counted, duration, grouped};
 use crate::summary::not_verified;
 
-/// Most lines in each list of remarks, and most files that are listed.
+/// Maximum number of lines in each list of remarks, and maximum number of files that are listed.
 const MOST_LINES: usize = 100;
-/// Most characters of the command line.
+/// Maximum number of characters of the command line.
 const COMMAND_CHARS: usize = 4000;
 
 #[derive(Serialize)]
@@ -24,19 +24,19 @@ pub(super) struct Head<'a> {
     name: String,
     origin: String,
     scope: Option<String>,
-    /// `good`, `bad` or `doubtful`.
+    /// The tone of the verdict: `good`, `bad` or `doubtful`.
     tone: &'static str,
     word: &'static str,
     verdict: String,
     cards: Vec<Card>,
-    /// Warnings about the input, which the reader must know before the results.
+    /// Warnings about the input, which the user must know before reading the results.
     warnings: Vec<String>,
     facts: Vec<(&'static str, String)>,
     version: &'a str,
     started: &'a str,
 }
 
-/// A figure to be read at a glance.
+/// A figure that the head shows, with its label and a detail.
 #[derive(Serialize)]
 struct Card {
     what: &'static str,
@@ -107,7 +107,7 @@ fn cards(report: &Report) -> Vec<Card> {
     cards
 }
 
-/// A number of bytes in a unit that people use.
+/// A number of bytes in a readable unit.
 fn size(bytes: f64) -> String {
     match bytes {
         bytes if bytes >= 1e12 => format!("{:.2} TB", bytes / 1e12),
@@ -165,7 +165,7 @@ fn facts(page: &CheckPage<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Commands to run next: those that the terminal's summary shows, and one that explains something not verified.
+/// The commands to run next: those of the terminal's summary, and one that explains a thing that was not verified.
 pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
     let report = page.report;
     let (example, limit) = (findings::example(report), not_verified::first_limit(report));

@@ -1,4 +1,4 @@
-//! The page map in a page: names as JSON, runs and marks of damage as deflated bytes.
+//! The page map in an HTML page: names as JSON, runs and marks of damage as compressed bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,13 +14,13 @@ use serde::Serialize;
 use crate::html::{Base64, Budget, push_number};
 use crate::summary::findings::{damaged_pages, is_consequence};
 
-/// Most marks. If there would be more, one mark covers 2, 4, 8 ... pages.
+/// Maximum number of marks. If more marks would be needed, each mark covers 2, 4, 8 ... pages.
 const MAX_MARKS: usize = 1 << 16;
-/// Most files that are drawn.
+/// Maximum number of files that are drawn.
 const MOST_FILES: usize = 1000;
-/// Most characters of an owner's name; there may be thousands of owners.
+/// Maximum number of characters of an owner's name, because there may be thousands of owners.
 const NAME_CHARS: usize = 80;
-/// Bytes of runs that are encoded together.
+/// Bytes of encoded runs to collect before they are compressed.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// The data that the script needs in addition to the runs.
@@ -31,7 +31,7 @@ pub(super) struct Map {
     more_files: usize,
     /// Names of tables and other objects.
     tables: Vec<String>,
-    /// Owners of extents, numbered from 1: index into `tables`, and the name of the index.
+    /// Owners of extents, numbered from 1. Each entry has the owner's index in `tables`, and the name of its index.
     owners: Vec<(usize, String)>,
 }
 
@@ -40,13 +40,13 @@ struct File {
     id: u16,
     name: String,
     pages: u32,
-    /// Extents of a cell, as a power of two.
+    /// Number of extents in a cell, as an exponent of 2.
     cell_shift: u32,
-    /// If several pages could not be read: the first of them, and how many.
+    /// The first page and the number of pages of the first run of several unread pages.
     unread: Option<(u32, u64)>,
 }
 
-/// The files and the names of owners. Once the budget is used up, names become an ellipsis.
+/// The files and the names of owners. Once the text budget is used up, an ellipsis replaces each name.
 pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Map {
     let empty = PageMap::default();
     let map = report.page_map.as_ref().unwrap_or(&empty);
@@ -93,7 +93,7 @@ fn index_name(database: &Database, owner: MapOwner, room: &mut Budget) -> String
     }
 }
 
-/// Writes runs and marks of the files that are drawn, deflated and in base64.
+/// Writes the runs and marks of the drawn files, compressed with deflate and encoded as base64.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -118,19 +118,19 @@ pub(super) fn write_runs(report: &Report, out: &mut dyn Write) -> io::Result<()>
     deflated.finish()?.finish()
 }
 
-/// Places of findings and of what could not be verified, each a range of pages.
+/// The marks of the map: ranges of pages with findings, and ranges of pages that could not be verified.
 struct Marks {
-    /// File, number of the range, and whether it is damaged.
+    /// File ID, number of the range in the file, and whether the range is damaged.
     places: BTreeSet<(u16, u32, bool)>,
-    /// Pages of a range, as a power of two.
+    /// Number of pages in a range, as an exponent of 2.
     shift: u32,
 }
 
 impl Marks {
     fn of(report: &Report, map: &PageMap) -> Self {
         let mut marks = Self { places: BTreeSet::new(), shift: 0 };
-        // Consequences of other damage name pages that may be sound, so they are marked only if there are no other
-        // findings.
+        // Findings that are consequences of other damage may name sound pages. Their pages are marked only if there are
+        // no other findings.
         let damaged = damaged_pages(report);
         let causes = report.findings.iter().filter(|finding| !is_consequence(finding, &damaged));
         causes.filter_map(|finding| finding.page).for_each(|page| marks.add(page, true));

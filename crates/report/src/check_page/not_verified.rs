@@ -1,4 +1,4 @@
-//! What was not verified, by cause, as the page shows it.
+//! The list of what was not verified, by cause, as the page shows it.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::causes::{by_cause, split};
 use crate::html::{Budget, Cause, What};
 use crate::not_verified::{heading, headline, share};
 
-/// Most causes that are shown.
+/// Maximum number of causes that are shown.
 const MOST_CAUSES: usize = 200;
-/// Most places of one kind, and most kinds, that are shown for a cause.
+/// Maximum number of places of one kind, and of kinds, that are shown for a cause.
 const MOST_PLACES: usize = 50;
-/// Most characters of a name or reason.
+/// Maximum number of characters of a name or reason.
 const MOST_CHARS: usize = 200;
-/// Most demoted findings that are shown for a cause.
+/// Maximum number of demoted findings that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
 /// The things that were not verified, and notes.
 #[derive(Serialize)]
 pub(super) struct NotVerified {
-    /// `None` for a complete run.
+    /// The headline about an incomplete run; `None` for a complete run.
     headline: Option<String>,
     share: Option<String>,
     causes: Vec<Cause>,
@@ -30,7 +30,7 @@ pub(super) struct NotVerified {
     notes: Vec<Cause>,
 }
 
-/// The things that a report could not verify, with as much text as the budget allows.
+/// The things that a report could not verify, with as much text as the text budget allows.
 pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     let (entries, follows) = split(report);
     let mut demoted: BTreeMap<&Limit, (Vec<String>, u64)> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub(super) fn not_verified(report: &Report, room: &mut Budget) -> NotVerified {
     }
 }
 
-/// A cause with its places, as many as the budget allows.
+/// A cause with as many of its places as the text budget allows.
 fn of(limit: &'static Limit, reason: &str, entries: &[&Entry], room: &mut Budget) -> Cause {
     let reason = room.take_or_cut(reason, MOST_CHARS);
     let mut what = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::fixture::{owner, page_io, report, rowset};
 
-/// A source without pages: their bytes are not shown.
+/// A source without pages, so that the report shows no bytes.
 struct NoPages;
 
 impl PageSource for NoPages {
@@ -40,7 +40,7 @@ fn page(report: &Report) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The content of the element with this id.
+/// The content of the script element with this ID.
 fn script<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(" id={id}>")).unwrap();
     rest.split_once("</script>").unwrap().0
@@ -50,7 +50,7 @@ fn data(page: &str) -> Value {
     serde_json::from_str(script(page, "data")).unwrap()
 }
 
-/// The packed runs and marks, unpacked.
+/// The runs and marks of the page, decoded and decompressed.
 fn runs(page: &str) -> Vec<u64> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut packed = Vec::new();
@@ -166,7 +166,7 @@ fn marks_of_many_pages_become_stretches_and_none_is_lost() {
     assert_eq!(data["findings"]["places"][0]["messages"][0]["shown"].as_array().unwrap().len(), 200);
 }
 
-/// How much a report contains.
+/// The size of a generated report.
 struct Amount {
     pages: u32,
     files: u16,
@@ -178,12 +178,12 @@ struct Amount {
 /// The largest report that is possible: a database of 800 GB.
 const MOST: Amount = Amount { pages: 100_000_000, files: 2000, tables: 5000, findings: 100_000, not_verified: 20_000 };
 
-/// The characters that need the most bytes when escaped.
+/// A long text of the characters that need the most bytes when escaped.
 fn longest() -> String {
     "<\u{202e}名".repeat(1300)
 }
 
-/// A database whose neighboring extents differ, as far as possible.
+/// A report on a database in which neighboring extents differ as often as possible.
 fn irregular(amount: &Amount, name: &str) -> Report {
     let Amount { pages, files, tables, findings, not_verified } = *amount;
     let mut report = report(name, 5);
@@ -195,7 +195,7 @@ fn irregular(amount: &Amount, name: &str) -> Report {
     let states = MapState::ALL;
     let extents = u64::from(pages / 8);
     let most = extents.min(MAX_RUNS as u64);
-    // On average, the runs together cover all extents.
+    // The lengths of the runs are random. On average, the runs together cover all extents.
     let runs = (0..most).map(|_| MapRun {
         cells: 1 + next((2 * extents / most).saturating_sub(1).max(1)) as u32,
         owner: next(MAX_OWNERS as u64 + 2) as u16,
@@ -244,7 +244,8 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["map"]["more_files"], 2000 - files);
 }
 
-/// With `MDFSCK_PAGES` the pages are written into that folder, where `benches/page_load.py` loads them into a browser.
+/// Writes the pages into the folder `MDFSCK_PAGES` if that variable is set. `benches/page_load.py` loads them into a
+/// browser.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_of_large_databases_have_8_megabytes_at_most() {

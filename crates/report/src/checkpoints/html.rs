@@ -9,13 +9,14 @@ use super::tables::{Table, heading, totals};
 use super::{CheckpointReport, Group, duration_ms};
 use crate::html::{axis, escape, head, short, with_contents};
 
-/// Most databases that have charts, those with the longest checkpoints first; the table has all databases.
+/// Maximum number of databases with charts. Databases with the longest checkpoints come first; the table has all
+/// databases.
 const MAX_CHARTS: usize = 40;
-/// Most days of a heat map; the last ones are shown.
+/// Maximum number of days of a heat map, which shows the last days.
 const MAX_DAYS: i64 = 92;
-/// Most rows of the table of slow checkpoints.
+/// Maximum number of rows of the table of slow checkpoints.
 const MAX_SLOW: usize = 200;
-/// Size of the chart of durations: its columns of pixels, and its height in units.
+/// Size of the chart of durations: the width in pixel columns, and the height in SVG units.
 const WIDTH: usize = 960;
 const HEIGHT: f64 = 150.0;
 /// Hours under one label of the heat map.
@@ -25,7 +26,7 @@ const HOUR: i64 = 3_600_000 * Moment::MILLISECOND;
 const DAY: i64 = 24 * HOUR;
 
 impl CheckpointReport {
-    /// The page.
+    /// The whole HTML page.
     pub fn html(&self) -> String {
         let mut html = String::new();
         for (heading, groups) in self.sources() {
@@ -57,7 +58,7 @@ impl CheckpointReport {
     }
 }
 
-/// A table under its heading, if it has rows.
+/// Appends a table under its heading, if the table has rows.
 fn section(title: &str, table: Table, html: &mut String) {
     if table.rows.is_empty() {
         return;
@@ -66,7 +67,8 @@ fn section(title: &str, table: Table, html: &mut String) {
     let _ = write!(html, "<h2>{}</h2>{table}", escape(title));
 }
 
-/// Durations over time: for each column of pixels a line from the shortest to the longest checkpoint that began there.
+/// The chart of durations over time. A column of pixels has a line from the shortest to the longest checkpoint that
+/// began in its time.
 fn durations(group: &Group) -> String {
     let (Some(first), Some(last)) = (group.checkpoints.first(), group.checkpoints.last()) else { return String::new() };
     let span = (i128::from(last.began.0) - i128::from(first.began.0)).max(1);
@@ -127,8 +129,8 @@ fn durations(group: &Group) -> String {
     )
 }
 
-/// Checkpoints per hour: a row for each day with checkpoints, and a column for each hour of the day between the first
-/// and the last that have any. The more checkpoints, the darker the cell.
+/// The heat map of checkpoints per hour. Each day with checkpoints has a row. The columns are hours of the day, from
+/// the first hour to the last hour with checkpoints on any day. The more checkpoints, the darker the cell.
 fn heat_map(group: &Group) -> String {
     let hours = by_hour(&group.checkpoints);
     let (Some((first, _)), Some((last, _))) = (hours.first_key_value(), hours.last_key_value()) else {
@@ -146,7 +148,7 @@ fn heat_map(group: &Group) -> String {
     for hour in (begin..end).step_by(HOURS_OF_LABEL as usize) {
         let _ = write!(cells, "<span style='grid-column:span {HOURS_OF_LABEL}'>{hour:02}:00</span>");
     }
-    // The next cell to write.
+    // Day and hour of the next cell to write.
     let mut at: Option<(i64, i64)> = None;
     for (hour, totals) in shown() {
         let text = hour.to_string();
@@ -223,10 +225,10 @@ mod tests {
     #[test]
     fn charts_have_what_they_show() {
         let html = report("Sales", &[(0, 10), (9000, 9200), (7_200_000, 7_200_050)]).html();
-        // Three columns of the chart, two hours of the heat map, and the line of the change.
+        // The chart has three columns and the line of the change; the heat map has two hours with checkpoints.
         assert_eq!(html.matches("class=blue stroke-width=3").count(), 3);
         assert_eq!(html.matches("<i style='--n:").count(), 2);
-        // Only hours 3 to 5 of one day.
+        // The heat map has only hours 3 to 5 of one day.
         assert_eq!((html.matches("<i></i>").count(), html.matches("<span class=day>").count()), (1, 1));
         assert_eq!(html.matches("<title>change: 2016-07-09 03:00:05.000").count(), 1);
         for text in [
@@ -245,7 +247,7 @@ mod tests {
         const HOUR_MS: i64 = 3_600_000;
         let html = report("Sales", &[0, 5, 49, 24 * 40].map(|hour| (hour * HOUR_MS, hour * HOUR_MS + 10))).html();
         assert_eq!((html.matches("<span class=day>").count(), html.matches("<i style='--n:").count()), (3, 4));
-        // From 3:00 to 9:00, on three days.
+        // The heat map reaches from 3:00 to 9:00, on three days.
         assert_eq!((html.matches("<i></i>").count(), html.matches("repeat(6,").count()), (3 * 6 - 4, 1));
         assert!(
             html.contains(">1 day without a checkpoint<") && html.contains(">37 days without a checkpoint<"),

@@ -5,7 +5,7 @@ use events::checkpoints::Totals;
 
 use super::{CheckpointReport, Group, Side, SlowCheckpoint, Source, duration_ms};
 
-/// A table: the heads of its columns, and its rows of cells.
+/// A table: the headings of its columns, and its rows of cells.
 pub(super) struct Table {
     pub(super) heads: &'static [&'static str],
     /// Columns that hold numbers.
@@ -46,7 +46,7 @@ pub(super) fn totals(groups: &[Group]) -> Table {
 }
 
 impl CheckpointReport {
-    /// The groups that share a source and a clock, with their heading.
+    /// The groups of each source and clock, with their heading.
     pub(super) fn sources(&self) -> impl Iterator<Item = (String, &[Group])> {
         let sources = self.groups.chunk_by(|one, next| heading(one) == heading(next));
         sources.filter_map(|groups| Some((heading(groups.first()?), groups)))
@@ -67,7 +67,8 @@ impl CheckpointReport {
         }
     }
 
-    /// The title and rows of the `most` slowest checkpoints in error logs with this clock, and how many were left out.
+    /// The title and the rows for the `most` slowest checkpoints in error logs with this clock, and the number of rows
+    /// left out.
     pub(super) fn slow_table(&self, clock: Clock, most: usize) -> (String, Table, usize) {
         let mut slow: Vec<&SlowCheckpoint> = self.flushes.iter().filter(|slow| slow.clock == clock).collect();
         slow.sort_by_key(|slow| std::cmp::Reverse(slow.flush.ms));
@@ -117,7 +118,7 @@ fn id(id: Option<u32>) -> String {
     id.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// Count, average, maximum, total, per hour.
+/// The cells of totals: count, average, maximum, total, checkpoints per hour.
 fn figures(totals: Option<Totals>) -> [String; 5] {
     let one = |of: fn(&Totals) -> f64| totals.map(|totals| format!("{:.1}", of(&totals))).unwrap_or_default();
     [

@@ -8,7 +8,7 @@ use super::CheckpointReport;
 use super::tables::{Table, totals};
 use crate::text_table::TextTable;
 
-/// Most slow checkpoints that are listed, the slowest first.
+/// Maximum number of slow checkpoints that are listed, the slowest first.
 const LISTED: usize = 20;
 
 impl CheckpointReport {
@@ -61,7 +61,7 @@ struct Sections<'a> {
 }
 
 impl Sections<'_> {
-    /// Writes a table, if it has rows.
+    /// Writes a table if the table has rows.
     fn table(&mut self, title: &str, table: Table) -> io::Result<()> {
         if table.rows.is_empty() {
             return Ok(());

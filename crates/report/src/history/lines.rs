@@ -178,7 +178,7 @@ pub fn write_objects_json(objects: &[ObjectRow], out: &mut dyn io::Write) -> io:
     })
 }
 
-/// Writes the findings that appeared and disappeared between two runs, and how many there are.
+/// Writes the findings that appeared and disappeared between two runs, and the counts of both kinds.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -223,12 +223,12 @@ pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dy
 /// Writes a line that says that a finding is acknowledged.
 ///
 /// # Errors
-/// If writing to `out` fails.
+/// Writes a line that confirms the acknowledgment of a finding.
 pub fn write_acknowledged_json(key: i64, out: &mut dyn io::Write) -> io::Result<()> {
     line(&HistoryLine::Acknowledged(HistoryAcknowledged { key }), out)
 }
 
-/// Writes how many runs and findings were forgotten.
+/// Writes how many databases and runs were removed from the history.
 ///
 /// # Errors
 /// If writing to `out` fails.

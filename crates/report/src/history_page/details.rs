@@ -1,5 +1,5 @@
-//! The details of a database: when its pages were last read, its findings, its runs, and what its last run could not
-//! verify.
+//! The details of a database: the times of the last reads of its pages, its findings, its runs, and the things that its
+//! last run could not verify.
 
 use history::state::DatabaseState;
 use history::{History, Result};
@@ -11,12 +11,12 @@ use super::ranges::{self, File};
 use super::run::{NotVerified, Run, not_verified};
 use crate::html::{Budget, shown_to};
 
-/// How much of a database a page shows.
+/// Limits on how much of a database a page shows.
 pub(super) struct Limits {
     findings: u32,
     runs: u32,
     ranges: usize,
-    /// Most bytes of text from the database.
+    /// Maximum number of bytes of text from the database.
     text_bytes: usize,
 }
 
@@ -27,9 +27,9 @@ impl Limits {
     pub(super) const MANY: Self = Self { findings: 300, runs: 60, ranges: 2000, text_bytes: 1 << 18 };
 }
 
-/// Most copies that are listed.
+/// Maximum number of copies of the database that are listed.
 const MOST_SOURCES: u32 = 50;
-/// Most runs in the trend.
+/// Maximum number of runs in the trend.
 const TREND_RUNS: u32 = 120;
 
 #[derive(Serialize)]
@@ -54,13 +54,14 @@ struct Source {
 }
 
 impl Details {
-    /// The identity of the database.
+    /// The text that identifies the database.
     pub(super) fn identity(&self) -> &str {
         &self.identity
     }
 }
 
-/// The details of a database; `state` is given if the caller already knows it. `None` if no database has this number.
+/// The details of a database; `None` if no database has this number. The caller passes `state` if it already knows the
+/// state.
 pub(super) fn details(
     history: &History,
     (id, state): (i64, Option<DatabaseState>),

@@ -1,4 +1,4 @@
-//! The estate: a row for each database, worst first.
+//! The estate, which is all databases of a history: a row for each database, worst first.
 
 use history::estate::{DatabaseRow, States};
 use history::progress::Which;
@@ -11,15 +11,15 @@ use super::date;
 use super::live::{self, Running};
 use crate::html::shown_to;
 
-/// Most runs in a trend.
+/// Maximum number of runs in a trend.
 const TREND_RUNS: u32 = 30;
-/// Most running checks that are shown.
+/// Maximum number of running checks that are shown.
 const MOST_RUNNING: u32 = 100;
-/// Most failed runs that are shown.
+/// Maximum number of failed runs that are shown.
 const MOST_FAILED: u32 = 20;
-/// Most characters of a name.
+/// Maximum number of characters of a name.
 pub(super) const NAME_CHARS: usize = 128;
-/// Most characters of an error, of paths and of other texts of a run.
+/// Maximum number of characters of an error, of paths and of other texts of a run.
 pub(super) const TEXT_CHARS: usize = 400;
 
 /// The whole estate.
@@ -43,29 +43,29 @@ pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
-    /// The first place where the database was seen: the machine, or the server of a backup, with the files; and the
-    /// number of other places.
+    /// The first place where the database was seen: `server` is the machine, or the server of a backup; `path` has the
+    /// files. `more_places` is the number of other places.
     server: String,
     path: String,
     more_places: u64,
-    /// `sound`, `corrupt` or `unknown`; the reason if it is unknown; and the copy that this is about, if there are
-    /// several.
+    /// `sound`, `corrupt` or `unknown`; then the reason if the state is unknown; then the copy with this state, if the
+    /// database has several copies.
     state: &'static str,
     why: Option<String>,
     copy: Option<String>,
-    /// The start of its last run.
+    /// The start of the last run of the database.
     last_run: Option<String>,
     pages: u64,
     new: u64,
     confirmed: u64,
     acknowledged: u64,
-    /// When the least recently read page in use was read; `None` if one was never read.
+    /// When the least recently read page in use was read; `None` if a page in use was never read.
     oldest_read: Option<String>,
     never_read: u64,
-    /// When the relation with the oldest proof was proven; `None` if one was never proven.
+    /// When the relation with the oldest proof was proven; `None` if a relation was never proven.
     oldest_closed: Option<String>,
     relations: u64,
-    /// Numbers of findings in the last runs; -1 for an incomplete run that found nothing.
+    /// Number of findings in each of the last runs; -1 for an incomplete run that found nothing.
     trend: Vec<i64>,
     under_way: Option<UnderWay>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Row {
 struct UnderWay {
     host: String,
     started: String,
-    /// Length of the window in seconds, and the ranges and bytes done so far.
+    /// Length of the window in seconds, number of ranges done, and number of bytes done.
     window: Option<(f64, u64, u64)>,
 }
 
@@ -88,8 +88,8 @@ struct Failed {
     error: String,
 }
 
-/// The rows of a filter that fit into `bytes`, worst first, each with its state, and the number of databases in each
-/// state.
+/// The rows of the databases that `filter` selects, each with its state: as many as fit into `bytes`, worst first. Also
+/// the number of databases in each state.
 pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<(Row, DatabaseState)>, States)> {
     let (mut rows, mut left) = (Vec::new(), bytes);
     let states = history.estate(filter, TREND_RUNS, |row| {
@@ -107,7 +107,7 @@ pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(
 }
 
 impl Estate {
-    /// The estate with these rows, as the machine `host` sees it.
+    /// The estate with these rows, and with the failed runs and the running checks, as the machine `host` sees them.
     pub(super) fn new((history, host): (&History, &str), rows: Vec<Row>, states: States) -> Result<Self> {
         let States { sound, corrupt, unknown } = states;
         let more = (sound + corrupt + unknown).saturating_sub(rows.len() as u64);

@@ -8,7 +8,7 @@ use super::date;
 use crate::explain::Explained;
 use crate::html::Budget;
 
-/// Most characters of a message, and of a name.
+/// Maximum number of characters of a message, and of a name.
 const TEXT_CHARS: usize = 1200;
 const NAME_CHARS: usize = 160;
 
@@ -25,7 +25,7 @@ pub(super) struct Findings {
 struct Finding {
     key: i64,
     object: Option<String>,
-    /// Number of the message, and the index of its check in `checks`, if this release knows it.
+    /// Number of the message; then the index of its check in `checks`, if this release knows the check.
     number: u16,
     check: Option<usize>,
     file: Option<u16>,
@@ -36,11 +36,11 @@ struct Finding {
     last_seen: String,
     last_looked: String,
     seen: u64,
-    /// Who acknowledged the finding, why it is tolerated, and until when.
+    /// Who acknowledged the finding, the reason, and the end of the acknowledgment.
     acknowledged: Option<(String, String, Option<String>)>,
 }
 
-/// The findings of `found` whose text fits; `count` is the number of all findings.
+/// The findings of `found` that fit into the text budget `room`. `count` is the number of all findings.
 pub(super) fn findings(found: Vec<FindingRow>, count: u64, room: &mut Budget) -> Findings {
     let mut all = Findings { count, ..Findings::default() };
     let mut known: Vec<&'static str> = Vec::new();

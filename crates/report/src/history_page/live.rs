@@ -1,4 +1,4 @@
-//! A running check: its progress, its curves, and which pages are done.
+//! A running check: its progress, its curves, and the pages that are done.
 
 use std::fmt::Write;
 
@@ -11,27 +11,27 @@ use super::date;
 use super::estate::{NAME_CHARS, TEXT_CHARS};
 use crate::html::{Curves, shown_to};
 
-/// Width of a curve, in the units of its text.
+/// Width of the plot of a curve, in SVG units.
 const CURVE_WIDTH: f64 = 420.0;
 
 /// A check that is running, or was killed.
 #[derive(Serialize)]
 pub(super) struct Running {
     id: i64,
-    /// Number of the database, if the history has it.
+    /// Number of the database in the history; `None` if the history does not have the database.
     database: Option<i64>,
     name: String,
     host: String,
     pid: u32,
     paths: String,
     started: String,
-    /// The last time the check reported.
+    /// The time of the check's last report.
     seen: String,
     is_stopped: bool,
     /// Seconds from the start to the last report.
     seconds: f64,
-    /// The current phase, how many seconds it has run, and how many of its pages are done; 0 of 0 if their number is
-    /// unknown.
+    /// The current phase, its duration so far in seconds, the pages done in it, and all pages of it; 0 and 0 if the
+    /// number of pages is unknown.
     phase: &'static str,
     phase_seconds: f64,
     done: u64,
@@ -51,16 +51,17 @@ struct Now {
     bytes: u64,
 }
 
-/// The pages of a file, and which of them are done.
+/// The pages of a file, and the ranges that are done.
 #[derive(Serialize)]
 struct File {
     id: u16,
     pages: u64,
-    /// Consecutive ranges from page 0: the number of pages, and 2 if all of them are done, 1 if some are, 0 if none is.
+    /// Consecutive ranges of pages, from page 0. Each has its number of pages and a state: 2 if all pages are done, 1
+    /// if some are done, 0 if no page is done.
     ranges: Vec<(u64, u8)>,
 }
 
-/// The checks that `which` selects, as the machine `host` sees them, and their charts.
+/// The checks that `which` selects, as the machine `host` sees them, and the charts of these checks.
 pub(super) fn checks(history: &History, which: Which<'_>, (host, most): (&str, u32)) -> Result<(Vec<Running>, String)> {
     let found = history.running_checks(which, host, most)?;
     let mut charts = String::new();
@@ -116,7 +117,7 @@ impl Running {
 }
 
 impl Now {
-    /// Rates over the last few samples, so that the figures are steady.
+    /// Computes rates over the last few samples, so that the figures do not jump.
     fn of(samples: &[Sample]) -> Option<Self> {
         const STEPS: usize = 5;
         let last = samples.last()?;
@@ -179,7 +180,7 @@ mod tests {
         let now = Now::of(&samples).unwrap();
         assert!((now.bytes_per_second - 1000.0).abs() < 1e-6 && (now.processors.unwrap() - 1.5).abs() < 1e-6);
         assert_eq!((now.memory, now.spilled, now.bytes), (Some(20), 3, 10_000));
-        // With too few samples, the rates are those since the start.
+        // With too few samples, the rates are averages since the start.
         assert!((Now::of(&samples[..2]).unwrap().processors.unwrap() - 1.5).abs() < 1e-6);
     }
 }

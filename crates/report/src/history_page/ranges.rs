@@ -3,24 +3,24 @@
 use history::{History, Result, time};
 use serde::Serialize;
 
-/// A file.
+/// A data file and its ranges.
 #[derive(Serialize)]
 pub(super) struct File {
     id: u16,
     pages: u64,
-    /// Consecutive ranges from page 0: the number of pages, and when they were last read, in seconds since 1970; -1 if
-    /// never, -2 if none of the pages is in use.
+    /// Consecutive ranges of pages, from page 0. Each has its number of pages and the time of its last read, in seconds
+    /// since 1970: -1 if the pages were never read, -2 if no page of the range is in use.
     ranges: Vec<(u64, i64)>,
 }
 
 const NEVER: i64 = -1;
 const UNUSED: i64 = -2;
 
-/// Most files that are shown.
+/// Maximum number of files that are shown.
 const MOST_FILES: usize = 500;
 
-/// The ranges of a database's files, and how many more files there are. If there are more than `most` ranges, pairs are
-/// merged into one range with the older date.
+/// The ranges of a database's files, and the number of files left out. If there are more than `most` ranges, neighbors
+/// are merged in pairs; a merged range has the older time.
 pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
     let (mut count, mut more, mut last) = (0, 0, None);
@@ -43,7 +43,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
             Some(at) => time::seconds(at).unwrap_or(NEVER),
             None => NEVER,
         };
-        // The history does not know the pages between two ranges.
+        // The history has no facts about the pages between two ranges.
         if first > file.pages {
             count += file.push(first - file.pages, NEVER);
         }
@@ -57,7 +57,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
 }
 
 impl File {
-    /// Appends a range; returns 1, or 0 if it extends the last one.
+    /// Appends a range. Returns 1 if the file has one more range, or 0 if the pages extend the last range.
     fn push(&mut self, pages: u64, read_at: i64) -> usize {
         self.pages += pages;
         match self.ranges.last_mut() {

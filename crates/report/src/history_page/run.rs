@@ -1,4 +1,4 @@
-//! A run: its figures, what it changed, and what it could not verify.
+//! A run: its figures, the findings that it changed, and the things that it could not verify.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,14 @@ use super::findings::{Findings, findings};
 use crate::html::{Budget, Cause, What, shown_to};
 use crate::not_verified::heading;
 
-/// Most entries of what was not verified that are read, most causes that are shown, and most places per cause.
+/// Limits on the list of what was not verified: the maximum number of entries to read, of causes to show, and of places
+/// per cause.
 const MOST_ENTRIES: u32 = 1000;
 const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
-/// Most characters of a place or reason.
+/// Maximum number of characters of a place or reason.
 const PLACE_CHARS: usize = 200;
-/// Most new and gone findings that are shown, and most bytes of their text.
+/// Maximum number of new and gone findings that are shown, and maximum number of bytes of their text.
 const MOST_CHANGES: u32 = 1000;
 const CHANGE_BYTES: usize = 1 << 20;
 
@@ -76,18 +77,18 @@ impl Run {
     }
 }
 
-/// The entries that a run could not verify.
+/// The things that a run could not verify.
 #[derive(Default, Serialize)]
 pub(super) struct NotVerified {
-    /// The number of entries.
+    /// The number of entries in the list of what was not verified.
     count: u64,
     causes: Vec<Cause>,
     more_causes: usize,
-    /// The number of entries that belong to none of the causes shown.
+    /// The number of entries that belong to none of the shown causes.
     more: u64,
 }
 
-/// The entries that a run could not verify, by cause, with as much text as the budget allows.
+/// The things that a run could not verify, by cause, with as much text as the text budget allows.
 pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -> Result<NotVerified> {
     let rows = history.not_verified(run.id, MOST_ENTRIES)?;
     let mut causes: BTreeMap<(&str, &str), Vec<&NotVerifiedRow>> = BTreeMap::new();
@@ -107,12 +108,12 @@ pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -
         })
         .collect();
     shown.sort_by_key(|cause| cause.kind);
-    // If there are very many entries, the history keeps only the first, and the count of all.
+    // If there are very many entries, the history keeps only the first entries and the number of all entries.
     let count = run.not_verified.max(rows.len() as u64);
     Ok(NotVerified { count, causes: shown, more_causes, more: count.saturating_sub(covered) })
 }
 
-/// A cause, and the number of entries that it shows or counts.
+/// A cause, and the number of entries that belong to it.
 fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> (Cause, usize) {
     let limit = Limit::find(id);
     let (mut what, mut covered) = (Vec::new(), 0);
@@ -146,13 +147,13 @@ pub(super) struct WholeRun {
     /// Number and name of the run's database.
     database: Option<(i64, String)>,
     run: Run,
-    /// Findings that appeared in this run, and those that disappeared.
+    /// Findings that appeared in this run, then findings that disappeared.
     came: Findings,
     went: Findings,
     not_verified: NotVerified,
 }
 
-/// A run by its number.
+/// The run with this number; `None` if there is no such run.
 pub(super) fn of_number(history: &History, id: i64) -> Result<Option<WholeRun>> {
     let Some((run, database)) = history.run(id)? else { return Ok(None) };
     let mut room = Budget::new(CHANGE_BYTES);

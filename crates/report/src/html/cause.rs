@@ -1,4 +1,4 @@
-//! The reason why something was not verified, as a page shows it.
+//! The reason why something was not verified, in the form that a page shows.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ pub(crate) struct Cause {
     pub(crate) action: &'static str,
     pub(crate) is_allowed: bool,
     pub(crate) what: Vec<What>,
-    /// The number of dependent places that are not listed.
+    /// The number of places that are not listed because they only follow from this cause.
     pub(crate) follows: usize,
-    /// Findings that were demoted because this may be their cause.
+    /// Findings that were demoted because this cause may explain them.
     pub(crate) demoted: Vec<String>,
     pub(crate) more_demoted: u64,
 }

@@ -1,4 +1,4 @@
-//! A run over time: throughput, processors in use, memory, and bytes in temporary files.
+//! Charts of a run over time: throughput, processors in use, memory, and bytes in temporary files.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use check::{Sample, phase_words};
 
 use super::{axis, escape, figure, short};
 
-/// A run over time.
+/// The data for the charts of a run.
 pub struct Curves<'a> {
     /// Totals at points in time during the run.
     pub samples: &'a [Sample],
@@ -14,15 +14,15 @@ pub struct Curves<'a> {
     pub seconds: f64,
     /// The phases in order, with the duration of each in seconds.
     pub phases: &'a [(&'static str, f64)],
-    /// Bytes of memory that the run may use.
+    /// Bytes of memory that the run may use; `None` if unknown.
     pub granted: Option<u64>,
-    /// Width of the plot, in the units of its text.
+    /// Width of the plot, in SVG units.
     pub width: f64,
 }
 
-/// Height of the plot.
+/// Height of the plot, in SVG units.
 const HEIGHT: f64 = 80.0;
-/// Space for numbers at the left edge.
+/// Space for numbers at the left edge, in SVG units.
 const LEFT: f64 = 42.0;
 const MEGABYTE: f64 = (1 << 20) as f64;
 
@@ -35,7 +35,7 @@ struct Curve<'c> {
 }
 
 impl Curves<'_> {
-    /// A small chart for each curve. A system that does not report processor time or memory has fewer of them.
+    /// A small chart for each curve. If the system does not report processor time or memory, that curve is left out.
     pub fn html(&self) -> String {
         let rate = |value: &dyn Fn(&Sample) -> Option<f64>| -> Vec<(f64, f64)> {
             let mut last = (0.0, 0.0);
@@ -118,7 +118,7 @@ impl Curves<'_> {
         figure(curve.caption, LEFT + self.width + 10.0, HEIGHT + 30.0, &svg)
     }
 
-    /// Every second phase has a background of its own, and each has its name as a tooltip.
+    /// A background band for each phase, with the phase's name as a tooltip. Every second band is colored.
     fn bands(&self) -> String {
         let (mut svg, mut start) = (String::new(), 0.0);
         for (at, (name, seconds)) in self.phases.iter().enumerate() {

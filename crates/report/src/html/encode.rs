@@ -1,8 +1,8 @@
-//! The encoding of data in a page: JSON in which no tag can begin, and bytes as base64.
+//! The encoding of data in a page: JSON that cannot contain the start of a tag, and bytes as base64.
 
 use std::io::{self, Write};
 
-/// Passes JSON on with each `<` escaped, which occurs only in strings.
+/// A writer that escapes each `<` in JSON. The character occurs only in strings.
 pub(crate) struct Escaped<'o>(pub(crate) &'o mut dyn Write);
 
 impl Write for Escaped<'_> {
@@ -22,13 +22,13 @@ impl Write for Escaped<'_> {
 }
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// Bytes that are passed on together.
+/// Number of bytes of base64 to collect before they are written.
 const BUFFER_BYTES: usize = 1 << 14;
 
-/// Passes bytes on as base64.
+/// A writer that encodes bytes as base64.
 pub(crate) struct Base64<'o> {
     out: &'o mut dyn Write,
-    /// The bytes of an unfinished group, and their number.
+    /// The bytes of an unfinished group of three, and their number.
     group: [u8; 3],
     length: usize,
     text: Vec<u8>,
@@ -50,7 +50,7 @@ impl<'o> Base64<'o> {
         (self.group, self.length) = ([0; 3], 0);
     }
 
-    /// Passes the last group on, and returns the output.
+    /// Writes the last group, which may be unfinished, and flushes the output.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if self.length > 0 {
             self.push();
@@ -83,7 +83,7 @@ impl Write for Base64<'_> {
     }
 }
 
-/// Appends a number, seven bits per byte, lowest bits first.
+/// Appends a number in bytes of seven bits each, lowest bits first.
 pub(crate) fn push_number(mut number: u64, to: &mut Vec<u8>) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);

@@ -1,17 +1,17 @@
-//! Text from a database as a page shows it.
+//! Text from a database, in the form that a page shows.
 
 use crate::text_table::steers;
 
-/// Most characters of a name or a message that are shown.
+/// Maximum number of characters of a name or a message that are shown.
 pub(crate) const MOST_CHARS: usize = 400;
 
-/// `text` with control characters and those that change the direction of text escaped, cut after [`MOST_CHARS`]
-/// characters.
+/// `text` cut after [`MOST_CHARS`] characters. Control characters, and characters that change the direction of text,
+/// are escaped.
 pub(crate) fn shown(text: &str) -> String {
     shown_to(text, MOST_CHARS)
 }
 
-/// `text` escaped as by [`shown`], cut after `most` characters.
+/// `text` escaped as [`shown`] does it, cut after `most` characters.
 pub(crate) fn shown_to(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -27,8 +27,8 @@ pub(crate) fn shown_to(text: &str, most: usize) -> String {
     shown
 }
 
-/// The bytes of database text that a part of a page may still contain, counted as JSON, so that no name can make a page
-/// large.
+/// The bytes of database text that a part of a page may still contain, counted as JSON. The budget prevents long names
+/// from making a page large.
 pub(crate) struct Budget {
     left: usize,
 }
@@ -38,8 +38,8 @@ impl Budget {
         Self { left: bytes }
     }
 
-    /// The first `most` characters of `text`, as [`shown_to`] escapes them; `None` if they exceed the budget, which is
-    /// then used up.
+    /// The first `most` characters of `text`, as [`shown_to`] escapes them. `None` if they exceed the budget; the
+    /// budget is then used up.
     pub(crate) fn take(&mut self, text: &str, most: usize) -> Option<String> {
         let shown = shown_to(text, most);
         let left = self.left.checked_sub(bytes_in_json(&shown));
@@ -47,7 +47,7 @@ impl Budget {
         left.map(|_| shown)
     }
 
-    /// As [`Self::take`], but `…` if the text exceeds the budget.
+    /// Like [`Self::take`], but returns `…` if the text exceeds the budget.
     pub(crate) fn take_or_cut(&mut self, text: &str, most: usize) -> String {
         self.take(text, most).unwrap_or_else(|| "…".to_owned())
     }
@@ -57,7 +57,7 @@ impl Budget {
     }
 }
 
-/// The length of shown text as a JSON string in a page, with the comma after it.
+/// The length of a shown text as a JSON string in a page, including the comma after it.
 fn bytes_in_json(shown: &str) -> usize {
     let bytes = |c: char| match c {
         '<' => "\\u003c".len(),

@@ -1,4 +1,4 @@
-//! A line for each of several databases and backup sets: the table that ends the output of `mdfsck info`.
+//! The table at the end of the output of `mdfsck info`: a line for each of several databases and backup sets.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use source::backup::BackupMedia;
 use crate::databases::size;
 use crate::text_table::TextTable;
 
-/// Most columns of a terminal that a table uses, if its names allow it.
+/// Maximum width of a table in terminal columns, unless long names need more.
 const MOST_COLUMNS: usize = 80;
 
 /// The lines of several databases and backups.
@@ -68,7 +68,7 @@ impl Table {
         self.refused.push(why.to_owned());
     }
 
-    /// Writes the lines; nothing if there are fewer than two.
+    /// Writes the lines; writes nothing if there are fewer than two.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -115,7 +115,7 @@ fn state(database: &Database, is_clean: bool) -> &'static str {
     }
 }
 
-/// The date in a timestamp.
+/// The date in a timestamp; `none` if there is no timestamp.
 fn day(moment: Option<&str>, none: &str) -> String {
     moment.map_or(none, |moment| moment.get(..10).unwrap_or(moment)).to_owned()
 }

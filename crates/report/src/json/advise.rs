@@ -24,63 +24,63 @@ pub(crate) struct AdviceStep<'a> {
     pub(crate) action: &'static str,
     /// The step in a few words.
     pub(crate) title: &'a str,
-    /// The object, with its schema; null if the step is about more than one.
+    /// The object, with its schema; null if the step is about several objects.
     pub(crate) object: Option<&'a str>,
-    /// The index.
+    /// The index that the step is about.
     pub(crate) index: Option<&'a str>,
-    /// The pages that the step repairs, as `1:57`.
+    /// The pages that the step repairs, such as `1:57`.
     pub(crate) pages: Vec<String>,
     /// The backup files that the step needs, in the order of their use.
     pub(crate) from: &'a [String],
-    /// The last LSN in the log of these backups.
+    /// The last LSN in the log of the backups in `from`.
     pub(crate) lsn: Option<String>,
-    /// Why the step helps, and which assumptions this depends on.
+    /// Why the step helps, and the assumptions on which this depends.
     pub(crate) reason: &'a str,
     /// What can go wrong, and what the step costs.
     pub(crate) risk: &'a str,
-    /// What the step cannot bring back.
+    /// Data that the step cannot restore.
     pub(crate) cannot_restore: Option<&'a str>,
-    /// What was read as proof; null if nothing was read for this step.
+    /// The data that was read as proof; null if nothing was read for this step.
     pub(crate) proven: Option<&'a str>,
-    /// Assumptions of the step that only backup labels support.
+    /// Assumptions of the step that are based only on backup labels.
     pub(crate) by_labels: Option<&'a str>,
     /// SQL statements to review; mdfsck never runs them.
     pub(crate) sql: &'a [String],
-    /// A command of mdfsck that belongs to the step.
+    /// A command of mdfsck for this step.
     pub(crate) command: Option<&'a str>,
-    /// Ids of the findings, or of the limits, that are the reason for the step.
+    /// Ids of the findings or limits that are the reason for the step.
     pub(crate) findings: Vec<&'static str>,
 }
 
-/// What is lost with pages of a table if no backup contains them (`mdfsck advise`).
+/// The rows that are lost with pages of a table if no backup contains the pages (`mdfsck advise`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AdviceLoss<'a> {
     /// The table, with its schema.
     pub(crate) object: &'a str,
-    /// The pages: neighbors in the order of their rows.
+    /// The lost pages, which are neighbors in the order of their rows.
     pub(crate) pages: Vec<String>,
-    /// The minimum number of lost rows.
+    /// Minimum number of lost rows.
     pub(crate) rows: u64,
-    /// The maximum number of lost rows; null if there is no upper bound.
+    /// Maximum number of lost rows; null if there is no upper bound.
     pub(crate) most_rows: Option<u64>,
-    /// The key after which, or with which, the lost rows begin; null for a heap, or if there is none.
+    /// Lower bound of the keys of the lost rows, which may itself be lost; null for a heap, or if there is no bound.
     pub(crate) first_key: Option<&'a str>,
-    /// The key before which, or with which, the lost rows end.
+    /// Upper bound of the keys of the lost rows, which may itself be lost; null for a heap, or if there is no bound.
     pub(crate) last_key: Option<&'a str>,
-    /// The lost rows, described in words.
+    /// A description of the lost rows.
     pub(crate) which: &'a str,
-    /// Columns of these rows that nonclustered indexes still contain.
+    /// Columns of the lost rows that nonclustered indexes still contain.
     pub(crate) columns_recoverable: Vec<RecoverableColumn<'a>>,
 }
 
-/// A column of lost rows that an index still contains.
+/// A column of lost rows that a nonclustered index still contains.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RecoverableColumn<'a> {
-    /// The column.
+    /// Name of the column.
     pub(crate) column: &'a str,
-    /// The index.
+    /// Name of the nonclustered index.
     pub(crate) index: &'a str,
 }
 
@@ -94,17 +94,17 @@ pub(crate) struct RejectedBackup<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// The last line (`mdfsck advise`).
+/// The last line of `mdfsck advise`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AdviceSummary<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// The database.
+    /// Name of the database.
     pub(crate) database: &'a str,
-    /// `sound`, `unverified`, `no_loss`, `in_backup`, `loss` or `of_backup`.
+    /// The situation: `sound`, `unverified`, `no_loss`, `in_backup`, `loss` or `of_backup`.
     pub(crate) situation: &'static str,
-    /// The situation in one sentence.
+    /// A sentence about the situation.
     pub(crate) sentence: &'a str,
     /// Number of steps.
     pub(crate) steps: usize,

@@ -10,26 +10,28 @@ pub(crate) enum AuditLine {
     Summary(AuditSummary),
 }
 
-/// The last line: what was compared. The lines before it are `finding`, `error` and `not_verified`, as in a check.
+/// The last line: totals of the comparison. The lines before it are `finding`, `error` and `not_verified`, as in a
+/// check.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AuditSummary {
     /// Number of pages that contradict the log.
     pub(crate) findings: usize,
-    /// Pages whose LSN was compared with their log records.
+    /// Number of pages with an LSN that was compared with the log records of the page.
     pub(crate) pages_compared: u64,
-    /// Compared pages that contain the bytes written by their last log record.
+    /// Number of compared pages that contain the bytes written by their last log record.
     pub(crate) images_compared: u64,
-    /// Pages whose last change is older than the oldest record of the log.
+    /// Pages with a last change that is older than the oldest record of the log.
     pub(crate) pages_older: u64,
-    /// Pages changed in the time of the log that have no record in it: their rows were written without logging.
+    /// Pages that changed during the time of the log but have no record in it, because their rows were written without
+    /// logging.
     pub(crate) pages_without_records: u64,
     /// LSN of the oldest record of the log; null if none could be read.
     pub(crate) from_lsn: Option<String>,
-    /// LSN from which recovery redoes. Only records before it prove that a write was lost.
+    /// LSN at which the redo of a recovery starts. Only records before this LSN prove that a write was lost.
     pub(crate) redo_lsn: Option<String>,
     /// LSN of the last record of the log.
     pub(crate) to_lsn: Option<String>,
-    /// Whether everything could be compared.
+    /// Whether everything in the scope of the audit could be compared.
     pub(crate) complete: bool,
 }

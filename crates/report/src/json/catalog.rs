@@ -8,17 +8,17 @@ use super::lines::Named;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Database<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: Option<&'a str>,
-    /// Its internal version.
+    /// Internal version of the database.
     pub(crate) db_version: Option<u16>,
-    /// The SQL Server release with that internal version.
+    /// The SQL Server release of the internal version in `db_version`.
     pub(crate) product: Option<&'static str>,
-    /// The internal version in which it was created.
+    /// Internal version in which the database was created.
     pub(crate) create_version: Option<u16>,
-    /// The SQL Server release with that internal version.
+    /// The SQL Server release of the internal version in `create_version`.
     pub(crate) created_by: Option<&'static str>,
     /// The build of SQL Server that last wrote the boot page.
     pub(crate) engine_build: Option<String>,
@@ -26,23 +26,23 @@ pub(crate) struct Database<'a> {
     pub(crate) database_id: Option<u16>,
     /// Whether the files are complete without the log.
     pub(crate) clean_shutdown: Option<bool>,
-    /// What recovery would need; null if the boot page is damaged.
+    /// The need for recovery; null if the boot page is damaged.
     pub(crate) recovery: Option<RecoveryNeed<'a>>,
     /// When CHECKDB last found no errors; null if never.
     pub(crate) last_good_check: Option<&'a str>,
     /// When the database was created.
     pub(crate) created: Option<&'a str>,
-    /// When it was last modified.
+    /// When the database was last modified.
     pub(crate) modified: Option<&'a str>,
     /// LSN of the last checkpoint.
     pub(crate) checkpoint_lsn: Option<String>,
-    /// `simple`, `bulk-logged` or `full`.
+    /// The recovery model: `simple`, `bulk-logged` or `full`.
     pub(crate) recovery_model: Option<&'static str>,
-    /// `checksum`, `torn page detection` or `none`.
+    /// The PAGE_VERIFY option: `checksum`, `torn page detection` or `none`.
     pub(crate) page_verify: Option<&'static str>,
-    /// Whether it is encrypted (TDE).
+    /// Whether the database is encrypted (TDE).
     pub(crate) encrypted: bool,
-    /// Whether it is read-only.
+    /// Whether the database is read-only.
     pub(crate) read_only: Option<bool>,
     /// Whether CHECKDB checks column values by default.
     pub(crate) data_purity_by_default: Option<bool>,
@@ -52,26 +52,26 @@ pub(crate) struct Database<'a> {
     pub(crate) collation_id: Option<u32>,
     /// Name of the collation; null if the id does not determine it.
     pub(crate) collation: Option<String>,
-    /// Unusual features, with the number of occurrences of each.
+    /// Unusual features, each with the number of times it occurs.
     pub(crate) features: Named<'static, usize>,
     /// The data files that were given.
     pub(crate) files: Vec<DataFile<'a>>,
-    /// The log files that the catalog or the name of a data file leads to.
+    /// The log files that the catalog names, or that belong to a data file by name.
     pub(crate) log_files: Vec<LogFile<'a>>,
     /// System tables that cannot be read completely.
     pub(crate) unreadable_system_tables: Vec<Gap<'a>>,
 }
 
-/// What recovery would need, according to the boot page and the headers of the log.
+/// The need for recovery, according to the boot page and the headers of the log.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RecoveryNeed<'a> {
-    /// `no`: the files are complete; `yes`: they were not shut down cleanly; `perhaps`: they were, but the log
-    /// continues.
+    /// `no`: the files are complete. `yes`: the database was not shut down cleanly. `perhaps`: it was shut down
+    /// cleanly, but the log continues after the last checkpoint.
     pub(crate) needed: &'static str,
-    /// LSN from which records are redone.
+    /// LSN at which redo starts.
     pub(crate) from_lsn: String,
-    /// Why the log cannot be used; null if nothing is wrong with it, or if no log is needed.
+    /// Why the log cannot be used; null if no problem is known, or if no log is needed.
     pub(crate) problem: Option<&'a str>,
 }
 
@@ -79,17 +79,17 @@ pub(crate) struct RecoveryNeed<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct DataFile<'a> {
-    /// Its number in page addresses.
+    /// Id of the file, as in page addresses.
     pub(crate) file_id: u16,
-    /// Its logical name.
+    /// Logical name of the file.
     pub(crate) logical_name: &'a str,
-    /// Id of its filegroup.
+    /// Id of the file's filegroup.
     pub(crate) filegroup_id: u16,
-    /// Name of its filegroup.
+    /// Name of the file's filegroup.
     pub(crate) filegroup: Option<String>,
-    /// Its size in pages.
+    /// Size of the file in pages.
     pub(crate) pages: u32,
-    /// The size in pages according to its header page.
+    /// Size of the file in pages, according to the header page of the file.
     pub(crate) header_pages: Option<u32>,
     /// Bytes after the last whole page.
     pub(crate) tail_bytes: u32,
@@ -103,7 +103,7 @@ pub(crate) struct DataFile<'a> {
 pub(crate) struct LogFile<'a> {
     /// Name of the file.
     pub(crate) name: &'a str,
-    /// Path of the file; null if it is not beside the data files.
+    /// Path of the file; null if the file is not next to the data files.
     pub(crate) path: Option<String>,
 }
 
@@ -111,9 +111,9 @@ pub(crate) struct LogFile<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Gap<'a> {
-    /// Id of the table.
+    /// Object id of the system table.
     pub(crate) object_id: i32,
-    /// Its name.
+    /// Name of the system table.
     pub(crate) table: &'a str,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Gap<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogFileInfo {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Path of the file.
     pub(crate) path: String,
@@ -129,26 +129,26 @@ pub(crate) struct LogFileInfo {
     pub(crate) bytes: u64,
 }
 
-/// A partition of a heap or index (`mdfsck tables`), as the catalog describes it.
+/// A partition of a heap or index, as the catalog describes it (`mdfsck tables`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Table<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Id of the object.
     pub(crate) object_id: i32,
-    /// Its schema; null if the catalog has no such object.
+    /// Schema of the object; null if the catalog does not have the object.
     pub(crate) schema: Option<&'a str>,
-    /// Its name.
+    /// Name of the object.
     pub(crate) name: Option<&'a str>,
     /// Type of the object, as in `sys.objects`.
     #[serde(rename = "type")]
     pub(crate) type_code: Option<&'a str>,
-    /// 0 for a heap, 1 for a clustered index.
+    /// Id of the index: 0 for a heap, 1 for a clustered index.
     pub(crate) index_id: i32,
     /// Name of the index.
     pub(crate) index: &'a str,
-    /// Type of the index: `heap`, `clustered`, `nonclustered` and so on.
+    /// Type of the index: `heap`, `clustered`, `nonclustered` or another type.
     pub(crate) index_type: &'static str,
     /// Properties of the index: `primary key`, `unique`, `filtered`, `disabled`, and the compression.
     pub(crate) properties: Vec<&'static str>,
@@ -160,11 +160,11 @@ pub(crate) struct Table<'a> {
     pub(crate) rows_in_catalog: i64,
     /// Number of pages according to the catalog.
     pub(crate) pages_in_catalog: i64,
-    /// The key columns in order, descending ones followed by ` desc`; then the included columns in parentheses.
+    /// The key columns in order, with ` desc` after descending columns; then the included columns in parentheses.
     pub(crate) key: Vec<String>,
-    /// The filter of the index.
+    /// The filter of a filtered index.
     pub(crate) filter: Option<&'a str>,
-    /// Computed columns of the table, on the line of its heap or clustered index.
+    /// Computed columns of the table. Only the line of the heap or clustered index lists them.
     pub(crate) computed_columns: Vec<ComputedColumn<'a>>,
 }
 
@@ -172,57 +172,58 @@ pub(crate) struct Table<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ComputedColumn<'a> {
-    /// Its name.
+    /// Name of the computed column.
     pub(crate) name: &'a str,
-    /// Its expression; null if it is stored off the row.
+    /// Expression of the computed column; null if the expression is stored off the row.
     pub(crate) definition: Option<&'a str>,
 }
 
-/// Statistics of a table or view (`mdfsck tables --statistics`), as they were when SQL Server updated them last.
+/// Statistics of a table or view (`mdfsck tables --statistics`), as of their last update by SQL Server.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct TableStatistics<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Id of the table.
     pub(crate) object_id: i32,
-    /// Its schema; null if the catalog has no such object.
+    /// Schema of the table; null if the catalog does not have the table.
     pub(crate) schema: Option<&'a str>,
-    /// Its name.
+    /// Name of the table.
     pub(crate) name: Option<&'a str>,
-    /// Number of the statistics; that of the index if they are of one.
+    /// Id of the statistics; statistics of an index have the id of the index.
     pub(crate) statistics_id: i32,
-    /// Their name.
+    /// Name of the statistics.
     pub(crate) statistics: &'a str,
-    /// Whether SQL Server made them by itself, for a query.
+    /// Whether SQL Server created the statistics automatically for a query.
     pub(crate) automatic: bool,
-    /// Their columns in order; `?` for one that is not known.
+    /// Columns of the statistics in order; `?` for an unknown column.
     pub(crate) columns: Vec<String>,
-    /// When they were updated; null if never, or not known.
+    /// When the statistics were last updated; null if never, or if the time is unknown.
     pub(crate) updated: Option<String>,
-    /// Rows then.
+    /// Number of rows at the last update.
     pub(crate) rows: Option<u64>,
-    /// Rows with NULL in the first column.
+    /// Number of rows with NULL in the first column.
     pub(crate) null_rows: Option<f32>,
-    /// For the first column, the first two and so on, then with the clustering key: 1 divided by the number of different values.
+    /// Densities of the first column, of the first two columns and so on, then of the columns with the clustering key.
+    /// A density is 1 divided by the number of different values.
     pub(crate) densities: Vec<Option<f32>>,
-    /// The histogram of the first column, in order.
+    /// The steps of the histogram of the first column, in order.
     pub(crate) steps: Vec<HistogramStep>,
-    /// Why what is stored of them could not be read; null if it was, or nothing is stored.
+    /// Why the stored statistics could not be read; null if they could be read, or if nothing is stored.
     pub(crate) problem: Option<&'static str>,
 }
 
-/// A step of a histogram; a number that is none is null.
+/// A step of a histogram. A stored value that is not a finite number is null.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistogramStep {
     /// The highest value of the step, as `mdfsck page` shows it; null for NULL.
     pub(crate) value: Option<String>,
-    /// Rows with this value.
+    /// Number of rows with this value.
     pub(crate) equal_rows: Option<f32>,
-    /// Rows between the step before and this value.
+    /// Number of rows with values between the value of the previous step and this value.
     pub(crate) range_rows: Option<f32>,
-    /// Rows for each different value between them.
+    /// Average number of rows for each different value between the value of the previous step and this value.
     pub(crate) average_range_rows: Option<f32>,
 }
 
@@ -230,16 +231,16 @@ pub(crate) struct HistogramStep {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Lint<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// The rule.
+    /// Name of the rule.
     pub(crate) rule: &'static str,
-    /// An object, an index, or `database`.
+    /// The place: an object, an index, or `database`.
     pub(crate) scope: &'a str,
-    /// What was found there.
+    /// The facts that the rule found there.
     pub(crate) seen: &'a str,
-    /// Why it makes CHECKDB slow or hides damage.
+    /// Why the feature makes CHECKDB slow or hides damage.
     pub(crate) reason: &'static str,
-    /// What to do.
+    /// The recommended action.
     pub(crate) remedy: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The JSON line of `mdfsck chain`. LSNs are decimal numbers, as RESTORE HEADERONLY prints them, and strings.
+//! The JSON line of `mdfsck chain`. An LSN is a string with one decimal number, as RESTORE HEADERONLY prints it.
 
 use serde::Serialize;
 
@@ -11,31 +11,31 @@ pub(crate) enum ChainsKind {
     Chains,
 }
 
-/// The backups of one database (`mdfsck chain`). All fields refer to sets by their index in `sets`.
+/// The backups of one database (`mdfsck chain`). Other fields refer to a set by its index in `sets`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Chains<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// `chains`.
+    /// Always `chains`.
     pub(crate) kind: ChainsKind,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The server.
+    /// Name of the server.
     pub(crate) server: &'a str,
-    /// All sets, ordered by first LSN.
+    /// All backup sets, ordered by first LSN.
     pub(crate) sets: Vec<ChainSet<'a>>,
-    /// One chain per complete full backup.
+    /// The chains: one for each complete full backup.
     pub(crate) chains: Vec<Chain<'a>>,
-    /// Index in `chains` of the chain that reaches the latest point by the shortest path.
+    /// Index in `chains` of the chain that reaches the latest point in time by the shortest path.
     pub(crate) newest: Option<usize>,
-    /// The points in time that can be restored over all paths, according to the backup labels.
+    /// The points in time that can be restored by any path, according to the backup labels.
     pub(crate) points: Vec<Span<'a>>,
     /// Points in time on recovery branches that the database left when it was restored.
     pub(crate) left_points: Vec<Span<'a>>,
-    /// Sets that the newest chain does not need, but other points in time do.
+    /// Sets that the newest chain does not need, but that are needed for other points in time.
     pub(crate) beside: Vec<Beside<'a>>,
-    /// Sets that no restore can use.
+    /// Indexes in `sets` of the sets that no restore can use.
     pub(crate) unused: &'a [usize],
     /// The reason for each set in `unused`, in the same order.
     pub(crate) reasons: Vec<String>,
@@ -51,23 +51,23 @@ pub(crate) struct Chains<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ChainSet<'a> {
-    /// The files that hold its stripes.
+    /// The files with the set's stripes.
     pub(crate) paths: Vec<String>,
-    /// Its position in the files, from 1.
+    /// Position of the set in the files, from 1.
     pub(crate) position: u16,
-    /// Its type in words.
+    /// Type of the set in words.
     pub(crate) type_description: &'static str,
-    /// Whether it was made WITH COPY_ONLY.
+    /// Whether the backup was made WITH COPY_ONLY.
     pub(crate) copy_only: bool,
-    /// Whether it is encrypted.
+    /// Whether the backup is encrypted.
     pub(crate) encrypted: bool,
     /// When the backup was started.
     pub(crate) started: Option<&'a str>,
-    /// When it was finished.
+    /// When the backup was finished.
     pub(crate) finished: Option<&'a str>,
-    /// LSN of the first log record in it.
+    /// LSN of the first log record in the backup.
     pub(crate) first_lsn: Option<String>,
-    /// LSN of the next log record after it.
+    /// LSN of the log record after the last record in the backup.
     pub(crate) last_lsn: Option<String>,
     /// Number of stripes.
     pub(crate) stripes: u16,
@@ -75,27 +75,27 @@ pub(crate) struct ChainSet<'a> {
     pub(crate) missing_stripes: u16,
     /// The numbers of the first 64 missing stripes, from 1.
     pub(crate) missing: &'a [u16],
-    /// Copies of its files under other names.
+    /// Copies of the set's files under other names.
     pub(crate) copies: Vec<String>,
-    /// Whether one of its files is damaged.
+    /// Whether one of the set's files is damaged.
     pub(crate) damaged: bool,
 }
 
-/// What can be restored from one full backup.
+/// A chain: the backups that can be restored after one full backup.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Chain<'a> {
-    /// The full backup.
+    /// Index of the full backup in `sets`.
     pub(crate) full: usize,
-    /// Its differentials, by time.
+    /// Indexes in `sets` of the differential backups based on the full backup, by time.
     pub(crate) differentials: &'a [usize],
-    /// The sets to restore, in order, to reach the latest point possible.
+    /// Indexes in `sets` of the sets to restore, in order, to reach the latest possible point in time.
     pub(crate) steps: &'a [usize],
-    /// When the last step was finished.
+    /// When the backup of the last step was finished.
     pub(crate) until: Option<&'a str>,
-    /// The missing log, from LSN to LSN, if there are later log backups.
+    /// The missing log, as a range of two LSNs, if there are later log backups.
     pub(crate) gap: Option<[String; 2]>,
-    /// Number of log backups before the last step that are not listed.
+    /// Number of log backups before the last step that `steps` does not list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) omitted: Option<usize>,
     /// The result of a restore in memory (`--verify`).
@@ -107,11 +107,12 @@ pub(crate) struct Chain<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct VerifiedChain<'a> {
-    /// `sound`; `errors`; `incomplete` if not everything could be verified; `failed` if it cannot be restored.
+    /// The result: `sound`, `errors`, `incomplete` if not everything could be verified, or `failed` if the chain cannot
+    /// be restored.
     pub(crate) state: &'static str,
     /// Findings in the restored database, its backups and their log.
     pub(crate) errors: u64,
-    /// The first finding.
+    /// The text of the first finding.
     pub(crate) first_error: Option<&'a str>,
     /// The first thing that could not be verified, or why the chain cannot be restored.
     pub(crate) reason: Option<&'a str>,
@@ -129,13 +130,13 @@ pub(crate) struct VerifiedChain<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Span<'a> {
-    /// The first point in time.
+    /// The first point in time of the range.
     pub(crate) from: &'a str,
-    /// The last point in time.
+    /// The last point in time of the range.
     pub(crate) to: &'a str,
 }
 
-/// A set that the newest chain does not need, but other points in time do.
+/// A set that the newest chain does not need, but that is needed for other points in time.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Beside<'a> {
@@ -153,25 +154,25 @@ pub(crate) struct Beside<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Moment<'a> {
-    /// The point in time.
+    /// The requested point in time.
     pub(crate) time: &'a str,
-    /// Whether there is a path to this point, according to the backup labels.
+    /// Whether there is a path to the requested point in time, according to the backup labels.
     pub(crate) possible: bool,
-    /// The path: sets in the order of their restore.
+    /// The path: indexes in `sets`, in the order of the restore.
     pub(crate) steps: &'a [usize],
-    /// Whether the last log goes beyond this point, so that STOPAT is needed.
+    /// Whether the last log backup continues after the requested point in time, so that STOPAT is needed.
     pub(crate) stop_at: bool,
-    /// Whether this point is on a recovery branch that the database left when it was restored.
+    /// Whether the requested point in time is on a recovery branch that the database left when it was restored.
     pub(crate) left: bool,
-    /// What is missing, if there is no path.
+    /// The missing backups, if there is no path.
     pub(crate) missing: Option<String>,
-    /// The missing log, from LSN to LSN. The second is null if there is no later log.
+    /// The missing log, as a range of two LSNs. The second LSN is null if there is no later log.
     pub(crate) missing_lsns: Option<[Option<String>; 2]>,
-    /// The last point before it that can be restored, if there is no path.
+    /// If there is no path: the last point in time before the requested one that can be restored.
     pub(crate) before: Option<&'a str>,
-    /// The first point after it that can be restored, if there is no path.
+    /// If there is no path: the first point in time after the requested one that can be restored.
     pub(crate) after: Option<&'a str>,
-    /// The result of a restore to this point in memory (`--verify`).
+    /// The result of a restore in memory to the requested point in time (`--verify`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<VerifiedChain<'a>>,
 }
@@ -180,11 +181,11 @@ pub(crate) struct Moment<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Detour<'a> {
-    /// The sets that the path avoids.
+    /// Indexes in `sets` of the sets that the path avoids.
     pub(crate) avoided: &'a [usize],
-    /// The path: sets in the order of their restore.
+    /// The path: indexes in `sets`, in the order of the restore.
     pub(crate) steps: &'a [usize],
-    /// When the last step was finished.
+    /// When the backup of the last step was finished.
     pub(crate) until: Option<&'a str>,
     /// The result of a restore in memory.
     pub(crate) verified: VerifiedChain<'a>,

@@ -22,9 +22,9 @@ pub(crate) enum CheckpointsLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct DatabaseTarget<'a> {
-    /// Its id on the server that wrote the file.
+    /// Id of the database on the server that wrote the file.
     pub(crate) database_id: u32,
-    /// Its name.
+    /// Name of the database.
     pub(crate) name: &'a str,
     /// Target recovery time in seconds; null if checkpoints are automatic.
     pub(crate) target_recovery_seconds: Option<u32>,
@@ -32,19 +32,19 @@ pub(crate) struct DatabaseTarget<'a> {
     pub(crate) automatic: bool,
 }
 
-/// The database whose checkpoints a line is about, and the source.
+/// The database and the source that a line about checkpoints is for.
 #[derive(Serialize, Clone)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CheckpointsOf<'a> {
-    /// `events`, `error log` (trace flag 3502) or `log` (the transaction log).
+    /// The source: `events`, `error log` (trace flag 3502) or `log` (the transaction log).
     pub(crate) source: &'static str,
-    /// Id of the database; null if only its log is known.
+    /// Id of the database; null if only the transaction log of the database is known.
     pub(crate) database_id: Option<u32>,
-    /// Name of the database; null if no data file of it was given.
+    /// Name of the database; null if no data file of the database was given.
     pub(crate) database: Option<&'a str>,
     /// The log file, if the source is a transaction log.
     pub(crate) log: Option<&'a str>,
-    /// `utc`, or `local` for the server's local time with an unknown offset from UTC.
+    /// Clock of the times: `utc`, or `local` for the server's local time with an unknown offset from UTC.
     pub(crate) clock: &'static str,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct CheckpointsOf<'a> {
 pub(crate) struct CheckpointPair<'a> {
     #[serde(flatten)]
     pub(crate) of: CheckpointsOf<'a>,
-    /// When it began.
+    /// When the checkpoint began.
     pub(crate) began: String,
-    /// When it ended.
+    /// When the checkpoint ended.
     pub(crate) ended: String,
-    /// Its duration in milliseconds; negative if the clock was set back.
+    /// Duration of the checkpoint in milliseconds; negative if the clock was set back.
     pub(crate) ms: f64,
-    /// Its activity; null if the session does not track causality.
+    /// Activity id of the checkpoint; null if the event session does not track causality.
     pub(crate) activity: Option<String>,
 }
 
@@ -70,23 +70,23 @@ pub(crate) struct CheckpointPair<'a> {
 pub(crate) struct CheckpointTotals<'a> {
     #[serde(flatten)]
     pub(crate) of: CheckpointsOf<'a>,
-    /// `all`, or `before` or `after` the change.
+    /// The checkpoints that are counted: `all`, or those `before` or `after` the change.
     pub(crate) period: &'static str,
-    /// The time of the change (`--change`); null for all.
+    /// The time of the change (`--change`); null if the period is `all`.
     pub(crate) change: Option<String>,
     /// Number of checkpoints.
     pub(crate) count: u64,
-    /// Their average duration in milliseconds; null if there are none.
+    /// Average duration of the checkpoints in milliseconds; null if there are no checkpoints.
     pub(crate) avg_ms: Option<f64>,
-    /// The longest duration in milliseconds.
+    /// Longest duration of a checkpoint in milliseconds.
     pub(crate) max_ms: Option<f64>,
-    /// The total duration in milliseconds.
+    /// Total duration of the checkpoints in milliseconds.
     pub(crate) total_ms: f64,
-    /// Checkpoints per hour, from the first to the last one; null if there is only one.
+    /// Checkpoints per hour, from the first to the last checkpoint; null if there is only one checkpoint.
     pub(crate) per_hour: Option<f64>,
-    /// When the first began.
+    /// When the first checkpoint began.
     pub(crate) first: Option<String>,
-    /// When the last began.
+    /// When the last checkpoint began.
     pub(crate) last: Option<String>,
 }
 
@@ -100,11 +100,11 @@ pub(crate) struct CheckpointHour<'a> {
     pub(crate) hour: String,
     /// Number of checkpoints.
     pub(crate) count: u64,
-    /// Their average duration in milliseconds.
+    /// Average duration of the checkpoints in milliseconds.
     pub(crate) avg_ms: f64,
-    /// The longest duration in milliseconds.
+    /// Longest duration of a checkpoint in milliseconds.
     pub(crate) max_ms: f64,
-    /// The total duration in milliseconds.
+    /// Total duration of the checkpoints in milliseconds.
     pub(crate) total_ms: f64,
 }
 
@@ -114,35 +114,35 @@ pub(crate) struct CheckpointHour<'a> {
 pub(crate) struct Flush<'a> {
     /// Id of the database; null in logs of SQL Server 2008.
     pub(crate) database_id: Option<u32>,
-    /// Name of the database; null if no data file of it was given.
+    /// Name of the database; null if no data file of the database was given.
     pub(crate) database: Option<&'a str>,
-    /// When it was reported, at the end of the writes.
+    /// When the error log reported the checkpoint, which is at the end of its writes.
     pub(crate) at: Option<String>,
-    /// `utc`, or `local` if the log does not contain its offset from UTC.
+    /// Clock of the time: `utc`, or `local` if the error log does not contain the offset of its clock from UTC.
     pub(crate) clock: &'static str,
     /// Number of buffers written.
     pub(crate) bufs: u64,
-    /// Number of writes. This and the figures below that may be null are null if the log does not report them.
+    /// Number of writes. Fields from here on that may be null are null if the error log does not report them.
     pub(crate) writes: Option<u64>,
     /// Duration of the writes in milliseconds.
     pub(crate) ms: u64,
-    /// Buffers that became dirty meanwhile and were not written.
+    /// Number of buffers that became dirty during the checkpoint and were not written.
     pub(crate) avoided: Option<u64>,
-    /// Writes per second.
+    /// Number of writes per second.
     pub(crate) writes_per_second: Option<f64>,
-    /// Megabytes per second.
+    /// Number of megabytes written per second.
     pub(crate) mb_per_second: Option<f64>,
-    /// I/O saturation.
+    /// I/O saturation, as the error log reports it.
     pub(crate) io_saturation: Option<u64>,
-    /// Context switches.
+    /// Number of context switches.
     pub(crate) context_switches: Option<u64>,
-    /// Writes that were allowed to be in progress at the end.
+    /// Maximum number of outstanding writes that was allowed at the end of the checkpoint.
     pub(crate) last_target_outstanding: Option<u64>,
     /// Average latency of a write in milliseconds.
     pub(crate) avg_write_latency_ms: Option<u64>,
-    /// When the checkpoint of the events at this time began; null if the events have none.
+    /// When the matching checkpoint in the events began; null if the events have no checkpoint at this time.
     pub(crate) checkpoint_began: Option<String>,
-    /// Duration of this checkpoint in milliseconds.
+    /// Duration of the matching checkpoint in milliseconds.
     pub(crate) checkpoint_ms: Option<f64>,
 }
 
@@ -152,21 +152,22 @@ pub(crate) struct Flush<'a> {
 pub(crate) struct CheckpointsSummary {
     /// Begin and end events that were read.
     pub(crate) events: u64,
-    /// Checkpoints whose begin and end are known.
+    /// Number of checkpoints with a known begin and end.
     pub(crate) pairs: u64,
-    /// Begins without an end.
+    /// Begin events without an end event.
     pub(crate) unpaired_begins: u64,
-    /// Ends without a begin.
+    /// End events without a begin event.
     pub(crate) unpaired_ends: u64,
-    /// Begin and end events that were read more than once, for example from a file and from its export.
+    /// Begin and end events that were found more than once, for example in a file and in its export.
     pub(crate) repeated: u64,
     /// Checkpoint events without a time or a database.
     pub(crate) unusable: u64,
     /// Slow checkpoints that error logs report.
     pub(crate) flushes: u64,
-    /// Lines of error logs about checkpoints whose first line is missing.
+    /// Lines of messages about checkpoints in error logs where the first line of the message is missing, or the line
+    /// has an unexpected form.
     pub(crate) unclear_lines: u64,
-    /// Events that ring buffers say were dropped.
+    /// Events that ring buffers report as dropped.
     pub(crate) dropped_events: u64,
     /// Whether a ring buffer was truncated when it was read.
     pub(crate) truncated: bool,

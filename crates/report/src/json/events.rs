@@ -14,17 +14,17 @@ pub(crate) enum EventLine<'a> {
     Summary(EventsSummary),
 }
 
-/// An event.
+/// An event of Extended Events.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct EventRecord<'a> {
     /// The file that contains the event.
     pub(crate) file: &'a str,
-    /// Name of the event, as `checkpoint_begin`.
+    /// Name of the event, such as `checkpoint_begin`.
     pub(crate) name: &'a str,
-    /// The package that defines the name; empty if the file does not record it.
+    /// The package that defines the name; empty if the file does not contain the package.
     pub(crate) package: &'a str,
-    /// When the event happened, in UTC; null if the file does not record it.
+    /// When the event happened, in UTC; null if the file does not contain the time.
     pub(crate) at: Option<String>,
     /// The values of the event itself, by name.
     pub(crate) fields: Named<'a, EventValue>,
@@ -32,7 +32,7 @@ pub(crate) struct EventRecord<'a> {
     pub(crate) actions: Named<'a, EventValue>,
 }
 
-/// A value of an event: integers of 64 bits are strings, binary values hexadecimal.
+/// A value of an event. 64-bit integers are strings; binary values are strings in hexadecimal.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -43,7 +43,7 @@ pub(crate) enum EventValue {
     Float(f64),
     /// True or false.
     Boolean(bool),
-    /// Anything else.
+    /// Any other value.
     Text(String),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct EventsSummary {
     pub(crate) events: u64,
     /// Values that could not be decoded; they are shown in hexadecimal.
     pub(crate) undecoded_values: u64,
-    /// Number of faults in the files. Each fault loses events.
+    /// Number of faults in the files. Each fault means that events are missing.
     pub(crate) faults: u64,
     /// Whether all events of all files were read, with all their values.
     pub(crate) complete: bool,

@@ -17,23 +17,23 @@ pub(crate) enum ExplainLine {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExplainedCheck {
-    /// Its id.
+    /// Id of the check.
     pub(crate) id: &'static str,
-    /// The number of its message.
+    /// Number of the check's message.
     pub(crate) number: u16,
-    /// The text of its message, with `<...>` in place of inserted values.
+    /// Text of the message, with `<...>` in place of inserted values.
     pub(crate) message: String,
-    /// What must be true.
+    /// The rule that the check verifies.
     pub(crate) must_be_true: &'static str,
-    /// What breaks it.
+    /// Possible causes of a violation of the rule.
     pub(crate) cause: &'static str,
-    /// What to do.
+    /// The recommended action.
     pub(crate) action: &'static str,
     /// `repair_rebuild` or `repair_allow_data_loss`; null if no repair exists.
     pub(crate) repair: Option<&'static str>,
-    /// The phase of a run in which the check is made.
+    /// The phase of a run to which the check belongs.
     pub(crate) phase: &'static str,
-    /// Whether the check is also made with `--physical-only`.
+    /// Whether the check also runs with `--physical-only`.
     pub(crate) physical_only: bool,
 }
 
@@ -41,15 +41,15 @@ pub(crate) struct ExplainedCheck {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExplainedMessage {
-    /// Its number.
+    /// Number of the message.
     pub(crate) number: u16,
-    /// What it is about, in a few words.
+    /// The subject of the message, in a few words.
     pub(crate) title: &'static str,
-    /// What it means.
+    /// The meaning of the message.
     pub(crate) meaning: &'static str,
-    /// What to look at.
+    /// Where to look next.
     pub(crate) look_at: &'static str,
-    /// What to do.
+    /// The recommended action.
     pub(crate) action: &'static str,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct ExplainedMessage {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExplainedLimit {
-    /// Its id.
+    /// Id of the limit.
     pub(crate) id: &'static str,
-    /// `damaged`, `unreadable`, `not-given`, `in-flight`, `undocumented`, `unsupported`.
+    /// Kind of the limit: `damaged`, `unreadable`, `not-given`, `in-flight`, `undocumented`, `unsupported`.
     pub(crate) kind_of: &'static str,
-    /// Whether the limit is only a note, which leaves nothing unverified.
+    /// Whether the limit is only a note. A note leaves nothing unverified.
     pub(crate) is_note: bool,
-    /// What is not verified.
+    /// The things that are not verified.
     pub(crate) what: &'static str,
-    /// The reason, with `<...>` in place of inserted values.
+    /// The reason why they are not verified, with `<...>` in place of inserted values.
     pub(crate) reason: String,
-    /// What to do.
+    /// The recommended action.
     pub(crate) action: &'static str,
 }
 
@@ -79,6 +79,6 @@ pub(crate) struct Listed {
     pub(crate) number: Option<u16>,
     /// Id of the check or limit; null for a message that no check reports.
     pub(crate) id: Option<&'static str>,
-    /// What it is about.
+    /// The subject of the entry, in a few words.
     pub(crate) title: String,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A line. Its first field, `kind`, names the kind of line.
+/// A line of `mdfsck export`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -16,53 +16,53 @@ pub(crate) enum ExportLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExportedTable<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// Its name with schema.
+    /// Name of the table, with its schema.
     pub(crate) object: &'a str,
-    /// Object id.
+    /// Object id of the table.
     pub(crate) object_id: i32,
-    /// The file; null if the rows of the table cannot be read.
+    /// Name of the file; null if the rows of the table cannot be read.
     pub(crate) file: Option<&'a str>,
-    /// Why the rows cannot be read; absent if they can.
+    /// Why the rows cannot be read; absent if they can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<&'a str>,
-    /// Rows in the file.
+    /// Number of rows in the file.
     pub(crate) rows: u64,
-    /// Rows in the second file of `--damaged`, from damaged pages or from pages that no other page refers to.
+    /// Number of rows in the second file of `--damaged`, from damaged pages or from pages that no other page refers to.
     pub(crate) doubtful: u64,
-    /// Rows in the third file of `--damaged`, reconstructed from nonclustered indexes.
+    /// Number of rows in the third file of `--damaged`, which were rebuilt from nonclustered indexes.
     pub(crate) rebuilt: u64,
-    /// Rows that are known to be lost.
+    /// Number of rows that are known to be lost.
     pub(crate) known_lost: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(crate) bytes: u64,
-    /// The order of the rows.
+    /// The order of the rows in the file.
     pub(crate) order: &'a str,
-    /// Columns that are computed when they are read and are in no file.
+    /// Columns that no file contains, because SQL Server computes them when they are read.
     pub(crate) computed_columns: &'a [String],
-    /// Values written as NULL because they cannot be read, or cannot be expressed in this format. A file
-    /// `.unreadable.csv` lists them.
+    /// Number of values that are NULL in the file because they cannot be read, or cannot be expressed in this format. A
+    /// file `.unreadable.csv` lists them.
     pub(crate) unreadable_values: u64,
-    /// Texts in which U+FFFD replaces invalid characters.
+    /// Number of texts in which U+FFFD replaces invalid characters.
     pub(crate) altered_texts: u64,
-    /// Spatial values, CLR values and client-encrypted values that are written as the stored bytes.
+    /// Number of spatial values, CLR values and client-encrypted values that are written as the stored bytes.
     pub(crate) values_as_stored: u64,
-    /// Pages whose rows are not in the file.
+    /// Number of pages with rows that are not in the file.
     pub(crate) pages_left_out: u64,
-    /// The first of these pages.
+    /// The first pages with rows that are not in the file.
     pub(crate) left_out: Vec<PageLeftOut>,
-    /// Records on sound pages that break a rule and are not in the file.
+    /// Number of records on sound pages that break a rule and are not in the file.
     pub(crate) records_left_out: u64,
 }
 
-/// A page whose rows are not in the file.
+/// A page with rows that are not in the file.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PageLeftOut {
-    /// File id and page number, as `1:153`.
+    /// File id and page number, such as `1:153`.
     pub(crate) page: String,
-    /// Why its rows are not in the file.
+    /// Why the rows of the page are not in the file.
     pub(crate) why: String,
 }
 
@@ -70,30 +70,30 @@ pub(crate) struct PageLeftOut {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExportedDefinition<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// Its name with schema.
+    /// Name of the procedure, function, view or trigger, with its schema.
     pub(crate) object: &'a str,
-    /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
+    /// Type of the object: `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
     pub(crate) type_name: &'a str,
-    /// The file; null if its text cannot be read.
+    /// Name of the file; null if the text of the definition cannot be read.
     pub(crate) file: Option<&'a str>,
-    /// Why it cannot be read; absent if it can.
+    /// Why the text of the definition cannot be read; absent if it can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<&'a str>,
 }
 
-/// The last line.
+/// The last line of `mdfsck export`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ExportSummary {
-    /// Number of files with rows.
+    /// Number of tables with a file.
     pub(crate) tables: u64,
-    /// Number of tables whose rows cannot be read.
+    /// Number of tables with rows that cannot be read.
     pub(crate) not_readable: u64,
-    /// Number of rows.
+    /// Number of rows in all files.
     pub(crate) rows: u64,
-    /// Bytes of the files.
+    /// Size of all files in bytes.
     pub(crate) bytes: u64,
     /// Whether the files contain everything in the tables.
     pub(crate) complete: bool,

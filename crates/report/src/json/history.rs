@@ -23,11 +23,11 @@ pub(crate) enum HistoryLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryState<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Name of the database in its last run.
     pub(crate) database: &'a str,
-    /// Family guid, which the database shares with all databases restored from it.
+    /// Family guid, which is the same for all databases restored from this database.
     pub(crate) family: &'a str,
     /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
@@ -38,9 +38,9 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) why: Option<&'a str>,
     /// Number of the last run.
     pub(crate) run: i64,
-    /// When it began (UTC, as all times of a history).
+    /// When the last run began. All times of a history are in UTC.
     pub(crate) started: &'a str,
-    /// Its exit status.
+    /// Exit status of the last run.
     pub(crate) exit_status: u8,
     /// Number of open findings in all copies.
     pub(crate) findings_open: u64,
@@ -54,55 +54,57 @@ pub(crate) struct HistoryState<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryCoverage<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Its family guid.
+    /// Family guid of the database.
     pub(crate) family: &'a str,
     /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
-    /// The span of `--within` in seconds; null without it.
+    /// Length of `--within` in seconds; null without `--within`.
     pub(crate) within_seconds: Option<u64>,
-    /// Pages in use.
+    /// Number of pages in use.
     pub(crate) pages_in_use: u64,
-    /// Pages in use that were read and judged within the span; without a span, at any time.
+    /// Number of pages in use that were read and checked within the span of `--within`; without `--within`, at any
+    /// time.
     pub(crate) pages_within: u64,
-    /// Pages in use that were never read.
+    /// Number of pages in use that were never read.
     pub(crate) never: u64,
-    /// The least recently read pages; null if no page was read.
+    /// The least recently read range of pages; null if no page was read.
     pub(crate) oldest: Option<HistoryRange<'a>>,
-    /// The relations between pages and rows.
+    /// Totals of the relations between pages and rows.
     pub(crate) relations: HistoryRelations<'a>,
     /// Number of pages by the evidence that they were read.
     pub(crate) evidence: HistoryEvidence,
-    /// Whether every page in use was read and every relation was proven within the span.
+    /// Whether every page in use was read and every relation was proven within the span of `--within`.
     pub(crate) kept: bool,
 }
 
-/// A range of pages and when it was read.
+/// A range of pages, and the time of its last read.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRange<'a> {
-    /// File id.
+    /// Id of the file.
     pub(crate) file: u16,
-    /// The first page.
+    /// Number of the first page.
     pub(crate) first: u32,
     /// Number of pages, in use or not.
     pub(crate) pages: u32,
-    /// When the pages were read; for a backup, at the latest when it was made.
+    /// When the pages were read. For pages of a backup, the time is not later than the time of the backup.
     pub(crate) at: &'a str,
 }
 
-/// Relations: the structure of an index or heap, and the agreement of an index with its table.
+/// Relations between pages and rows. A relation is either the structure of one index or heap, or the agreement of an
+/// index with its table.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRelations<'a> {
     /// Number of relations.
     pub(crate) total: u64,
-    /// Relations that were proven within the span.
+    /// Number of relations that were proven within the span of `--within`.
     pub(crate) within: u64,
-    /// When the relation with the oldest proof was proven; null if a relation was never proven.
+    /// When the oldest proof of a relation was made; null if a relation was never proven.
     pub(crate) oldest_at: Option<&'a str>,
 }
 
@@ -110,13 +112,13 @@ pub(crate) struct HistoryRelations<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryEvidence {
-    /// Pages that were read.
+    /// Number of pages that were read.
     pub(crate) read: u64,
-    /// Pages of an object that was read before and is the same.
+    /// Number of pages of an object that was read before and is unchanged.
     pub(crate) object: u64,
-    /// Pages that are the ones read before, according to the chain of backups.
+    /// Number of pages that equal pages read before, according to the chain of backups.
     pub(crate) chain: u64,
-    /// Pages that have not changed since they were read, according to SQL Server.
+    /// Number of pages that have not changed since they were read, according to SQL Server.
     pub(crate) vouched: u64,
 }
 
@@ -126,18 +128,18 @@ pub(crate) struct HistoryEvidence {
 pub(crate) struct HistoryRun<'a> {
     /// Number of the run.
     pub(crate) run: i64,
-    /// Name of the database; null if it could not be opened.
+    /// Name of the database; null if the database could not be opened.
     pub(crate) database: Option<&'a str>,
-    /// Its family guid.
+    /// Family guid of the database.
     pub(crate) family: Option<&'a str>,
     /// Server of the database; empty if the databases of a family count as one (`--replicas`), null if the database
     /// could not be opened.
     pub(crate) server: Option<&'a str>,
-    /// `files` or `backup`; null if the database could not be opened.
+    /// Source of the pages: `files` or `backup`; null if the database could not be opened.
     pub(crate) source: Option<&'a str>,
-    /// The machine that ran it.
+    /// The machine on which the run was made.
     pub(crate) host: &'a str,
-    /// The files, without secrets.
+    /// The checked files, without secrets.
     pub(crate) paths: &'a str,
     /// The DBCC command that corresponds to the options; empty if the database could not be opened.
     pub(crate) command: &'a str,
@@ -145,27 +147,27 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) started: &'a str,
     /// When the run ended.
     pub(crate) ended: &'a str,
-    /// The point in time whose state was checked: that of a backup, or when the files were read.
+    /// The point in time of the checked database state: the time of the backup, or the time when the files were read.
     pub(crate) taken_at: Option<&'a str>,
-    /// `sound`, `corrupt`, `unknown` (incomplete) or `failed`.
+    /// Verdict of the run: `sound`, `corrupt`, `unknown` (incomplete) or `failed`.
     pub(crate) verdict: &'static str,
-    /// Exit status.
+    /// Exit status of the run.
     pub(crate) exit_status: u8,
     /// Why the run failed.
     pub(crate) error: Option<&'a str>,
     /// Number of findings.
     pub(crate) findings: u64,
-    /// Findings that earlier runs did not have.
+    /// Number of findings that earlier runs did not have.
     pub(crate) findings_new: u64,
-    /// Findings that were looked for again and are gone.
+    /// Number of earlier findings that the run looked for and did not find.
     pub(crate) findings_gone: u64,
     /// Number of things that could not be verified.
     pub(crate) not_verified: u64,
-    /// Pages in use.
+    /// Number of pages in use.
     pub(crate) pages_in_use: u64,
-    /// Rows that were seen.
+    /// Number of rows that were seen.
     pub(crate) rows: u64,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub(crate) bytes_read: u64,
     /// Duration of the run in seconds.
     pub(crate) seconds: f64,
@@ -175,25 +177,26 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) memory_peak: Option<u64>,
 }
 
-/// A finding over all runs (`mdfsck history FILE findings`, `diff`).
+/// A finding, with its history over all runs (`mdfsck history FILE findings`, `diff`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryFinding<'a> {
-    /// Key of the finding, for `ack`.
+    /// Key of the finding, which `ack` takes as argument.
     pub(crate) key: i64,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Its family guid.
+    /// Family guid of the database.
     pub(crate) family: &'a str,
     /// Server of the database; empty if the databases of a family count as one (`--replicas`).
     pub(crate) server: &'a str,
-    /// `files` or `backup`.
+    /// Source of the pages: `files` or `backup`.
     pub(crate) source: &'a str,
-    /// The machine or server of the copy.
+    /// The machine or server on which the checked copy is.
     pub(crate) host: &'a str,
-    /// Path of the copy; for a backup, the name of the database on its server.
+    /// Path of the checked copy; for a backup, the name of the database on its server.
     pub(crate) location: &'a str,
-    /// `new`, `confirmed` (a later run saw it again) or `gone` (a later run looked for it and did not find it).
+    /// State of the finding: `new`, `confirmed` (a later run saw it again) or `gone` (a later run looked for it and did
+    /// not find it).
     pub(crate) life: &'a str,
     /// Id of the check (docs/checks.md).
     pub(crate) id: &'a str,
@@ -213,21 +216,21 @@ pub(crate) struct HistoryFinding<'a> {
     pub(crate) page: Option<u32>,
     /// The slot on the page.
     pub(crate) slot: Option<u16>,
-    /// The text of the message when the finding was last seen.
+    /// The text of the message when a run last saw the finding.
     pub(crate) text: &'a str,
-    /// When a run first saw it.
+    /// When a run first saw the finding.
     pub(crate) first_seen: &'a str,
-    /// When a run last saw it.
+    /// When a run last saw the finding.
     pub(crate) last_seen: &'a str,
-    /// When a run last looked for it.
+    /// When a run last looked for the finding.
     pub(crate) last_looked: &'a str,
-    /// Number of runs that saw it.
+    /// Number of runs that saw the finding.
     pub(crate) seen: u64,
     /// Who acknowledged the finding; null if it is not acknowledged.
     pub(crate) ack_by: Option<&'a str>,
     /// The reason given for the acknowledgment.
     pub(crate) ack_text: Option<&'a str>,
-    /// When the acknowledgment ends; null if it has no end.
+    /// When the acknowledgment expires; null if it does not expire.
     pub(crate) ack_until: Option<&'a str>,
 }
 
@@ -245,61 +248,62 @@ pub(crate) struct HistoryObject<'a> {
     pub(crate) index_id: i32,
     /// Name of the index; empty for a heap.
     pub(crate) index: &'a str,
-    /// Partition, from 1.
+    /// Number of the partition, from 1.
     pub(crate) partition: i32,
-    /// When it was first counted (since `--since`).
+    /// When rows and pages were first counted (since `--since`).
     pub(crate) first_at: &'a str,
-    /// Rows at that time.
+    /// Number of rows at the time `first_at`.
     pub(crate) first_rows: u64,
-    /// Pages at that time.
+    /// Number of pages at the time `first_at`.
     pub(crate) first_pages: u64,
-    /// When a run last found other numbers than before.
+    /// When a run last counted other numbers of rows or pages than the run before.
     pub(crate) last_at: &'a str,
-    /// Rows since then.
+    /// Number of rows since the time `last_at`.
     pub(crate) last_rows: u64,
-    /// Pages since then.
+    /// Number of pages since the time `last_at`.
     pub(crate) last_pages: u64,
-    /// When its relations were last proven; null if one was never proven.
+    /// When the relations of the partition were last proven; null if one of them was never proven.
     pub(crate) closed_at: Option<&'a str>,
 }
 
-/// What changed between two runs; the findings come before it (`mdfsck history FILE diff`).
+/// Number of findings that changed between two runs. The lines before this one have the findings (`mdfsck history FILE
+/// diff`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryDifference<'a> {
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The earlier run.
+    /// Number of the earlier run.
     pub(crate) from: i64,
-    /// The later run.
+    /// Number of the later run.
     pub(crate) to: i64,
-    /// Findings that only the later run has.
+    /// Number of findings that only the later run has.
     pub(crate) new: u64,
-    /// Findings that only the earlier run has.
+    /// Number of findings that only the earlier run has.
     pub(crate) gone: u64,
-    /// Findings that both runs have.
+    /// Number of findings that both runs have.
     pub(crate) open: u64,
 }
 
-/// Speed of the runs of a copy (`mdfsck history FILE baselines`).
+/// Read speed of the runs of a copy (`mdfsck history FILE baselines`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryThroughput<'a> {
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// `files` or `backup`.
+    /// Source of the pages: `files` or `backup`.
     pub(crate) source: &'a str,
     /// The machine on which the runs were made.
     pub(crate) host: &'a str,
-    /// The DBCC command.
+    /// The DBCC command that corresponds to the options of the runs.
     pub(crate) command: &'a str,
     /// Number of runs.
     pub(crate) runs: usize,
-    /// Median speed in bytes per second.
+    /// Median read speed in bytes per second.
     pub(crate) bytes_per_second: f64,
-    /// Speed of the slowest run.
+    /// Read speed of the slowest run in bytes per second.
     pub(crate) slowest: f64,
-    /// Speed of the fastest run.
+    /// Read speed of the fastest run in bytes per second.
     pub(crate) fastest: f64,
 }
 
@@ -313,7 +317,7 @@ pub(crate) struct HistoryBaseline<'a> {
     pub(crate) saved_at: &'a str,
 }
 
-/// An acknowledged finding (`mdfsck history FILE ack`).
+/// Confirms that a finding is acknowledged (`mdfsck history FILE ack`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryAcknowledged {
@@ -321,12 +325,12 @@ pub(crate) struct HistoryAcknowledged {
     pub(crate) key: i64,
 }
 
-/// What was removed from the history (`mdfsck history FILE forget`).
+/// The data that was removed from the history (`mdfsck history FILE forget`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryForgotten {
-    /// Number of databases.
+    /// Number of databases that were removed.
     pub(crate) databases: u64,
-    /// Number of runs.
+    /// Number of runs that were removed.
     pub(crate) runs: u64,
 }

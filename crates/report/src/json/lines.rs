@@ -1,11 +1,11 @@
-//! The JSON lines of a check, and of all commands whose lines begin with their kind, as types. Fields are written in the
-//! order of the struct fields; docs/json.md and docs/json.schema.json are generated from these types.
+//! The JSON lines of a check, and of all commands with lines that begin with `kind`, as types. The order of the fields
+//! is the order in the structs. docs/json.md and docs/json.schema.json are generated from these types.
 
 use serde::{Serialize, Serializer};
 
 use super::{catalog, cost, databases, page};
 
-/// A line. Its first field, `kind`, names the kind of line.
+/// A line of a check or of another command. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -34,24 +34,24 @@ pub(crate) enum Line<'a> {
     Page(page::Page<'a>),
 }
 
-/// The first line of a check: what is checked, and with which options.
+/// The first line of a check: the checked database and the options.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Run<'a> {
-    /// Version of the lines; it changes when a field changes its meaning.
+    /// Version of the JSON format, which changes when a field changes its meaning.
     pub(crate) v: u32,
-    /// `mdfsck`.
+    /// Always `mdfsck`.
     pub(crate) tool: &'static str,
     /// Version of the program.
     pub(crate) version: &'static str,
     /// Name of the database, from its boot page.
     pub(crate) database: &'a str,
-    /// Internal version of the database: 904 for SQL Server 2019. From the label of the backup if the boot page is
-    /// missing; null if unknown.
+    /// Internal version of the database, such as 904 for SQL Server 2019. If the boot page is missing, the version
+    /// comes from the label of the backup; null if unknown.
     pub(crate) db_version: Option<u16>,
     /// Whether the files are complete without the log; null if unknown.
     pub(crate) clean_shutdown: Option<bool>,
-    /// When system tables were last updated by hand (message 3859, which is no error); absent if never.
+    /// When system tables were last updated by hand (message 3859, which is not an error); absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) catalog_updated: Option<&'a str>,
     /// The data files.
@@ -59,49 +59,48 @@ pub(crate) struct Run<'a> {
     /// The backup sets that were restored; absent for data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sets: Option<Vec<databases::SetLine<'a>>>,
-    /// What recovery from a log did; absent if there was no recovery, or no reason to look for a log.
+    /// The result of recovery from a log; absent if there was no recovery, or no reason to look for a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recovery: Option<Recovery<'a>>,
     /// The options of the check.
     pub(crate) options: Options<'a>,
 }
 
-/// Something to know about the input first: missing files or stripes, sets that are not checked, a truncated file,
-/// pages in flight, a version that is too new.
+/// A fact about the input that the user must know first: missing files or stripes, sets that are not checked, a
+/// truncated file, pages in flight, a version that is too new.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
-    /// `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`, `backup.moments`,
-    /// `backup.other-sets`,
-    /// `recovery.none`, `version.unknown`.
+    /// Id of the warning: `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`,
+    /// `backup.moments`, `backup.other-sets`, `recovery.none`, `version.unknown`.
     pub(crate) id: &'static str,
     /// The text of the warning.
     pub(crate) text: &'a str,
 }
 
-/// What recovery from a log did before the check.
+/// The result of recovery from a log before the check.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Recovery<'a> {
-    /// `not-needed`, `done`, `partial`, `refused`, `off`.
+    /// Outcome of the recovery: `not-needed`, `done`, `partial`, `refused`, `off`.
     pub(crate) state: &'static str,
-    /// The LSN from which records were redone, as `00000022:00000a78:00a0`.
+    /// The LSN at which redo started, such as `00000022:00000a78:00a0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
-    /// The LSN of the last record.
+    /// The LSN of the last log record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
-    /// Bytes of log in this range.
+    /// Bytes of log from the LSN `from` to the LSN `to`.
     pub(crate) log_bytes: u64,
-    /// Records in this range.
+    /// Number of records from the LSN `from` to the LSN `to`.
     pub(crate) records: u64,
-    /// Pages that differ from the files.
+    /// Number of pages that differ from the files after recovery.
     pub(crate) pages: u64,
-    /// Transactions that were rolled back.
+    /// Number of transactions that were rolled back.
     pub(crate) transactions_undone: u64,
-    /// Transactions whose outcome another server decides.
+    /// Number of in-doubt transactions: another server decides their outcome.
     pub(crate) in_doubt: u64,
-    /// Why recovery was not complete; empty if it was.
+    /// Why recovery was not complete; empty if it was complete.
     pub(crate) reason: &'a str,
 }
 
@@ -111,7 +110,7 @@ pub(crate) struct Recovery<'a> {
 pub(crate) struct File<'a> {
     /// Path of the file.
     pub(crate) path: String,
-    /// Number of the file in page addresses.
+    /// Id of the file, as in page addresses.
     pub(crate) file_id: u16,
     /// Logical name of the file.
     pub(crate) logical_name: &'a str,
@@ -123,7 +122,7 @@ pub(crate) struct File<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Options<'a> {
-    /// The DBCC command with the same scope: `CHECKDB`, `CHECKTABLE`, `CHECKFILEGROUP`, `CHECKALLOC`, `CHECKCATALOG`.
+    /// The DBCC command with the same scope: `CHECKDB`, `CHECKTABLE`, `CHECKFILEGROUP`, `CHECKALLOC` or `CHECKCATALOG`.
     pub(crate) command: &'static str,
     /// Object ids of the tables that `--table` named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,20 +130,20 @@ pub(crate) struct Options<'a> {
     /// Id of the filegroup that `--filegroup` named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) filegroup: Option<u16>,
-    /// `--physical-only`.
+    /// Whether `--physical-only` was given.
     pub(crate) physical_only: bool,
-    /// `--noindex`.
+    /// Whether `--noindex` was given.
     pub(crate) no_index: bool,
-    /// `--extended-logical-checks`.
+    /// Whether `--extended-logical-checks` was given.
     pub(crate) extended_logical_checks: bool,
     /// Whether column values are checked.
     pub(crate) data_purity: bool,
-    /// `--constraints`.
+    /// Whether `--constraints` was given.
     pub(crate) constraints: bool,
-    /// `--constraints=all`; absent otherwise.
+    /// Whether `--constraints=all` was given; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) all_constraints: bool,
-    /// `--identity`.
+    /// Whether `--identity` was given.
     pub(crate) identity: bool,
 }
 
@@ -158,10 +157,10 @@ pub(crate) struct Object<'a> {
     pub(crate) schema: &'a str,
     /// Name of the object.
     pub(crate) name: &'a str,
-    /// Type of the object, as in `sys.objects`: `U`, `S`, `V`.
+    /// Type of the object, as in `sys.objects`, such as `U`, `S` or `V`.
     #[serde(rename = "type")]
     pub(crate) type_code: &'a str,
-    /// 0 for a heap, 1 for a clustered index.
+    /// Id of the index: 0 for a heap, 1 for a clustered index.
     pub(crate) index_id: i32,
     /// Name of the index.
     pub(crate) index: &'a str,
@@ -169,13 +168,13 @@ pub(crate) struct Object<'a> {
     pub(crate) partition: i32,
     /// Id of the partition.
     pub(crate) partition_id: String,
-    /// Rows that were seen.
+    /// Number of rows that were seen.
     pub(crate) rows: u64,
-    /// Rows that are deleted but still on their pages.
+    /// Number of ghost rows: deleted rows that are still on their pages.
     pub(crate) ghost_rows: u64,
-    /// Rows of a heap that were moved and left a forwarding stub.
+    /// Number of forwarded rows of a heap: moved rows that left a forwarding stub.
     pub(crate) forwarded_rows: u64,
-    /// Pages that were seen.
+    /// Number of pages that were seen, by their content.
     pub(crate) pages: Pages,
 }
 
@@ -183,19 +182,19 @@ pub(crate) struct Object<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Pages {
-    /// Pages with rows.
+    /// Number of pages with table rows.
     pub(crate) data: u64,
-    /// Pages with index rows.
+    /// Number of pages with index rows.
     pub(crate) index: u64,
-    /// Pages with allocation maps (IAM).
+    /// Number of IAM pages.
     pub(crate) iam: u64,
-    /// Pages with LOB values.
+    /// Number of pages with LOB values.
     pub(crate) lob: u64,
-    /// Pages with row-overflow values.
+    /// Number of pages with row-overflow values.
     pub(crate) overflow: u64,
 }
 
-/// A finding: the message, the object that it is counted under, its place, and the place that it refers to.
+/// A finding: the message, the object to which it is counted, its place, and the place to which it refers.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding<'a> {
@@ -221,7 +220,7 @@ pub(crate) struct Finding<'a> {
     pub(crate) partition_id: Option<String>,
     /// Id of the allocation unit.
     pub(crate) alloc_unit_id: Option<String>,
-    /// Type of the allocation unit, as messages name it.
+    /// Type of the allocation unit, as in the text of messages.
     pub(crate) alloc_type: Option<&'static str>,
     /// File id of the page.
     pub(crate) file: Option<u16>,
@@ -237,7 +236,7 @@ pub(crate) struct Finding<'a> {
     pub(crate) ref_slot: Option<u16>,
     /// The text of the message.
     pub(crate) text: String,
-    /// The values in the message, and other values that prove the finding, by name.
+    /// Values that prove the finding, by name. They include the values in the message.
     pub(crate) evidence: Named<'a, Evidence<'a>>,
 }
 
@@ -246,17 +245,17 @@ pub(crate) struct Finding<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Evidence<'a> {
-    /// A number.
+    /// Any number.
     Number(i64),
-    /// A page address, `(1:9)`.
+    /// A page address, such as `(1:9)`.
     Page(String),
     /// A text.
     Text(&'a str),
-    /// An owner of pages.
+    /// The object, index, partition and allocation unit that own pages.
     Owner(Owner),
 }
 
-/// An owner of pages as a value of evidence.
+/// An owner of pages: object, index, partition and allocation unit.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Owner {
@@ -268,11 +267,12 @@ pub(crate) struct Owner {
     pub(crate) partition_id: String,
     /// Id of the allocation unit.
     pub(crate) alloc_unit_id: String,
-    /// Type of the allocation unit, as messages name it.
+    /// Type of the allocation unit, as in the text of messages.
     pub(crate) alloc_type: &'static str,
 }
 
-/// A contradiction that does not prove damage. Without the limit that `limit` names it would be a finding.
+/// A contradiction that does not prove damage, because of the limit that `limit` names. Without this limit, the
+/// contradiction would be a finding.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Demoted<'a> {
@@ -284,7 +284,7 @@ pub(crate) struct Demoted<'a> {
     /// Kind of the limit: `damaged`, `undocumented`, `unsupported`, `not-given`, `unreadable`, `in-flight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind_of: Option<&'static str>,
-    /// Why the contradiction proves nothing.
+    /// Why the contradiction does not prove damage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<&'static str>,
 }
@@ -297,7 +297,7 @@ pub(crate) struct ServiceBroker {
     pub(crate) analyzed: Named<'static, u64>,
 }
 
-/// A constraint (`--constraints`).
+/// The result for a constraint (`--constraints`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Constraint<'a> {
@@ -305,22 +305,22 @@ pub(crate) struct Constraint<'a> {
     pub(crate) table: &'a str,
     /// Name of the constraint.
     pub(crate) name: &'a str,
-    /// `CHECK` or `FOREIGN KEY`.
+    /// Type of the constraint: `CHECK` or `FOREIGN KEY`.
     #[serde(rename = "type")]
     pub(crate) type_name: &'static str,
-    /// Whether SQL Server relies on the constraint.
+    /// Whether SQL Server trusts the constraint.
     pub(crate) trusted: bool,
     /// Whether SQL Server enforces the constraint for new rows.
     pub(crate) enabled: bool,
     /// Whether the constraint could be evaluated for every row.
     pub(crate) verified: bool,
-    /// Rows for which the constraint was evaluated.
+    /// Number of rows for which the constraint was evaluated.
     pub(crate) rows: u64,
-    /// Rows that violate the constraint.
+    /// Number of rows that violate the constraint.
     pub(crate) violations: u64,
 }
 
-/// An identity column (`--identity`).
+/// The result for an identity column (`--identity`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Identity<'a> {
@@ -330,26 +330,26 @@ pub(crate) struct Identity<'a> {
     pub(crate) column: &'a str,
     /// The current identity value; null if no value was assigned yet, or if it cannot be read.
     pub(crate) current: Option<String>,
-    /// The increment.
+    /// The increment of the identity column.
     pub(crate) increment: Option<String>,
-    /// The seed.
+    /// The seed of the identity column.
     pub(crate) seed: Option<String>,
-    /// The value in the rows that is farthest in the direction of the increment.
+    /// The farthest value in the rows: the highest if the increment is positive, the lowest if it is negative.
     pub(crate) farthest: Option<String>,
-    /// Whether the next value may exist already.
+    /// Whether the next identity value may already exist in a row.
     pub(crate) behind: bool,
 }
 
-/// Something that could not be read; or, as the only line of a command, the reason why the command failed.
+/// A thing that could not be read. If this is the only line of a command, the reason why the command failed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ErrorText<'a> {
     /// The file, if one of several databases could not be checked; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
-    /// The error.
+    /// The text of the error.
     pub(crate) text: &'a str,
-    /// Version of the lines, if the command failed.
+    /// Version of the JSON format, if the command failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) v: Option<u32>,
     /// The exit status, if the command failed.
@@ -358,30 +358,30 @@ pub(crate) struct ErrorText<'a> {
 }
 
 impl<'a> ErrorText<'a> {
-    /// A line about something that could not be read.
+    /// A line about a thing that could not be read.
     pub(crate) fn of(text: &'a str) -> Self {
         Self { file: None, text, v: None, status: None }
     }
 }
 
-/// Something that was requested and could not be verified.
+/// A requested thing that could not be verified.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NotVerified<'a> {
     #[serde(flatten)]
     pub(crate) note: Note<'a>,
-    /// True if `--allow` accepts it; absent otherwise.
+    /// True if `--allow` accepts that this was not verified; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allowed: Option<bool>,
 }
 
-/// Something worth knowing that leaves nothing unverified.
+/// A useful fact about the input that leaves nothing unverified.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Note<'a> {
-    /// The subject, in words.
+    /// The subject of the line, in words.
     pub(crate) what: &'a str,
-    /// The place: an object, an index, a page.
+    /// The place, such as an object, an index or a page.
     pub(crate) scope: &'a str,
     /// The reason, in words.
     pub(crate) reason: &'a str,
@@ -393,17 +393,17 @@ pub(crate) struct Note<'a> {
     pub(crate) kind_of: &'static str,
 }
 
-/// The last line of a check. If the database could not be checked, the figures are null and `complete` is false.
+/// The last line of a check. If the database could not be checked, the numbers are null and `complete` is false.
 #[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Summary {
-    /// Allocation errors.
+    /// Number of allocation errors.
     pub(crate) allocation_errors: Option<u64>,
-    /// Consistency errors.
+    /// Number of consistency errors.
     pub(crate) consistency_errors: Option<u64>,
     /// Number of errors by object.
     pub(crate) counted_per_object: Vec<Counted>,
-    /// Number of findings, including hidden ones.
+    /// Number of findings, including the findings that `--max-findings` hides.
     pub(crate) findings: Option<usize>,
     /// Number of findings that `--max-findings` hides.
     pub(crate) findings_hidden: Option<usize>,
@@ -411,13 +411,13 @@ pub(crate) struct Summary {
     pub(crate) repair_level: Option<&'static str>,
     /// Whether everything that was requested was verified.
     pub(crate) complete: bool,
-    /// Pages that were read.
+    /// Number of pages that were read.
     pub(crate) pages_read: Option<u64>,
-    /// Pages that are allocated.
+    /// Number of pages that are allocated.
     pub(crate) pages_allocated: Option<u64>,
-    /// Rows that were seen.
+    /// Number of rows that were seen.
     pub(crate) rows: Option<u64>,
-    /// How much was verified.
+    /// The amount of data that was verified.
     pub(crate) verified: Option<Verified>,
     /// Duration of the run in seconds.
     pub(crate) seconds: Option<f64>,
@@ -425,7 +425,7 @@ pub(crate) struct Summary {
     pub(crate) phases: Vec<cost::Phase>,
     /// Peak memory of the process in bytes; null if the system does not report it.
     pub(crate) memory_peak: Option<u64>,
-    /// Memory that the run may use, in bytes.
+    /// Bytes of memory that the run may use.
     pub(crate) memory_granted: Option<u64>,
     /// Bytes written to temporary files.
     pub(crate) spilled: Option<u64>,
@@ -439,55 +439,55 @@ pub(crate) struct Counted {
     pub(crate) object_id: Option<i32>,
     /// Name of the object, with the schema.
     pub(crate) object: Option<String>,
-    /// Allocation errors.
+    /// Number of allocation errors.
     pub(crate) allocation_errors: u64,
-    /// Consistency errors.
+    /// Number of consistency errors.
     pub(crate) consistency_errors: u64,
 }
 
-/// How much was verified.
+/// The amount of data that was verified.
 #[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Verified {
-    /// Verified rows.
+    /// Number of verified rows.
     pub(crate) rows: u64,
-    /// Verified column values.
+    /// Number of verified column values.
     pub(crate) column_values: u64,
-    /// Column values that could not be verified.
+    /// Number of column values that could not be verified.
     pub(crate) column_values_not_verified: u64,
-    /// Indexes that were compared with their table.
+    /// Number of indexes that were compared with their table.
     pub(crate) indexes: u64,
-    /// Indexes that should have been compared with their table.
+    /// Number of indexes in the scope of the check, all of which should have been compared with their table.
     pub(crate) indexes_in_scope: u64,
-    /// Rows of the compared indexes.
+    /// Number of rows of the compared indexes.
     pub(crate) index_rows: u64,
 }
 
-/// What a run would need (`--estimate-only`).
+/// The estimated needs of a run (`--estimate-only`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Estimate<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
     /// The DBCC command with the same scope.
     pub(crate) command: &'static str,
-    /// Bytes that would be read.
+    /// Bytes that the run would read.
     pub(crate) read_bytes: u64,
-    /// Memory with which no temporary files are needed.
+    /// Bytes of memory with which the run needs no temporary files.
     pub(crate) memory_bytes: u64,
-    /// The least memory with which the run is possible.
+    /// Minimum number of bytes of memory for the run.
     pub(crate) minimum_memory_bytes: u64,
-    /// Bytes of temporary files if the run gets the least memory.
+    /// Bytes of temporary files if the run has only the minimum memory.
     pub(crate) temp_bytes: u64,
-    /// Length of a window in seconds (`--window`); absent without it.
+    /// Length of a window in seconds (`--window`); absent without `--window`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window_seconds: Option<f64>,
-    /// Read speed of the last windows; absent if unknown.
+    /// Read speed of the last windows in bytes per second; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_per_second: Option<f64>,
-    /// Number of windows that a cycle needs; absent if unknown.
+    /// Number of windows needed to read everything once; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cycle_windows: Option<u64>,
 }

@@ -22,44 +22,45 @@ pub(crate) enum LogLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRecord<'a> {
-    /// Its LSN.
+    /// LSN of the record.
     pub(crate) lsn: String,
-    /// The operation: SQL Server's name without `LOP_`.
+    /// Operation of the record: SQL Server's name without `LOP_`.
     pub(crate) operation: String,
-    /// Its context, as a number.
+    /// Context of the record, as a number.
     pub(crate) context: u8,
-    /// The transaction that it belongs to; null if it belongs to none.
+    /// Id of the record's transaction; null if the record belongs to no transaction.
     pub(crate) transaction: Option<String>,
-    /// LSN of the previous record of the transaction; for a compensation record, of the next record to undo; null if
-    /// there is none.
+    /// LSN of the previous record of the transaction. For a compensation record, LSN of the next record to undo. Null
+    /// if there is no such record.
     pub(crate) previous_lsn: Option<String>,
-    /// Whether it undoes another record.
+    /// Whether the record is a compensation record, which undoes another record.
     pub(crate) compensation: bool,
-    /// File of the page that it changes; null if it changes none.
+    /// Id of the file with the page that the record changes; null if the record changes no page.
     pub(crate) file: Option<u16>,
-    /// Number of the page that it changes.
+    /// Number of the page that the record changes.
     pub(crate) page: Option<u32>,
-    /// The slot; null if the record is not about a row.
+    /// Slot of the row that the record changes; null if the record is not about a row.
     pub(crate) slot: Option<u16>,
-    /// LSN that the page has before this record.
+    /// LSN of the page before this change.
     pub(crate) page_lsn: Option<String>,
-    /// Allocation unit of the page.
+    /// Id of the page's allocation unit.
     pub(crate) alloc_unit_id: Option<String>,
     /// Size of the record in bytes.
     pub(crate) bytes: usize,
-    /// Name of the transaction, on its BEGIN_XACT record.
+    /// Name of the transaction; only on its BEGIN_XACT record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<&'a str>,
-    /// The table whose rows it changes, according to the present catalog; only if data files are named too.
+    /// The table with the rows that the record changes, according to the present catalog; only if data files are given
+    /// too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) object: Option<&'a str>,
-    /// The index whose rows it changes; absent for a heap.
+    /// The index with the rows that the record changes; absent for a heap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<&'a str>,
-    /// Rows that it inserts or deletes.
+    /// Rows that the record inserts or deletes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<LogRow<'a>>,
-    /// Parts of a row that it replaces.
+    /// Parts of a row that the record replaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pieces: Vec<LogPiece<'a>>,
 }
@@ -68,19 +69,19 @@ pub(crate) struct LogRecord<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRow<'a> {
-    /// `insert` or `delete`.
+    /// The action: `insert` or `delete`.
     pub(crate) action: &'static str,
     /// Columns of the row; empty if the row does not match the catalog.
     pub(crate) columns: Vec<LogColumn<'a>>,
 }
 
-/// A column of a row in a record.
+/// A column of a row in a log record.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogColumn<'a> {
-    /// Its name.
+    /// Name of the column.
     pub(crate) name: &'a str,
-    /// Its value as text.
+    /// Value of the column as text.
     pub(crate) value: &'a str,
 }
 
@@ -88,48 +89,48 @@ pub(crate) struct LogColumn<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogPiece<'a> {
-    /// Where they start in the row, in bytes.
+    /// Offset of the first replaced byte in the row.
     pub(crate) offset: u16,
-    /// The column that these bytes fill exactly; absent if they are part of a column, or span several.
+    /// The column if the bytes are its whole value; absent if they are a part of a column, or span several columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<&'a str>,
-    /// The column that these bytes are part of, if the catalog proves it.
+    /// The column that contains these bytes, if they are only a part of its value and the catalog proves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<&'a str>,
-    /// The value of the column before the change; without a column, the bytes in hexadecimal.
+    /// The value before the change, as text if `column` is present, otherwise the bytes in hexadecimal.
     pub(crate) before: &'a str,
-    /// The value of the column after the change; without a column, the bytes in hexadecimal.
+    /// The value after the change, as text if `column` is present, otherwise the bytes in hexadecimal.
     pub(crate) after: &'a str,
 }
 
-/// A transaction. Without `--transactions`, only transactions that had not ended are listed.
+/// A transaction. Without `--transactions`, only transactions that had not ended at the end of the log are listed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogTransaction<'a> {
-    /// Its id, as SQL Server prints it: `0000:000003a8`.
+    /// Id of the transaction, as SQL Server prints it: `0000:000003a8`.
     pub(crate) id: String,
     /// Name of the transaction; empty if the log does not contain its begin.
     pub(crate) name: &'a str,
-    /// `committed`, `rolled back`, `open` or `in doubt`.
+    /// State of the transaction: `committed`, `rolled back`, `open` or `in doubt`.
     pub(crate) state: &'static str,
-    /// Number of its records in this log.
+    /// Number of records of the transaction in this log.
     pub(crate) records: u64,
-    /// Bytes of these records.
+    /// Size of these records in bytes.
     pub(crate) log_bytes: u64,
-    /// LSN of its begin; null if the log does not contain it.
+    /// LSN of the transaction's begin; null if the log does not contain it.
     pub(crate) begin_lsn: Option<String>,
-    /// LSN of its last record.
+    /// LSN of the transaction's last record.
     pub(crate) last_lsn: String,
-    /// Session that began it; null if the log does not contain its begin.
+    /// Id of the session that began the transaction; null if the log does not contain the begin.
     pub(crate) session: Option<u16>,
-    /// Security identifier of the login in hexadecimal; null if the log names none.
+    /// Security identifier of the login in hexadecimal; null if the log does not name a login.
     pub(crate) login_sid: Option<String>,
-    /// Name of the database user or role with this identifier, if data files are named too; `sa` is known without them;
-    /// null if unknown.
+    /// Name of the database user or role with this security identifier, if data files are given too. `sa` is known
+    /// without data files. Null if unknown.
     pub(crate) login: Option<&'a str>,
-    /// When it began, in the server's local time.
+    /// When the transaction began, in the server's local time.
     pub(crate) began: Option<String>,
-    /// When it ended.
+    /// When the transaction ended.
     pub(crate) ended: Option<String>,
 }
 
@@ -137,98 +138,98 @@ pub(crate) struct LogTransaction<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogCheckpoint {
-    /// LSN of its BEGIN_CKPT.
+    /// LSN of the checkpoint's BEGIN_CKPT record.
     pub(crate) begin_lsn: String,
-    /// LSN of its END_CKPT; null if it did not end.
+    /// LSN of the checkpoint's END_CKPT record; null if the checkpoint did not end.
     pub(crate) end_lsn: Option<String>,
-    /// LSN from which a recovery after it redoes.
+    /// LSN at which redo starts in a recovery from this checkpoint.
     pub(crate) redo_lsn: Option<String>,
-    /// When it began, in the server's local time.
+    /// When the checkpoint began, in the server's local time.
     pub(crate) began: Option<String>,
-    /// When it ended.
+    /// When the checkpoint ended.
     pub(crate) ended: Option<String>,
-    /// Its duration in milliseconds, to 1/300 second; negative if the clock was set back.
+    /// Duration of the checkpoint in milliseconds, accurate to 1/300 second; negative if the clock was set back.
     pub(crate) ms: Option<i64>,
-    /// Bytes of log blocks since the previous checkpoint began.
+    /// Bytes of log blocks since the begin of the previous checkpoint.
     pub(crate) log_bytes: u64,
-    /// Transactions that were open.
+    /// Number of transactions that were open at the checkpoint.
     pub(crate) open_transactions: u64,
 }
 
-/// A virtual log file.
+/// A virtual log file (VLF).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogVlf {
-    /// Id of the log file that contains it.
+    /// Id of the log file that contains the VLF.
     pub(crate) file_id: u16,
-    /// Its sequence number; 0 if it was never used.
+    /// Sequence number of the VLF; 0 if it was never used.
     pub(crate) seq: u32,
-    /// Where it starts in its file, in bytes.
+    /// Offset of the VLF in its log file, in bytes.
     pub(crate) offset: u64,
-    /// Its size in bytes.
+    /// Size of the VLF in bytes.
     pub(crate) size: u64,
-    /// 64 or 128; it changes with each reuse.
+    /// Parity of the VLF: 64 or 128. It changes with each reuse.
     pub(crate) parity: u8,
-    /// Number of log blocks in it.
+    /// Number of log blocks in the VLF.
     pub(crate) blocks: u64,
-    /// Whether a recovery would need it, judged by this log alone.
+    /// Whether a recovery would need the VLF, judged by this log alone.
     pub(crate) active: bool,
 }
 
-/// The log written during one time step. Steps in which nothing was written have no line. A block belongs to the time
-/// at which it was closed; if that is unknown, to the time of the last begin or end of a transaction or checkpoint up
-/// to it.
+/// The log written during one time step. Steps in which nothing was written have no line. A log block counts at the
+/// time at which it was closed. If that time is unknown, the block counts at the latest known begin or end of a
+/// transaction or checkpoint in the block or before it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRate {
-    /// When the step starts, in the server's local time.
+    /// Start of the step, in the server's local time.
     pub(crate) from: Option<String>,
     /// Length of the step in seconds.
     pub(crate) seconds: i64,
-    /// Bytes of log blocks.
+    /// Bytes of the log blocks in this step.
     pub(crate) log_bytes: u64,
-    /// Records.
+    /// Number of records in this step.
     pub(crate) records: u64,
-    /// Transactions that ended.
+    /// Number of transactions that ended in this step.
     pub(crate) transactions: u64,
 }
 
-/// The last line: totals, and where the log ends.
+/// The last line: totals, and the end of the log.
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogSummary<'a> {
-    /// Number of blocks.
+    /// Number of log blocks.
     pub(crate) blocks: u64,
-    /// Number of records.
+    /// Number of log records.
     pub(crate) records: u64,
-    /// Bytes of the blocks.
+    /// Bytes of the log blocks.
     pub(crate) log_bytes: u64,
-    /// LSN of the last record; null if there is none.
+    /// LSN of the last record; null if there are no records.
     pub(crate) end_lsn: Option<String>,
-    /// Why the log ends there: `written` (nothing follows), `under way` (blocks of unfinished writes follow, as after a
-    /// crash), `damaged`, or `empty` for backups that contain no log.
+    /// Why the log ends: `written` (nothing follows), `under way` (blocks of unfinished writes follow, as after a
+    /// crash), `damaged`, or `empty` (the backups contain no log).
     pub(crate) end: &'static str,
-    /// Id of the log file in which the log ends.
+    /// Id of the log file with the end of the log.
     pub(crate) end_file_id: u16,
-    /// Where the next block would begin in that file, in bytes.
+    /// Offset in that file at which the next block would begin, in bytes.
     pub(crate) end_offset: u64,
-    /// Blocks after the end, which are not part of the log.
+    /// Number of blocks after the end of the log. They are not part of the log.
     pub(crate) blocks_after_end: u64,
-    /// Blocks whose records are encrypted and were not read.
+    /// Number of blocks with encrypted records, which were not read.
     pub(crate) encrypted_blocks: u64,
-    /// Checkpoints that began.
+    /// Number of checkpoints that began.
     pub(crate) checkpoints: u64,
-    /// Transactions that had not ended.
+    /// Number of transactions that had not ended at the end of the log.
     pub(crate) open_transactions: u64,
-    /// LSN from which a recovery would need the log; null if no checkpoint ended in it.
+    /// LSN from which a recovery would need the log; null if no checkpoint ended in the log.
     pub(crate) needed_from_lsn: Option<String>,
-    /// What prevents reuse of the log, as in `log_reuse_wait_desc`: `NOTHING`, `CHECKPOINT`, `ACTIVE_TRANSACTION`, or
-    /// `LOG_BACKUP`, which is known only if data files are named too. Whether replication needs log is unknown. Null if
-    /// no checkpoint ended in the log.
+    /// The reason why the log cannot be reused, as in `log_reuse_wait_desc`: `NOTHING`, `CHECKPOINT`,
+    /// `ACTIVE_TRANSACTION` or `LOG_BACKUP`. `LOG_BACKUP` is known only if data files are given too. It is unknown
+    /// whether replication still needs log. Null if no checkpoint ended in the log.
     pub(crate) held_by: Option<&'static str>,
-    /// LSN from which the log cannot be reused.
+    /// LSN of the oldest record that still prevents reuse of the log.
     pub(crate) held_from_lsn: Option<String>,
-    /// Bytes of log from that LSN on.
+    /// Bytes of log from `held_from_lsn` to the end.
     pub(crate) held_bytes: Option<u64>,
     /// Whether the log was read to its end.
     pub(crate) complete: bool,

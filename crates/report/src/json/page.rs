@@ -1,4 +1,4 @@
-//! The JSON line of `mdfsck page`. Places are counted in bytes.
+//! The JSON line of `mdfsck page`. Offsets and lengths are in bytes.
 
 use serde::Serialize;
 
@@ -6,24 +6,24 @@ use serde::Serialize;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Page<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// Address of the page, `(1:9)`.
+    /// Address of the page, such as `(1:9)`.
     pub(crate) page: String,
-    /// Id of its file.
+    /// Id of the page's file.
     pub(crate) file: u16,
-    /// Its number in the file.
+    /// Number of the page in the file.
     pub(crate) number: u32,
-    /// Where the page begins in the file.
+    /// Offset of the page in the file, in bytes.
     pub(crate) file_offset: u64,
-    /// Type of the page.
+    /// Type of the page, as a number.
     #[serde(rename = "type")]
     pub(crate) page_type: u8,
     /// Type of the page in words; null if the type is unknown.
     pub(crate) type_name: Option<&'static str>,
-    /// The allocation unit that its header names.
+    /// Id of the allocation unit in the page header.
     pub(crate) alloc_unit_id: String,
-    /// Checksum or torn-page protection of the page, and whether it is right.
+    /// Protection of the page by a checksum or torn bits, and whether the protection matches the page.
     pub(crate) protection: Protection,
     /// Whether the page is encrypted (TDE).
     pub(crate) encrypted: bool,
@@ -33,11 +33,11 @@ pub(crate) struct Page<'a> {
     pub(crate) header: Vec<Field>,
     /// Fields of the compression information.
     pub(crate) compression_information: Vec<Field>,
-    /// Where the record of each slot begins, according to the slot array.
+    /// Offset of each slot's record in the page, according to the slot array.
     pub(crate) slots: Vec<Option<u16>>,
     /// The records, in slot order.
     pub(crate) records: Vec<Record>,
-    /// Consecutive pages or extents with the same state, if this is an allocation page.
+    /// Runs of pages or extents with the same state, if this is an allocation page.
     pub(crate) map: Vec<MapRun>,
     /// The page after recovery; absent if recovery does not change it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,21 +52,21 @@ pub(crate) struct Recovered<'a> {
     pub(crate) on_disk_lsn: String,
     /// LSN of the page after recovery.
     pub(crate) lsn: String,
-    /// Log records that the page lacked and that were applied.
+    /// Number of log records that the page lacked and that were applied.
     pub(crate) records_redone: u32,
-    /// Changes of transactions that had not ended, which were rolled back.
+    /// Number of changes that were rolled back, because their transactions had not ended.
     pub(crate) records_undone: u32,
     /// The page after recovery.
     pub(crate) page: Page<'a>,
 }
 
-/// Checksum or torn-page protection of a page, and whether it is right.
+/// Protection of a page by a checksum or torn bits, and whether the protection matches the page.
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Protection {
-    /// `checksum`, `torn_bits` or `none`.
+    /// Kind of protection: `checksum`, `torn_bits` or `none`.
     pub(crate) kind: &'static str,
-    /// Whether the protection is right; null if the page has none.
+    /// Whether the protection matches the page; null if the page has no protection.
     pub(crate) ok: Option<bool>,
     /// The checksum or torn bits stored in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub(crate) struct Protection {
     /// The computed checksum, if the stored one is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) computed: Option<String>,
-    /// The torn bits found in the sectors, if they are wrong.
+    /// The torn bits found in the sectors, if they do not match the stored bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) actual: Option<String>,
     /// Numbers of the sectors with wrong torn bits.
@@ -86,9 +86,9 @@ pub(crate) struct Protection {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Allocation<'a> {
-    /// The owner of the page, in words.
+    /// A description of the page's owner.
     pub(crate) owner: Option<&'a str>,
-    /// The state in each map.
+    /// The state of the page in each map.
     pub(crate) maps: Vec<MapState>,
 }
 
@@ -96,15 +96,15 @@ pub(crate) struct Allocation<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MapState {
-    /// `PFS`, `GAM`, `SGAM`, `DIFF` or `ML`.
+    /// Name of the map: `PFS`, `GAM`, `SGAM`, `DIFF` or `ML`.
     pub(crate) map: &'static str,
-    /// The page that contains the map.
+    /// Address of the page that contains the map.
     pub(crate) page: String,
-    /// The state, in DBCC PAGE's words.
+    /// The state, in the words of DBCC PAGE.
     pub(crate) state: String,
 }
 
-/// A field (docs/format).
+/// A field of a page or record (docs/format).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Field {
@@ -112,41 +112,41 @@ pub(crate) struct Field {
     pub(crate) structure: &'static str,
     /// Name of the field.
     pub(crate) name: &'static str,
-    /// What the field means.
+    /// Meaning of the field.
     pub(crate) label: &'static str,
-    /// Where it begins in the page.
+    /// Offset of the field in the page, in bytes.
     pub(crate) at: usize,
-    /// Where it begins in its record.
+    /// Offset of the field in its record or other structure, in bytes.
     pub(crate) offset: usize,
-    /// Its length in bytes.
+    /// Length of the field in bytes.
     pub(crate) length: usize,
-    /// Its number, for fields that repeat.
+    /// Number of the field, if the field repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<u16>,
-    /// Its bytes in hexadecimal; absent for whole maps, which are in `map`.
+    /// The bytes of the field in hexadecimal; absent for whole allocation maps, which are in `map`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
-    /// Its value as text.
+    /// Value of the field as text.
     pub(crate) value: String,
 }
 
-/// A record.
+/// A record of the page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Record {
     /// Slot of the record.
     pub(crate) slot: u16,
-    /// Where it begins in the page.
+    /// Offset of the record in the page, in bytes.
     pub(crate) at: usize,
-    /// Bytes available to the record.
+    /// Number of bytes available to the record.
     pub(crate) space: usize,
-    /// Bytes that the record uses; null if unknown.
+    /// Number of bytes that the record uses; null if unknown.
     pub(crate) length: Option<usize>,
-    /// Kind of record, in words.
+    /// Kind of the record, in words.
     pub(crate) kind: String,
     /// Why the record cannot be parsed.
     pub(crate) fault: Option<Fault>,
-    /// Its fields.
+    /// Fields of the record.
     pub(crate) fields: Vec<Field>,
     /// Bytes that no field describes.
     pub(crate) undescribed: Vec<Undescribed>,
@@ -158,7 +158,7 @@ pub(crate) struct Record {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Fault {
-    /// The failed test, as messages name it.
+    /// The failed test, named as in messages.
     pub(crate) test: &'static str,
     /// The first value of the test.
     pub(crate) value: i64,
@@ -170,9 +170,9 @@ pub(crate) struct Fault {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Undescribed {
-    /// Where they begin in the page.
+    /// Offset of the bytes in the page.
     pub(crate) at: usize,
-    /// Where they begin in the record.
+    /// Offset of the bytes in the record.
     pub(crate) offset: usize,
     /// The bytes in hexadecimal.
     pub(crate) bytes: String,
@@ -182,31 +182,31 @@ pub(crate) struct Undescribed {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Column {
-    /// Its name.
+    /// Name of the column.
     pub(crate) name: String,
     /// Type of the column, as in a table definition.
     #[serde(rename = "type")]
     pub(crate) type_name: String,
-    /// Where it begins in the record.
+    /// Offset of the column's value in the record, in bytes.
     pub(crate) offset: usize,
-    /// Its length in bytes; 0 if it is not stored.
+    /// Length of the column's value in bytes; 0 if the value is not stored.
     pub(crate) length: usize,
-    /// Its value as text.
+    /// Value of the column as text.
     pub(crate) value: String,
 }
 
-/// Consecutive pages or extents that have the same state in an allocation page.
+/// A run of pages or extents that have the same state in an allocation page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MapRun {
-    /// Id of their file.
+    /// Id of the file with these pages.
     pub(crate) file: u16,
-    /// The first page.
+    /// Number of the first page.
     pub(crate) first: u64,
-    /// The last page; for extents, the first page of the last extent.
+    /// Number of the last page; for extents, of the first page of the last extent.
     pub(crate) last: u64,
     /// Number of pages or extents.
     pub(crate) count: u64,
-    /// The state, in DBCC PAGE's words.
+    /// The state, in the words of DBCC PAGE.
     pub(crate) state: String,
 }

@@ -12,11 +12,11 @@ pub(crate) enum PartsLine<'a> {
     Round(Round<'a>),
 }
 
-/// A plan that was made (`mdfsck plan PATH... --dir PLAN --json`).
+/// A new plan (`mdfsck plan PATH... --dir PLAN --json`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PlanMade<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Id of the plan.
     pub(crate) plan: &'a str,
@@ -24,18 +24,18 @@ pub(crate) struct PlanMade<'a> {
     pub(crate) folder: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Number of tasks; their ids count from 0.
+    /// Number of tasks; task ids count from 0.
     pub(crate) tasks: u32,
     /// Bytes that the tasks read.
     pub(crate) bytes: u64,
 }
 
-/// Progress of a plan (`mdfsck plan --status PLAN`), judged by the names and heads of its parts: only `merge` reads
-/// them completely.
+/// Progress of a plan (`mdfsck plan --status PLAN`), according to the names and headers of its parts. Only `merge`
+/// reads the parts completely.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PlanStatus<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Id of the plan.
     pub(crate) plan: &'a str,
@@ -49,21 +49,21 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) done: u32,
     /// Ids of the tasks that have no part.
     pub(crate) missing: &'a [u32],
-    /// Bytes of the parts.
+    /// Size of the parts in bytes.
     pub(crate) bytes: u64,
 }
 
-/// More tasks must run before there are results (`mdfsck merge PLAN`, exit status 32).
+/// A further round of tasks, which must run before there are results (`mdfsck merge PLAN`, exit status 32).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Round<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Number of the round, from 1.
     pub(crate) round: u32,
-    /// Number of tasks; their ids count from 0.
+    /// Number of tasks; task ids count from 0.
     pub(crate) tasks: u32,
-    /// What the tasks look for.
+    /// The purpose of the tasks.
     pub(crate) why: &'a str,
     /// Bytes that the tasks read.
     pub(crate) bytes: u64,

@@ -33,7 +33,8 @@ enum AnyLine {
     Chains(chains::Chains<'static>),
 }
 
-/// Types whose variants are lines, with the command that writes them if that is not a check.
+/// Types with variants that are lines. The second text names the command that writes the lines; it is empty for a
+/// check.
 const KINDS_OF_LINES: [(&str, &str); 11] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
@@ -73,7 +74,7 @@ fn schema() -> Value {
     schema
 }
 
-/// The tables of docs/json.md: one for each kind of line, one for each type of a field.
+/// The tables of docs/json.md: one for each kind of line, then one for each type of a field.
 fn tables(schema: &Value) -> String {
     let types = schema["$defs"].as_object().unwrap();
     let mut named = Vec::new();
@@ -82,7 +83,7 @@ fn tables(schema: &Value) -> String {
             named.push((name_of(line), format!("`{}`{of}", line["properties"]["kind"]["const"].as_str().unwrap())));
         }
     }
-    // The line of an error is the same for every command.
+    // The `error` line is the same for every command.
     named.retain(|(name, title)| *name != "ErrorText" || !title.contains("mdfsck"));
     for name in ["Media", "Chains"] {
         let kind = &types[name]["properties"]["kind"]["enum"][0];
@@ -116,7 +117,7 @@ fn one_line(description: &Value) -> String {
     description.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-/// The name in `"$ref": "#/$defs/name"`.
+/// The type's name in a reference such as `"$ref": "#/$defs/name"`.
 fn name_of(reference: &Value) -> &str {
     reference["$ref"].as_str().unwrap().rsplit('/').next().unwrap()
 }
@@ -125,7 +126,7 @@ fn type_of(field: &Value) -> String {
     if field["$ref"].is_string() {
         let name = name_of(field);
         return match name {
-            // A page also has a line of its own.
+            // The type `Page` is also a line, so the link goes to the table of that line.
             "Page" => "[Page](#line-page)".to_owned(),
             "Evidence" => "number, string or [Owner](#owner)".to_owned(),
             "EventValue" => "number, string or boolean".to_owned(),
@@ -147,7 +148,7 @@ fn type_of(field: &Value) -> String {
     }
 }
 
-/// Compares a file in docs with the text generated from the types, or writes the file.
+/// Compares a file in docs with the text generated from the types. If MDFSCK_WRITE_DOCS is set, writes the file first.
 fn compare(name: &str, expected: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(name);
     if env::var_os("MDFSCK_WRITE_DOCS").is_some() {
@@ -175,7 +176,7 @@ fn the_published_tables_are_those_of_the_types() {
 
 #[test]
 fn every_type_of_the_lines_has_a_name_of_its_own() {
-    // If two types had the same name, the schema would append a number.
+    // If two types had the same name, the schema would append a number to the name.
     let schema = schema();
     let types: &Map<String, Value> = schema["$defs"].as_object().unwrap();
     let numbered: Vec<_> = types.keys().filter(|name| name.ends_with(|last: char| last.is_ascii_digit())).collect();

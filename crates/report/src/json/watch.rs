@@ -16,19 +16,19 @@ pub(crate) enum WatchLine<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Watched<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// The server of the database.
     pub(crate) server: &'a str,
-    /// Name of the database; empty if it is not known yet.
+    /// Name of the database; empty if the name is not known yet.
     pub(crate) database: &'a str,
-    /// Family guid, which the database shares with all its copies, according to the labels.
+    /// Family guid according to the labels, which is the same for all copies of the database.
     pub(crate) family: &'a str,
     /// Paths of the files.
     pub(crate) paths: &'a [String],
-    /// Position of the set in its files.
+    /// Position of the backup set in its files.
     pub(crate) position: u16,
-    /// `full`, `differential`, `log`, `files`, `other`, `data` (data files), or `unknown`.
+    /// Type of the backup: `full`, `differential`, `log`, `files`, `other`, `data` (data files), or `unknown`.
     pub(crate) r#type: &'static str,
     /// When the backup was finished (UTC).
     pub(crate) taken_at: Option<&'a str>,
@@ -36,10 +36,10 @@ pub(crate) struct Watched<'a> {
     pub(crate) started: Option<&'a str>,
     /// When the check ended (UTC).
     pub(crate) ended: Option<&'a str>,
-    /// `sound`, `corrupt`, `unknown` (not verified in full, not readable, or still incomplete after `--patience`),
-    /// `skipped`, or `waiting` (not yet complete; at the end of `--once`).
+    /// Status of the backup: `sound`, `corrupt`, `unknown` (not fully verified, not readable, or still incomplete after
+    /// `--patience`), `skipped`, or `waiting` (not yet complete at the end of `--once`).
     pub(crate) status: &'static str,
-    /// `waiting`, `ready` (to be tried again), `done`, `skipped`.
+    /// State in the queue: `waiting`, `ready` (to be tried again), `done` or `skipped`.
     pub(crate) state: &'a str,
     /// Number of findings.
     pub(crate) findings: u64,
@@ -51,39 +51,39 @@ pub(crate) struct Watched<'a> {
     pub(crate) run: Option<i64>,
 }
 
-/// A promise about a database is broken.
+/// An alarm about a broken promise for a database.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WatchAlarm<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// `backup-missing` or `promise-broken`.
+    /// The event: `backup-missing` or `promise-broken`.
     pub(crate) event: &'static str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// Family guid, which the database shares with all its copies.
+    /// Family guid, which is the same for all copies of the database.
     pub(crate) family: &'a str,
-    /// What is wrong.
+    /// A description of the problem.
     pub(crate) text: &'a str,
 }
 
-/// The last line of `mdfsck watch --once`: counts of the lines before it, and of the remaining backups.
+/// The last line of `mdfsck watch --once`: number of lines by status, and number of backups that remain.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WatchSummary {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
-    /// Backups that are sound.
+    /// Number of backups that are sound.
     pub(crate) sound: u64,
-    /// Backups with corruption.
+    /// Number of backups with corruption.
     pub(crate) corrupt: u64,
-    /// Backups whose soundness is unknown.
+    /// Number of backups with the status `unknown`.
     pub(crate) unknown: u64,
-    /// Backups that were skipped.
+    /// Number of backups that were skipped.
     pub(crate) skipped: u64,
-    /// Backups that are not yet complete.
+    /// Number of backups that are not yet complete.
     pub(crate) waiting: u64,
-    /// Backups that will be checked later.
+    /// Number of backups that will be checked later.
     pub(crate) ready: u64,
     /// Exit status.
     pub(crate) exit_status: u8,

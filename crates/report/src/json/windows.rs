@@ -1,68 +1,69 @@
-//! The JSON line of a window, as types.
+//! The JSON line about a window of time.
 
 use serde::Serialize;
 
-/// What a window of time achieved, and how long ago pages were read and relations proven (`--window`, `--within`).
+/// The results of a window of time, and how long ago pages were read and relations proven (`--window`, `--within`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Window<'a> {
-    /// Version of the lines.
+    /// Version of the JSON format.
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// What the window achieved; null without `--window`.
+    /// The work done in the window; null without `--window`.
     pub(crate) done: Option<WindowDone>,
-    /// The span of `--within` in seconds; null without it.
+    /// Length of `--within` in seconds; null without `--within`.
     pub(crate) within_seconds: Option<u64>,
     /// Number of windows needed to read everything at the present speed; null if unknown.
     pub(crate) cycle_windows: Option<u64>,
-    /// The promise that every page in use was read within the span.
+    /// The promise that every page in use was read within the span of `--within`.
     pub(crate) read: WindowPromise,
-    /// Bytes of ranges in use that were never read.
+    /// Number of bytes in ranges in use that were never read.
     pub(crate) never_read_bytes: u64,
-    /// The promise that every relation was proven within the span.
+    /// The promise that every relation was proven within the span of `--within`.
     pub(crate) closed: WindowPromise,
     /// Number of heaps and indexes.
     pub(crate) units: u64,
-    /// Heaps and indexes whose own structure was sound when last checked.
+    /// Number of heaps and indexes with a structure that was sound when last checked.
     pub(crate) units_sound: u64,
-    /// Number of indexes that are compared with their tables.
+    /// Number of indexes that have to be compared with their tables.
     pub(crate) pairs: u64,
-    /// Indexes that agreed with their tables when last compared.
+    /// Number of indexes that agreed with their tables when last compared.
     pub(crate) pairs_sound: u64,
-    /// Findings that were not there before.
+    /// Number of findings that were not known before.
     pub(crate) findings_new: u64,
-    /// Findings that are still there.
+    /// Number of known findings that were found again.
     pub(crate) findings_confirmed: u64,
-    /// Findings that are gone.
+    /// Number of known findings that are gone.
     pub(crate) findings_gone: u64,
 }
 
-/// What a window achieved.
+/// The work done in a window of time.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WindowDone {
     /// Duration of the window in seconds.
     pub(crate) used_seconds: f64,
-    /// Allowed duration in seconds.
+    /// Allowed duration of the window in seconds.
     pub(crate) allowed_seconds: f64,
-    /// Number of ranges that it read.
+    /// Number of ranges that the window read.
     pub(crate) ranges: u64,
-    /// Bytes of these ranges.
+    /// Number of bytes in these ranges.
     pub(crate) bytes: u64,
-    /// The point in time whose state the image has (UTC).
+    /// The point in time of the database state in the image (UTC).
     pub(crate) image_taken_at: String,
-    /// Bytes of the image.
+    /// Size of the image in bytes.
     pub(crate) image_bytes: u64,
-    /// Bytes of the image that have been read so far.
+    /// Number of bytes of the image that have been read so far.
     pub(crate) image_bytes_done: u64,
     /// Whether the next window can continue with this image.
     pub(crate) is_fixed: bool,
-    /// Whether all of the image is read. If so, the report before this line is that of one check with the same options.
+    /// Whether the whole image was read. If so, the report before this line equals that of a single check with the same
+    /// options.
     pub(crate) is_closed: bool,
     /// Whether a signal ended the window early.
     pub(crate) is_interrupted: bool,
-    /// Number of windows until the image is closed; null if unknown.
+    /// Number of further windows needed to close the image; null if unknown.
     pub(crate) windows_left: Option<u64>,
 }
 
@@ -70,9 +71,10 @@ pub(crate) struct WindowDone {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WindowPromise {
-    /// `kept`, `broken`, or `cannot-be-kept` at the present speed; null without `--within`, and for `closed` with `--physical-only`.
+    /// State of the promise: `kept`, `broken`, or `cannot-be-kept` at the present speed. Null without `--within`, and
+    /// for `closed` with `--physical-only`.
     pub(crate) state: Option<&'static str>,
-    /// When the oldest range was read, or the point in time of the last image that was closed (UTC); null if there is
-    /// none.
+    /// For `read`, when the least recently read range was read. For `closed`, the point in time of the last closed
+    /// image. In UTC; null if there is no such time.
     pub(crate) oldest_at: Option<String>,
 }

@@ -3,18 +3,18 @@
 use format::PageId;
 use format::allocation::PfsByte;
 
-/// The states of a page in the allocation maps. Every part is optional, because a map may be unreadable.
+/// The states of a page in the allocation maps. A state is `None` if its map cannot be read.
 #[derive(Clone, Default, Debug)]
 pub struct Allocation {
-    /// The PFS page that describes the page, and its byte.
+    /// The PFS page for this page, and the page's byte in it.
     pub pfs: Option<(PageId, u8)>,
-    /// The GAM page, and the extent's bit: set = free.
+    /// The GAM page, and the extent's bit in it: set = free.
     pub gam: Option<(PageId, bool)>,
-    /// The SGAM page, and the extent's bit: set = mixed with free pages.
+    /// The SGAM page, and the extent's bit in it: set = mixed extent with free pages.
     pub sgam: Option<(PageId, bool)>,
-    /// The differential map, and the extent's bit: set = changed.
+    /// The differential map page, and the extent's bit in it: set = changed.
     pub diff: Option<(PageId, bool)>,
-    /// The minimally logged map, and the extent's bit: set = minimally logged.
+    /// The minimally logged map page, and the extent's bit in it: set = minimally logged.
     pub ml: Option<(PageId, bool)>,
     /// A description of the page's owner.
     pub owner: Option<String>,
@@ -41,7 +41,7 @@ impl Allocation {
     }
 }
 
-/// A byte of a PFS page, in DBCC PAGE's words.
+/// A byte of a PFS page as text, in the words of DBCC PAGE.
 pub(super) fn pfs_text(byte: u8) -> String {
     let byte = PfsByte(byte);
     let text = if byte.is_allocated() { "" } else { "NOT ALLOCATED " };

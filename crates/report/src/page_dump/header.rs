@@ -14,7 +14,7 @@ pub(super) fn file_offset(at: PageId) -> u64 {
     u64::from(at.page) * PAGE_BYTES as u64
 }
 
-/// The page's address and type.
+/// Writes the page's address and type.
 pub(super) fn write_title(out: &mut String, parsed: &Parsed, at: PageId) {
     let header = parsed.view().header();
     let kind =
@@ -26,7 +26,7 @@ pub(super) fn write_title(out: &mut String, parsed: &Parsed, at: PageId) {
     out.push('\n');
 }
 
-/// The page's owner, according to its header and to the allocation maps.
+/// Writes the page's owner, according to its header and to the allocation maps.
 pub(super) fn write_owner(out: &mut String, parsed: &Parsed, allocation: Option<&Allocation>) {
     line(out, format_args!("Alloc unit      {}", parsed.view().header().alloc_unit()));
     if let Some(allocation) = allocation {
@@ -39,7 +39,7 @@ pub(super) fn write_owner(out: &mut String, parsed: &Parsed, allocation: Option<
     }
 }
 
-/// The fields of the header, and of the compression information that may follow it.
+/// Writes the fields of the header, and of the compression information that may follow it.
 pub(super) fn write_fields(out: &mut String, parsed: &Parsed) {
     let rows = |structure, start| -> Vec<_> {
         parsed.fields_of(structure).map(|found| rows::of_field(parsed, found, start)).collect()

@@ -19,7 +19,7 @@ pub(super) fn fields(parsed: &Parsed, structure: Structure, start: usize) -> Vec
 
 /// A field of a structure that begins at `start`.
 fn field(parsed: &Parsed, found: &FieldInstance, start: usize) -> lines::Field {
-    // Whole maps are reported as runs.
+    // `map` in the JSON shows whole maps as runs.
     let is_map = found.bytes.len() >= 4096;
     lines::Field {
         structure: found.field.structure.name(),
@@ -66,7 +66,7 @@ pub(super) fn record(parsed: &Parsed, record: RecordView<'_>) -> lines::Record {
     }
 }
 
-/// The runs of an allocation page; empty for other pages.
+/// The runs of an allocation page; empty for pages of other types.
 pub(super) fn map(parsed: &Parsed, at: PageId) -> Vec<lines::MapRun> {
     let (_, runs) = runs_of(parsed, at);
     let file = file_of(parsed, at);
@@ -87,7 +87,7 @@ pub(super) fn allocation(allocation: &Allocation) -> lines::Allocation<'_> {
     lines::Allocation { owner: allocation.owner.as_deref(), maps: maps.collect() }
 }
 
-/// Whether the page is as it was written.
+/// The protection of the page, and whether the page is intact.
 pub(super) fn protection(bytes: &PageBytes) -> lines::Protection {
     let hex = |word: u32| Some(format!("0x{word:08X}"));
     let right = |kind| lines::Protection {

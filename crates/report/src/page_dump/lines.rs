@@ -11,9 +11,9 @@ use crate::text_table::printable;
 /// Bytes per line of a hex dump.
 const LINE: usize = 16;
 
-/// One line, without trailing spaces.
+/// Appends one line, without trailing spaces.
 pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Values of rows may contain characters that steer a terminal.
+    // Values of rows may contain control characters for the terminal.
     let text = text.to_string();
     let rest = text.trim_start_matches('\n');
     out.extend(std::iter::repeat_n('\n', text.len() - rest.len()));
@@ -31,7 +31,8 @@ pub(super) fn hex_page(page: &PageBytes) -> String {
     out
 }
 
-/// The first `most` bytes of `range`, [`LINE`] per line. An asterisk replaces lines equal to the one before.
+/// Appends the first `most` bytes of `range` as a hex dump, [`LINE`] bytes per line. An asterisk replaces lines that
+/// equal the previous line.
 pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range: Range<usize>, most: usize) {
     let bytes = page.get(range.clone()).unwrap_or_default();
     let shown = bytes.get(..most).unwrap_or(bytes);
@@ -39,7 +40,7 @@ pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range:
     for (number, chunk) in shown.chunks(LINE).enumerate() {
         let previous = number.checked_sub(1).and_then(|previous| shown.chunks(LINE).nth(previous));
         if previous == Some(chunk) {
-            // As in `hexdump`.
+            // `hexdump` also prints one asterisk for all repeated lines.
             if !repeated {
                 line(out, format_args!("{indent}*"));
             }

@@ -15,7 +15,7 @@ pub(super) struct Run {
     pub(super) state: String,
 }
 
-/// Writes the map as lines; nothing for other pages.
+/// Writes the map as lines; writes nothing if the page is not an allocation page.
 pub(super) fn write(out: &mut String, parsed: &Parsed, at: PageId) {
     let (title, runs) = runs_of(parsed, at);
     if runs.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, at: PageId) {
     }
 }
 
-/// The file whose pages the map describes.
+/// The ID of the file with the pages that the map describes.
 pub(super) fn file_of(parsed: &Parsed, at: PageId) -> u16 {
     match (parsed.kind(), IamHeader::read(parsed.view())) {
         (Some(PageType::Iam), Some(header)) => header.start.file,
@@ -43,8 +43,8 @@ pub(super) fn file_of(parsed: &Parsed, at: PageId) -> u16 {
     }
 }
 
-/// The contents of an allocation page, as runs. A run of extents ends with the first page of its last extent, as in
-/// DBCC PAGE.
+/// The contents of an allocation page, as runs. The last page of a run of extents is the first page of its last extent,
+/// as in DBCC PAGE.
 pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     let page = parsed.view();
     let (title, clear, set) = match parsed.kind() {
@@ -69,7 +69,7 @@ pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     (title, runs(u64::from(base), u64::from(EXTENT_PAGES), bits, text))
 }
 
-/// Combines neighbors with the same state. A run of several elements ends with the first page of its last element.
+/// Combines neighbors with the same state into runs. `last` of a run is the first page of its last element.
 fn runs<T: PartialEq>(base: u64, step: u64, states: impl Iterator<Item = T>, text: impl Fn(&T) -> String) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut current: Option<T> = None;

@@ -6,7 +6,7 @@ use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 
-/// The page with its torn bits restored, and its fields.
+/// The page with torn bits undone, and its fields.
 pub(super) struct Parsed {
     pub(super) page: PageBytes,
     pub(super) fields: Vec<FieldInstance>,

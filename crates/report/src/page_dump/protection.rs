@@ -1,16 +1,16 @@
-//! Whether the page is as it was written.
+//! The protection of the page against torn or changed bytes.
 
 use format::PageBytes;
 use format::protection::{Protection, ProtectionFault, stored_word, verify};
 
 use super::lines::line;
 
-/// The page's protection, and whether it holds.
+/// Writes the page's protection, and whether the page is intact.
 pub(super) fn write(out: &mut String, bytes: &PageBytes) {
     line(out, format_args!("Protection      {}", text(bytes)));
 }
 
-/// Numbers of the sectors whose bits differ from the pattern of the torn word.
+/// Numbers of the sectors that do not have the bit pattern of the stored torn-bits word.
 pub(super) fn torn_sectors(stored: u32, actual: u32) -> Vec<u32> {
     (1..16).filter(|sector| actual >> (2 * sector) & 3 != stored & 3).collect()
 }

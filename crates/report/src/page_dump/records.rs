@@ -19,13 +19,14 @@ pub struct ColumnValue {
     pub name: String,
     /// The column's type, as a table definition would write it.
     pub type_name: String,
-    /// The value's range, from the start of the record; empty if the value is not stored.
+    /// The range of the value's bytes, counted from the start of the record; empty if the value is not stored.
     pub bytes: Range<usize>,
     /// The value as text.
     pub value: String,
 }
 
-/// Decodes the columns of the record in a slot, given the bytes that the record may use. An empty list means unknown.
+/// A function that decodes the columns of the record in a slot, given the bytes that the record may use. An empty list
+/// means that the columns are unknown.
 pub type Columns<'a> = dyn Fn(u16, &[u8]) -> Vec<ColumnValue> + 'a;
 
 /// One record of the page.
@@ -42,8 +43,7 @@ pub(super) struct RecordView<'a> {
 }
 
 impl RecordView<'_> {
-    /// Bytes of a record that no field describes: gaps between fields, or the whole record if nothing is known about
-    /// it.
+    /// Bytes of a record that no field describes: gaps between fields, or the whole record if it has no known fields.
     pub(super) fn undescribed(&self) -> Vec<Range<usize>> {
         let space = &self.space.bytes;
         let end = self.length.map_or(space.end, |length| space.end.min(space.start.saturating_add(length)));
@@ -62,7 +62,7 @@ impl RecordView<'_> {
     }
 }
 
-/// Records in slot order.
+/// The records of a page, in slot order.
 pub(super) fn of<'b>(parsed: &'b Parsed, columns: Option<&'b Columns<'b>>) -> impl Iterator<Item = RecordView<'b>> {
     let mut rest = parsed.fields.as_slice();
     parsed.spaces.iter().map(move |space| {
@@ -119,7 +119,7 @@ fn view<'b>(
     RecordView { space, fields, kind, length, fault, columns }
 }
 
-/// The record, its fields, and its columns by name.
+/// Writes the record, its fields, and its columns by name.
 pub(super) fn write(out: &mut String, parsed: &Parsed, record: &RecordView<'_>) {
     let start = record.space.bytes.start;
     let length = record
@@ -144,7 +144,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, record: &RecordView<'_>) 
     }
 }
 
-/// The fields of a record and the bytes between them, in order of their place.
+/// The fields of a record and the bytes that no field describes, ordered by offset.
 fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
     let start = record.space.bytes.start;
     let own = record.fields.first().map(|found| found.field.structure);
@@ -162,7 +162,7 @@ fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
             }
         }
         inside = Some(structure);
-        // Columns shown by name are not shown as bytes again.
+        // If the columns are shown by name, their bytes are not shown again.
         if !record.columns.is_empty() {
             row.below = None;
         }

@@ -8,11 +8,11 @@ use super::lines::{hex_lines, line};
 use super::parsed::Parsed;
 use crate::text_table::{padded, width};
 
-/// Bytes shown beside a field; longer fields continue below.
+/// Maximum number of bytes shown beside a field. Longer fields continue below it.
 const BESIDE: usize = 10;
-/// Bytes of a longer field that are shown beside it.
+/// Number of bytes of a longer field that are shown beside it.
 const EXCERPT: usize = 6;
-/// At most this many bytes are shown of a long field, or of a run of undescribed bytes.
+/// Maximum number of bytes shown below a long field, or below a run of undescribed bytes.
 const BELOW: usize = 128;
 
 /// A line about a field, or about bytes that no field describes.
@@ -23,9 +23,9 @@ pub(super) struct Row {
     pub(super) name: String,
     value: String,
     label: &'static str,
-    /// A structure inside the record that begins here.
+    /// Name of a nested structure that begins with this row.
     pub(super) heading: Option<&'static str>,
-    /// Bytes to show in full below the line.
+    /// The bytes to show below the line.
     pub(super) below: Option<Range<usize>>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn of_gap(parsed: &Parsed, gap: Range<usize>, start: usize) -> Row {
     }
 }
 
-/// Writes rows: offset on the page and in the structure, raw bytes, name, value, plain name.
+/// Writes rows: offset on the page and in the structure, raw bytes, name, value, label.
 pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
     const VALUE_CHARS: usize = 40;
     let widest = |text: fn(&Row) -> &str, most: usize| {
@@ -83,7 +83,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
             length => format!("{} .. +{}", excerpt(bytes), length - EXCERPT),
         };
         let Row { name, label, .. } = row;
-        // A self-explanatory name needs no label.
+        // A label that only repeats the name is left out.
         let label = if label.eq_ignore_ascii_case(name.trim_start()) { "" } else { label };
         let (at, relative) = (row.bytes.start, format!("+{}", row.relative));
         let (name, value) = (padded(name, names), padded(&row.value, values));
@@ -99,7 +99,7 @@ fn byte_count(bytes: &[u8]) -> String {
     format!("{zero}{} bytes", bytes.len())
 }
 
-/// The first few bytes.
+/// The first bytes of a longer field, in hexadecimal.
 fn excerpt(bytes: &[u8]) -> String {
     hex(bytes.get(..EXCERPT).unwrap_or(bytes), EXCERPT)
 }

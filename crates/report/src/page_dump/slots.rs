@@ -14,7 +14,7 @@ pub(super) fn offsets(parsed: &Parsed) -> impl Iterator<Item = Option<u16>> {
     parsed.fields_of(Structure::SlotArray).map(|found| u16_at(parsed.slice(&found.bytes), 0))
 }
 
-/// All slots, several per line.
+/// Writes all slots, several per line.
 pub(super) fn write(out: &mut String, parsed: &Parsed) {
     const PER_LINE: usize = 8;
     let count = usize::from(parsed.view().header().slot_count.get());

@@ -1,6 +1,6 @@
 //! The page as DBCC PAGE prints it WITH TABLERESULTS: header, allocation, records, their bytes and columns.
 //!
-//! The server's structures in memory (BUFFER:) have no rows here.
+//! DBCC PAGE also prints structures in the server's memory (BUFFER:). They have no rows here.
 
 use format::PageId;
 use format::record::{RecordKind, status};
@@ -11,18 +11,18 @@ use super::records::{self, ColumnValue, RecordView};
 use crate::dbcc_rows::Row;
 
 const HEADER: &str = "PAGE HEADER:";
-/// Bytes per line of a memory dump, in groups of four.
+/// Number of bytes per line of a memory dump, in groups of four.
 const DUMP_LINE: usize = 20;
 const DUMP_GROUP: usize = 4;
 
-/// The IDs to which a page's allocation unit belongs, which DBCC PAGE prints as metadata.
+/// The IDs of the objects that own a page's allocation unit. DBCC PAGE prints them as metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageOwner {
     /// Object ID.
     pub object_id: i32,
     /// Index ID.
     pub index_id: i32,
-    /// Partition ID, which is the rowset's.
+    /// Partition ID, which equals the rowset ID.
     pub partition_id: u64,
 }
 
@@ -76,7 +76,7 @@ fn header(parsed: &Parsed, owner: Option<PageOwner>) -> Vec<Row> {
         ("m_ghostRecCnt", header.ghost_count.get().to_string()),
     ];
     let torn = header.torn_bits.get().cast_signed().to_string();
-    // The server prints an address in memory; this is the offset on the page.
+    // The server prints a memory address here. This program prints the offset on the page.
     let object = format!("Page @0x{:016X}", 0);
     fields.into_iter().chain([("m_tornBits", torn)]).map(|(name, value)| row(HEADER, &object, name, value)).collect()
 }
@@ -107,7 +107,7 @@ fn of_record(rows: &mut Vec<Row>, parsed: &Parsed, record: &RecordView<'_>) {
     }
 }
 
-/// `0000000000000000:   30000800 01000000  0.......`.
+/// A line of a memory dump: `0000000000000000:   30000800 01000000  0.......`.
 fn dump_line(at: usize, bytes: &[u8]) -> String {
     let hex = |group: &[u8]| group.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let groups: Vec<String> = bytes.chunks(DUMP_GROUP).map(hex).collect();
@@ -139,7 +139,7 @@ fn attributes(first: u8) -> String {
     names.iter().filter(|(bit, _)| first & bit != 0).map(|(_, name)| *name).collect()
 }
 
-/// A value as the server prints it: without quotation marks, NULL in brackets.
+/// A value as the server prints it: strings without quotation marks, and NULL in square brackets.
 fn bare(value: &str) -> &str {
     match value {
         "NULL" => "[NULL]",

@@ -16,7 +16,7 @@ fn json_of(dump: &PageDump<'_>) -> Value {
     serde_json::from_slice(&line).unwrap()
 }
 
-/// A page at (1:200) with a checksum.
+/// The page as the page (1:200), with a checksum.
 fn sealed(mut page: PageBytes) -> PageBytes {
     page[0] = 1;
     page[5] = 2;
@@ -154,7 +154,7 @@ fn data_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// On real pages every byte of every record has its field, and no record is damaged.
+/// Checks pages of real files: a field describes every byte of every record, and no record is damaged.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn real_pages_are_described_completely() {
@@ -184,7 +184,7 @@ fn real_pages_are_described_completely() {
             assert!(!text.contains("The header says"), "{at}");
             let json = json_of(&dump);
             let kind = json["type"].as_u64().unwrap();
-            // The boot record has unknown parts, and LOB nodes have unused slots.
+            // Parts of the boot record are unknown, and LOB nodes have unused slots.
             if (kind == 1 || kind == 2) && number != 32 {
                 assert!(!text.contains("undescribed"), "{at}");
             }

@@ -1,4 +1,4 @@
-//! Messages of DBCC that are not findings: results, counts, and why something was not checked.
+//! Messages of DBCC that are not findings: results, counts, and reasons why something was not checked.
 
 use super::advice::{CHECK_WHOLE, NOTHING, RUN_AGAIN};
 use super::{ServerMessage, row};

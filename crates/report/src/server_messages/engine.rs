@@ -1,4 +1,4 @@
-//! Errors of the engine, of backup and restore, and of recovery, which a DBA meets before any check.
+//! Errors of the engine, of backup and restore, and of recovery, which a DBA sees before running any check.
 
 use super::advice::CHECK_WHOLE;
 use super::{ServerMessage, row};

@@ -1,4 +1,5 @@
-//! The findings of a summary: by object and index, causes before consequences, a line each, and what to do about them.
+//! The findings of a summary: by object and index, causes before consequences, one line per finding, and what to do
+//! about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,13 +11,14 @@ use format::PageId;
 use super::lines::{Lines, counted};
 use crate::explain::IN_A_BACKUP;
 
-/// Most damaged pages that are remembered to separate consequences from causes; a reader would not notice more.
+/// Maximum number of damaged pages to remember when separating causes from consequences. A larger number would make no
+/// visible difference.
 const MOST_PAGES: usize = 100_000;
 
-/// An object and one of its indexes; `None` for findings that belong to no single object.
+/// Object ID and index ID; `None` for findings that belong to no single object.
 pub(crate) type Place = Option<(i32, i32)>;
 
-/// Writes the findings, `most` lines of them. Returns the first cause, which the commands explain.
+/// Writes the findings in at most `most` lines. Returns the first cause, which the commands at the end explain.
 pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
     if report.findings.is_empty() {
         return Ok(None);
@@ -75,7 +77,7 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
     Ok(example)
 }
 
-/// The finding for the commands after a report: the first cause of the first place.
+/// The finding that the commands at the end of a report explain: the first cause of the first place.
 pub(crate) fn example(report: &Report) -> Option<Finding> {
     example_of(&by_place(report, &damaged_pages(report), 1))
 }
@@ -85,16 +87,16 @@ fn example_of(places: &[(Place, Found)]) -> Option<Finding> {
     found.causes.first().cloned().or_else(|| found.first.clone())
 }
 
-/// The findings in one place.
+/// The findings in one object or index.
 #[derive(Default)]
 struct Found {
-    /// The first causes.
+    /// The first findings that are causes.
     causes: Vec<Finding>,
     cause_count: u64,
     consequences: u64,
-    /// The first finding, if it is a consequence.
+    /// The first finding that is a consequence.
     first: Option<Finding>,
-    /// Whether a rebuild repairs all of these findings.
+    /// Whether rebuilding the index repairs all of these findings.
     is_rebuilt: bool,
 }
 
@@ -104,7 +106,7 @@ impl Found {
     }
 }
 
-/// Pages that are damaged themselves. Findings of other pages that refer to them are consequences.
+/// Pages with damage of their own. Findings of other pages that refer to such a page are consequences.
 pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
     let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
     let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));
@@ -118,7 +120,7 @@ pub(crate) fn is_consequence(finding: &Finding, damaged: &BTreeSet<PageId>) -> b
     finding.check.follows_from_another() || relates && pages.any(|page| damaged.contains(&page))
 }
 
-/// The findings by object and index, with at most `most` causes of each.
+/// The findings by object and index, with at most `most` causes for each place.
 fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Place, Found)> {
     let mut places: BTreeMap<Place, Found> = BTreeMap::new();
     for finding in &report.findings {
@@ -137,13 +139,13 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
         }
     }
     let mut places: Vec<(Place, Found)> = places.into_iter().collect();
-    // Places whose findings keep the catalog from being read come first. Places with only consequences come last.
+    // Places with findings that prevent reading the catalog come first. Places with only consequences come last.
     let is_primitive = |found: &Found| found.causes.iter().any(|finding| finding.check.phase == Phase::Primitive);
     places.sort_by_key(|(_, found)| (!is_primitive(found), found.cause_count == 0));
     places
 }
 
-/// The rowsets by object and index; names come from the first partition.
+/// The rowsets by object ID and index ID. An index with several partitions has the rowset of the first partition.
 pub(crate) fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
     let mut names = BTreeMap::new();
     for rowset in &report.rowsets {
@@ -171,7 +173,8 @@ pub(crate) fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>)
     }
 }
 
-/// What to do about a place. If a rebuild repairs all findings in a nonclustered index, that is the only remedy.
+/// What to do about the findings in a place. If a rebuild repairs all findings in a nonclustered index, the rebuild is
+/// the only remedy.
 fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     const REBUILD: &str = "No data is lost: disable the index, then rebuild it (without disabling, the rebuild may read the \
                            damaged index).";
@@ -186,7 +189,7 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     let mut remedies: Vec<&'static str> = Vec::new();
     for finding in &found.causes {
         let action = finding.check.action;
-        // "See the messages of the previous page" adds nothing to another remedy.
+        // An action such as "See the messages of the previous page" is useless next to another remedy.
         let says_more = remedies.is_empty() || !action.starts_with("See ");
         if says_more && !remedies.contains(&action) && remedies.len() < MOST_REMEDIES {
             remedies.push(action);
@@ -198,5 +201,5 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     remedies
 }
 
-/// Most different remedies for one place; more would not help a reader.
+/// Maximum number of different remedies for one place. More would not help a reader.
 const MOST_REMEDIES: usize = 2;

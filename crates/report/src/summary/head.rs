@@ -1,4 +1,5 @@
-//! The beginning and end of a summary: what was checked, the verdict, repair level, and commands that show more.
+//! The beginning and the end of a summary: what was checked, the verdict, the repair level, and the commands that show
+//! more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,10 +14,10 @@ use super::lines::{Lines, Tone, counted, duration, grouped};
 use crate::message;
 use crate::text_table::width;
 
-/// Names longer than this are written on a line of their own.
+/// Maximum width of a database name, in columns. A wider name is written on a line of its own.
 const MOST_NAME_COLUMNS: usize = 20;
 
-/// Writes what was checked, and the verdict.
+/// Writes the name and origin of the database, the amount that was checked, and the verdict.
 pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     let name = report.database.name.as_str();
     match width(name) <= MOST_NAME_COLUMNS {
@@ -35,7 +36,7 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.toned(Some(tone), &format!("{word}   "), &text)
 }
 
-/// The origin of the pages.
+/// A description of the database's origin: its release, backup and recovery.
 pub(crate) fn origin(report: &Report) -> String {
     let database = &report.database;
     let mut parts = Vec::new();
@@ -69,7 +70,7 @@ pub(crate) fn origin(report: &Report) -> String {
     parts.join(", ")
 }
 
-/// The amount that was checked.
+/// The number of tables, rows and pages that were checked, and the duration.
 fn amount(report: &Report) -> String {
     let statistics = &report.statistics;
     let tables: BTreeSet<i32> =
@@ -86,7 +87,7 @@ fn amount(report: &Report) -> String {
     }
 }
 
-/// The parts of the check that options left out, if any.
+/// The limited scope of the check, if options limit it.
 pub(crate) fn scope(report: &Report) -> Option<String> {
     let options = &report.options;
     let command = (options.scope != Scope::Database).then(|| options.scope.command());
@@ -146,7 +147,7 @@ pub(crate) fn verdict(report: &Report) -> (Tone, &'static str, String) {
     (Tone::Bad, "NOT SOUND", format!("{errors}{tables}{failed}"))
 }
 
-/// Writes the results of checks beyond CHECKDB that were requested.
+/// Writes the results of requested checks that CHECKDB does not make.
 pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     let identities = &report.beyond.identities;
     let behind: Vec<String> =
@@ -173,7 +174,7 @@ pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result
     Ok(())
 }
 
-/// Writes repair level, exit status and commands. `example` is the finding to explain.
+/// Writes the repair level, the exit status and the commands. `example` is the finding to explain.
 pub(super) fn write_end(
     report: &Report,
     commands: Commands<'_>,
@@ -199,7 +200,7 @@ pub(super) fn write_end(
     Ok(())
 }
 
-/// The commands to run next, each with its purpose; the same on a terminal and on a page.
+/// The commands to run next, each with its purpose. The terminal and the HTML page show the same commands.
 pub(crate) fn next_commands(
     report: &Report,
     commands: Commands<'_>,

@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use super::Style;
 use crate::text_table::{padded, printable, width, wrap};
 
-/// The meaning of a verdict's color.
+/// The meaning of the verdict, shown as a color.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tone {
     Good,
@@ -30,8 +30,8 @@ impl<'a> Lines<'a> {
         writeln!(self.out)
     }
 
-    /// Writes a paragraph: `first` starts its first line, and the others are indented by its width. Control characters
-    /// are escaped.
+    /// Writes a paragraph. `first` starts the first line; the other lines are indented by the width of `first`. Control
+    /// characters are escaped.
     pub(super) fn paragraph(&mut self, first: &str, text: &str) -> io::Result<()> {
         self.toned(None, first, text)
     }
@@ -63,7 +63,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Writes a text and the first of many places, in at most `most` lines, and how many more places there are.
+    /// Writes a text and as many places as fit into `most` lines, then the number of further places.
     pub(super) fn places(&mut self, margin: &str, what: &str, places: &[String], most: usize) -> io::Result<()> {
         let room = self.style.columns.saturating_sub(width(margin));
         let mut text = what.to_owned();
@@ -81,7 +81,8 @@ impl<'a> Lines<'a> {
         self.paragraph(margin, &text)
     }
 
-    /// Writes a command on a line of its own, not wrapped, so that it can be copied. Its purpose follows if it fits.
+    /// Writes a command on a line of its own. The line is not wrapped, so that the command can be copied. The purpose
+    /// follows if it fits.
     pub(super) fn command(&mut self, command: &str, what_for: &str) -> io::Result<()> {
         let command = padded(&printable(command), COMMAND_COLUMNS);
         let line = format!("  {command}  {what_for}");
@@ -93,7 +94,7 @@ impl<'a> Lines<'a> {
 /// Width of the column of commands.
 const COMMAND_COLUMNS: usize = 50;
 
-/// `1,234,567`.
+/// A number with separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -106,12 +107,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 table`, `2 tables`.
+/// A number with its noun: `1 table`, `2 tables`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// A duration in units that people use.
+/// A duration in readable units.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {

@@ -1,4 +1,4 @@
-//! What was not verified, as a summary shows it: one paragraph for each cause, with few places.
+//! The list of what was not verified in a summary: one paragraph for each cause, with few places.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,14 +9,14 @@ use check::{Finding, NotVerified, Report};
 use super::lines::{Lines, counted, grouped};
 use crate::causes::{by_cause, split};
 
-/// Most causes that are shown.
+/// Maximum number of causes that are shown.
 const MOST_CAUSES: usize = 8;
-/// Most lines of places for each kind.
+/// Maximum number of lines for the places of each kind.
 const MOST_LINES: usize = 2;
-/// Most demoted findings that are shown for each cause.
+/// Maximum number of demoted findings that are shown for each cause.
 const MOST_DEMOTED: usize = 5;
 
-/// Writes the causes, one for each limit even if the reasons of its entries differ.
+/// Writes the causes. Each limit is one cause, even if its entries have different reasons.
 ///
 /// Returns the limit of the first cause.
 pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option<&'static Limit>> {
@@ -47,7 +47,7 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option
     Ok(causes.first().map(|(limit, _)| *limit))
 }
 
-/// The limit for the commands after a report that has no findings.
+/// The limit that the commands at the end of a report without findings explain.
 pub(crate) fn first_limit(report: &Report) -> Option<&'static Limit> {
     by_cause(split(report).0.into_iter()).keys().next().map(|cause| cause.limit)
 }
@@ -80,8 +80,8 @@ fn write_cause(
     Ok(())
 }
 
-/// The reason: the text of the warning if something is missing, otherwise that of the entries if they agree, or the
-/// limit's.
+/// The reason to show: the warning's text if input is missing, otherwise the reason of the entries if it is the same
+/// for all of them, otherwise the reason of the limit.
 fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> String {
     let warning = report.warnings.iter().find(|warning| limit.is_root() && warning.id == limit.id);
     let first = entries.first().map(|entry| entry.reason.as_str()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whole summaries, at two widths.
+//! Tests of whole summaries, at two widths.
 
 use catalog::UnitKind;
 use check::registry::{self, limits};
@@ -16,7 +16,8 @@ fn written(report: &Report, view: View, style: Style, status: u8) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The summary at 80 columns, followed by the summary at 50. No line may be wider unless it is a command or one word.
+/// The summary at 80 columns, followed by the summary at 50 columns. No line may be wider unless it is a command or a
+/// single word.
 fn at_both_widths(report: &Report, status: u8) -> String {
     let at = |columns: usize| {
         let text = written(report, View::default(), Style { columns, has_color: false }, status);
@@ -77,7 +78,7 @@ fn one_finding() {
     insta::assert_snapshot!(at_both_widths(&report, 1));
 }
 
-/// A cause comes before its consequences, which are only counted, whatever their group.
+/// A cause comes before its consequences, even if they are in another group. The consequences are only counted.
 #[test]
 fn causes_come_first() {
     let mut report = case_16();
@@ -198,7 +199,7 @@ fn more_findings_than_are_shown() {
     assert!(text.contains("... and 7 findings in 1 more object or index"), "{text}");
     let text = written(&report, View { max_findings: Some(3), ..View::default() }, style, 1);
     assert_eq!(text.matches("\n  2511  ").count(), 3, "{text}");
-    // With a limit of 0, the counts remain.
+    // With a limit of 0, only the counts are shown.
     let text = written(&report, View { max_findings: Some(0), ..View::default() }, style, 1);
     assert!(text.contains("32 consistency errors") && !text.contains("\n  2511  "), "{text}");
 }

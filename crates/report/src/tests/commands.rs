@@ -1,4 +1,4 @@
-//! The lines that each command prints for a sound database, and where options change them.
+//! Tests of the lines that each command prints for a sound database, and of the options that change these lines.
 
 use check::registry::{self, Check};
 use check::{FileTotals, Finding, Report, RowsetCounts, Scope, UnitFileTotals};

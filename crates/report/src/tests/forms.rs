@@ -1,4 +1,4 @@
-//! Forms of DBCC's output other than its text: TABLERESULTS, the estimate, the line of the error log.
+//! Tests of DBCC's output other than its text: TABLERESULTS, the estimate, the line in the error log.
 
 use check::{Estimate, Finding, Report, Scope, registry};
 use format::PageId;
@@ -8,7 +8,7 @@ use crate::errorlog::{self, Statement};
 use crate::fixture::{case_16, owner, page_io, report, rowset, shown};
 use crate::{Columns, Format, View};
 
-/// The cells in these columns, of each row with this message number.
+/// The cells of `columns` in each row with this message number.
 fn cells(text: &str, number: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let mut rows = csv::Reader::from_reader(text.as_bytes());
     let names = rows.headers().unwrap().clone();
@@ -17,7 +17,7 @@ fn cells(text: &str, number: &str, columns: &[&str]) -> Vec<Vec<String>> {
     rows.map(|row| at.iter().map(|at| row[*at].to_owned()).collect()).collect()
 }
 
-/// Two damaged leaves of one index, and the findings of their parent.
+/// Two damaged leaf pages of one index, and the findings about them in their parent page.
 fn two_leaves() -> Report {
     let mut report = report("Shop", 5);
     let owner = owner(100, 7, 8);
@@ -42,7 +42,7 @@ fn the_row_of_8928_has_the_parent_of_its_page() {
     let columns = ["Page", "RefFile", "RefPage", "RefSlot"];
     let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8928", &columns);
     assert_eq!(rows, [["200", "1", "90", "3"], ["300", "1", "90", "9"]]);
-    // A root has no parent, and 8939 has no reference.
+    // A root page has no parent, and message 8939 has no reference.
     assert_eq!(cells(&shown(TABLE, &case_16(), QUIET), "8928", &columns), [["392", "0", "0", "0"]]);
     let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8939", &columns);
     assert_eq!(rows, [["200", "0", "0", "0"], ["300", "0", "0", "0"]]);

@@ -1,4 +1,4 @@
-//! Output that real servers printed.
+//! Tests against output that real servers printed.
 
 use check::{Finding, Owner, Report, registry};
 use format::{AllocUnitId, PageId};
@@ -7,7 +7,7 @@ use super::{QUIET, TABLE};
 use crate::fixture::{case_16, owner, page_io, report, rowset, service_broker, shown};
 use crate::{Format, View};
 
-/// Two damaged leaf pages of a clustered index, whose headers are garbage.
+/// Two damaged leaf pages of a clustered index. The headers of the pages are garbage.
 fn case_17() -> Report {
     let mut report = report("SharePoint", 5);
     report.rowsets = vec![
@@ -42,7 +42,7 @@ fn case_17() -> Report {
     report
 }
 
-/// The transcript, with a shorter database name.
+/// The transcript of the case, with a shorter database name.
 const CASE_17: &str = "\
 DBCC results for 'SharePoint'.
 Service Broker Msg 9675, State 1: Message Types analyzed: 14.

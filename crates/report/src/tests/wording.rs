@@ -1,6 +1,7 @@
-//! Every message to the letter: against the texts of `sys.messages`, and against lines that servers printed.
+//! Tests that compare every message, letter by letter, with the texts of `sys.messages` and with lines that servers
+//! printed.
 //!
-//! Texts are those of SQL Server 2022. Lines of older forms are listed in [`OTHER_FORMS`], with the reason.
+//! The texts are those of SQL Server 2022. Lines with other texts are listed in [`OTHER_FORMS`], with the reason.
 
 mod pattern;
 
@@ -17,14 +18,15 @@ use crate::errorlog::{self, Statement};
 use crate::fixture::{report, service_broker};
 use crate::message::{self, Message};
 
-/// Number and text in `sys.messages` of each message of the registry or of a report. 8928 has two spaces where servers
-/// print two.
+/// Number and text in `sys.messages` of each message of the registry or of a report. The text of 8928 has two spaces
+/// where servers print two.
 const SYS_MESSAGES: &str = include_str!("wording/sys_messages.tsv");
 
-/// Case, number and text of lines that servers printed, one for each form of a message in a case (docs/format/cases.md).
+/// Case, number and text of lines that servers printed: one line for each form of a message in a case
+/// (docs/format/cases.md).
 const PRINTED: &str = include_str!("wording/printed.tsv");
 
-/// Lines of cases that this program would print in another form, with the reason.
+/// Lines in the cases that differ from the lines of this program, with the reason.
 const OTHER_FORMS: &[(&str, u16, &str)] = &[
     ("02", 8965, "the last is cut off where it was posted"),
     ("03", 8928, "broken into two lines where it was posted"),
@@ -50,7 +52,7 @@ const OTHER_FORMS: &[(&str, u16, &str)] = &[
     ("38", 2570, "documentation with placeholders for values"),
 ];
 
-/// A message whose two spaces are shown as one on the pages that quote it.
+/// A message with two spaces in a row. Web pages that quote the message show a single space.
 const TWO_BLANKS: u16 = 8928;
 
 #[test]
@@ -66,7 +68,7 @@ fn every_template_is_the_text_of_sys_messages() {
         match server_text(number) {
             Some(server) if is_of(server, text) => {}
             Some(server) => wrong.push(format!("{}\n  server {server}\n  here   {text}\n", check.id)),
-            // CHECKDB has no messages for rules that it does not check.
+            // CHECKDB has no message for a rule that only this program checks.
             None => assert!(
                 matches!(check.phase, Phase::Constraint | Phase::Log | Phase::Container),
                 "{}: no text of {number}",
@@ -80,10 +82,11 @@ fn every_template_is_the_text_of_sys_messages() {
 #[test]
 fn every_informational_message_is_the_text_of_sys_messages() {
     for Message { number, text } in informational() {
-        // The line of CHECKIDENT is one of several rows in `sys.messages`.
+        // Several rows of `sys.messages` have the line of CHECKIDENT, so message 7998 is not compared.
         if number != 7998 {
             let server = server_text(number).unwrap();
-            // If no text follows the elapsed time of 8957, no space does.
+            // In 8957 a space separates the elapsed time from the text after it. Without that text, the space is
+            // missing.
             let is_server = is_of(server, &text) || number == 8957 && is_of(server, &format!("{text} "));
             assert!(is_server, "{number}\n  server {server}\n  here   {text}");
         }
@@ -105,7 +108,7 @@ fn lines_that_servers_printed_come_from_the_templates() {
     assert!(forms.len() > 25, "{forms:?}");
 }
 
-/// Covers the collected transcripts, if they are available.
+/// Tests all lines of the collected transcripts, if the transcripts are available.
 #[test]
 fn all_lines_of_all_cases_come_from_the_templates() {
     let Some(folder) = cases() else { return };
@@ -133,7 +136,7 @@ fn all_lines_of_all_cases_come_from_the_templates() {
     assert_eq!(listed, needed, "each other form must be met");
 }
 
-/// Whether some values make `text` of a text in `sys.messages`.
+/// Whether `text` is the text `server` of `sys.messages` with values for its placeholders.
 fn is_of(server: &str, text: &str) -> bool {
     let fits = |kind: &str, value: &str| match kind {
         "S_PGID" => page(value).is_some(),
@@ -168,7 +171,7 @@ fn is_produced(number: u16, text: &str) -> bool {
         || informational().iter().any(|message| message.number == number && is_alike(&message.text, text))
 }
 
-/// The text that a check's template produces from the values in `text`.
+/// The text that a check's template produces with the values found in `text`.
 fn made_of(check: &Check, text: &str) -> Option<String> {
     let pieces = pattern::of_template(check.template);
     let values = pattern::values(&pieces, text, &|name, value| fits(name, value))?;
@@ -208,7 +211,7 @@ fn made_of(check: &Check, text: &str) -> Option<String> {
     Some(finding.text(&Names { database, database_id, command }))
 }
 
-/// Whether a placeholder of a template may have this value.
+/// Whether `value` is possible for the placeholder `name` of a template.
 fn fits(name: &str, value: &str) -> bool {
     match name {
         "owner" | "owner_lower" | "owner_au" | "owner_short" | "purity_owner" => owner_of(value).is_some(),
@@ -255,19 +258,19 @@ fn names(command: &str) -> Names<'_> {
     Names { database: "Shop", database_id: 5, command }
 }
 
-/// The check in the registry, which has a static lifetime.
+/// The same check in the registry, as a static reference.
 fn find(check: &Check) -> &'static Check {
     registry::ALL.iter().copied().find(|other| *other == check).unwrap()
 }
 
-/// The name in the check's template, which has a static lifetime.
+/// The same name in the check's template, as a static reference.
 fn static_name(check: &Check, name: &str) -> &'static str {
     let template = find(check).template;
     let start = template.find(&format!("{{{name}")).map_or(0, |at| at + 1);
     &template[start..start + name.len()]
 }
 
-/// `(1:153)`; servers print the page number as signed.
+/// The page in a text such as `(1:153)`. Servers print the page number as a signed number.
 fn page(text: &str) -> Option<PageId> {
     let (file, page) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(':')?;
     Some(PageId::new(file.parse().ok()?, page.parse::<i32>().ok()?.cast_unsigned()))
@@ -281,7 +284,7 @@ fn kind(text: &str) -> Option<UnitKind> {
     [UnitKind::InRow, UnitKind::Lob, UnitKind::Overflow].into_iter().find(|kind| kind.message_name() == text)
 }
 
-/// An owner, in any of the wordings.
+/// The owner in a text, in any of the wordings of messages.
 fn owner_of(text: &str) -> Option<Owner> {
     let wordings = [
         "bject ID {}, index ID {}, partition ID {}, alloc unit ID {} (type {})",
@@ -344,7 +347,7 @@ fn informational() -> Vec<Message> {
     all
 }
 
-/// Whether two texts differ only in numbers, quoted names, the command, and the name in 8958.
+/// Whether two texts differ only in numbers, quoted names, text in parentheses, and the command.
 fn is_alike(ours: &str, printed: &str) -> bool {
     let shape = |text: &str| {
         let mut shape = String::new();
@@ -375,7 +378,8 @@ fn cases() -> Option<PathBuf> {
     above.map(|folder| folder.join("shared/reference/cases")).find(|folder| folder.is_dir())
 }
 
-/// The numbered messages in a transcript, and the lines without a number, which have level 10.
+/// The numbered messages in a transcript, and the informational lines (level 10), which have no number in the
+/// transcript.
 fn messages_of(case: &str) -> Vec<(u16, String)> {
     let (_, output) = case.split_once("---- verbatim output").unwrap();
     let mut lines = output.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty()).peekable();
@@ -395,7 +399,8 @@ fn messages_of(case: &str) -> Vec<(u16, String)> {
     found
 }
 
-/// The number in `Msg 8928, Level 16, State 1, Line 1`, in any language, and the text after it.
+/// Splits a line such as `Msg 8928, Level 16, State 1, Line 1`, in any language of the transcripts, into its number and
+/// the text after it.
 fn header(line: &str) -> Option<(u16, &str)> {
     let line = line.strip_prefix("Server: ").unwrap_or(line);
     let rest = ["Msg ", "\u{6d88}\u{606f} "].iter().find_map(|start| line.strip_prefix(start))?;
@@ -405,7 +410,7 @@ fn header(line: &str) -> Option<(u16, &str)> {
     Some((number.parse().ok()?, behind))
 }
 
-/// A row of TABLERESULTS: its number, and the text after number, level and state.
+/// Splits a row of TABLERESULTS into its number and the text after number, level and state.
 fn row(line: &str) -> Option<(u16, &str)> {
     let mut rest = line;
     let mut next = || {
@@ -417,7 +422,7 @@ fn row(line: &str) -> Option<(u16, &str)> {
     Some((number, rest))
 }
 
-/// The message number of a level 10 line, if it is a summary or a count.
+/// The message number of an informational line (level 10), if the line is a summary or a count.
 fn number_of_informational(line: &str) -> Option<u16> {
     let starts = [
         ("DBCC results for '", 2536),

@@ -1,15 +1,15 @@
-//! Texts with placeholders, matched against whole lines.
+//! Texts with placeholders, which are matched against whole lines.
 
 /// A piece of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Piece<'a> {
-    /// These characters.
+    /// Fixed characters.
     Literal(&'a str),
-    /// A value, for the placeholder with this name.
+    /// A placeholder with this name, which matches a value.
     Place(&'a str),
 }
 
-/// The pieces of a template of the registry: `Page {page}, slot {slot}`.
+/// The pieces of a template in the registry, such as `Page {page}, slot {slot}`.
 pub(super) fn of_template(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;
@@ -22,7 +22,7 @@ pub(super) fn of_template(template: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The pieces of a text of `sys.messages`: `Page %S_PGID, slot %d`. Flags and widths belong to the placeholder.
+/// The pieces of a text in `sys.messages`, such as `Page %S_PGID, slot %d`. Flags and widths belong to the placeholder.
 pub(super) fn of_server(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -38,7 +38,7 @@ pub(super) fn of_server(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The values of the placeholders, if the pieces match all of `text` with values that fit.
+/// The values of the placeholders, if the pieces match all of `text`. `fits` decides whether a value is possible.
 pub(super) fn values<'p, 't>(
     pieces: &[Piece<'p>],
     text: &'t str,
