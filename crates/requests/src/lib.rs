@@ -1,4 +1,4 @@
-//! What a client asks a server for: the part of HTTP/1.1 that a browser needs, with a limit on everything that is received.
+//! Parses HTTP requests. Supports the part of HTTP/1.1 that a browser needs, and limits everything that is received.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -6,47 +6,47 @@ mod routes;
 
 pub use routes::{Route, fields, route};
 
-/// The most bytes of a request's head.
+/// Maximum size of the head of a request, in bytes.
 pub const HEAD_BYTES: usize = 8 << 10;
-/// The most header lines of a request.
+/// Maximum number of header lines of a request.
 const MOST_HEADERS: usize = 64;
-/// The most bytes of a request's body.
+/// Maximum size of the body of a request, in bytes.
 pub const BODY_BYTES: usize = 8 << 10;
 
-/// A request.
+/// An HTTP request.
 #[derive(Debug)]
 pub struct Request {
     /// The method as the client wrote it, such as `GET` or `POST`.
     pub method: String,
     /// The target of the request, see [`route`].
     pub target: String,
-    /// The name under which the client knows this server.
+    /// The Host header: the name that the client uses for this server.
     pub host: Option<String>,
-    /// The origin, as reported by the browser: `same-origin`, `cross-site`.
+    /// The Sec-Fetch-Site header: where the request comes from, such as `same-origin` or `cross-site`.
     pub fetch_site: Option<String>,
-    /// The purpose, as reported by the browser: `navigate` when a user follows a link.
+    /// The Sec-Fetch-Mode header: the purpose of the request, such as `navigate` when a user follows a link.
     pub fetch_mode: Option<String>,
-    /// The cookies that this server has given to the browser, as `name=value; name=value`.
+    /// The cookies in the request, as `name=value; name=value`.
     pub cookie: Option<String>,
-    /// The bytes that follow the head.
+    /// The body of the request.
     pub body: Vec<u8>,
-    /// Whether another request may follow on this connection.
+    /// Whether the client may send another request on the same connection.
     pub may_go_on: bool,
 }
 
 impl Request {
-    /// Whether the answer has no body.
+    /// Whether the method is HEAD, so that the answer must have no body.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// The path and the fields of the target.
+    /// Splits the target into its path and the fields of its query.
     pub fn target(&self) -> (&str, Vec<(String, String)>) {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
         (path, fields(query.as_bytes()))
     }
 
-    /// The value of a cookie.
+    /// The value of the cookie with this name.
     pub fn cookie(&self, name: &str) -> Option<&str> {
         let pairs =
             self.cookie.as_deref().unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
@@ -54,21 +54,21 @@ impl Request {
     }
 }
 
-/// The head of a request, and the lengths of head and body in bytes.
+/// The head of a request, and the sizes of head and body.
 #[derive(Debug)]
 pub struct Head {
     /// The request, without its body.
     pub request: Request,
-    /// Bytes of the head.
+    /// Size of the head, in bytes.
     pub head_bytes: usize,
-    /// Bytes of the body that follows.
+    /// Size of the body that follows the head, in bytes.
     pub body_bytes: usize,
 }
 
-/// Parses the head at the start of `received`; `None` if it is not complete yet.
+/// Parses the head at the start of `received`; `None` if the head is not complete yet.
 ///
 /// # Errors
-/// The status of the answer if it is not valid.
+/// The status for the answer if the head is invalid.
 pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -91,7 +91,7 @@ pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
             (Some(header), None) => text(header.value).map(Some),
-            // A proxy may have used the other header of this name.
+            // Refuses repeated headers, since a proxy may have used the other header of this name.
             (Some(_), Some(_)) => Err(400),
         }
     };

@@ -1,19 +1,19 @@
-//! The routes of the server. A route holds numbers only, no text of the request.
+//! The routes of the server. A route contains only numbers, and never text from the request.
 
-/// A page or an action that a request can ask for.
+/// A page or an action that a client can request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// All databases.
+    /// The page of all databases.
     Estate,
-    /// A database.
+    /// The page of a database, by its ID in the history.
     Database(i64),
-    /// A run.
+    /// The page of a run, by its ID in the history.
     Run(i64),
-    /// A check that is running.
+    /// The page of a running check, by its ID in the history.
     Running(i64),
-    /// The page that a finding is on.
+    /// The database page that a finding is about, by the key of the finding.
     Page(i64),
-    /// Acknowledge a finding.
+    /// The action that acknowledges a finding, by the key of the finding.
     Acknowledge(i64),
     /// The style sheet of all pages.
     Style,
@@ -21,7 +21,7 @@ pub enum Route {
     Script,
 }
 
-/// The route of a target; `None` if the target has none.
+/// Finds the route of a target; `None` if no route has this target.
 pub fn route(target: &str) -> Option<Route> {
     let path = target.split(['?', '#']).next()?;
     match path {
