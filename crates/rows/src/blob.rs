@@ -1,4 +1,4 @@
-//! Values that are stored off the row, piece by piece (docs/format/lob.md).
+//! Reads values that are stored off the row, piece by piece (docs/format/lob.md).
 
 use std::io;
 
@@ -10,10 +10,11 @@ use source::PageSource;
 
 use crate::Unreadable;
 
-/// Levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400 others.
+/// The most levels in the tree of a value. A value has at most 2 GB, and a node below the root links to more than 400
+/// others, so real trees are lower.
 const MAX_LEVELS: usize = 8;
 
-/// A value off the row: its id, its length, and where its pieces begin.
+/// A value that is stored off the row: its ID, its length, and the place where its pieces begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Blob {
     id: u64,
@@ -23,12 +24,12 @@ pub(crate) struct Blob {
 
 #[derive(Clone, Debug)]
 enum Root {
-    /// The value is in one fragment.
+    /// The whole value is in one fragment.
     Whole(RecordId),
     Tree(Branch),
 }
 
-/// A node of the tree: its level and its children with the bytes below each.
+/// A node of the tree: its level, and its children, each with the number of bytes below it.
 #[derive(Clone, Debug)]
 struct Branch {
     level: u16,
@@ -48,12 +49,12 @@ impl Blob {
     }
 }
 
-/// Reads values off the row. Keeps the last page in memory, because short values share pages.
+/// Reads values that are stored off the row. Keeps the last page in memory, because short values share pages.
 pub(crate) struct Blobs<'a> {
     source: &'a dyn PageSource,
     page: Option<(PageId, Box<PageBytes>)>,
     order: SlotOrder,
-    /// Bytes of all pages together; a value cannot be longer.
+    /// The size of all pages in bytes. No value can be longer.
     most: u64,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Blobs<'a> {
         self.source
     }
 
-    /// The value that a complex column points to.
+    /// Opens the value that a complex column points to.
     pub(crate) fn open(&mut self, pointer: &[u8]) -> Result<Blob, Unreadable> {
         let (id, bytes, root) = match Pointer::read(pointer) {
             Pointer::Text { id, root } => {
@@ -89,8 +90,9 @@ impl<'a> Blobs<'a> {
 
     /// Calls `each` with the pieces of a value in order.
     ///
-    /// Every piece must have the length that its parent states, levels must descend, and the lengths must add up to
-    /// that of the value, which is at most the size of all pages: a circle of links cannot loop forever.
+    /// Every piece must have the length that its parent states, and each level must be lower than the level above it.
+    /// The lengths must add up to the length of the value, which is at most the size of all pages. These rules prevent
+    /// an endless loop through circular links.
     pub(crate) fn pieces(
         &mut self,
         blob: &Blob,
@@ -136,7 +138,7 @@ impl<'a> Blobs<'a> {
         Ok(Ok(()))
     }
 
-    /// The fragment at `place`, if it is sound and belongs to the value.
+    /// The fragment at `place`, if the fragment is sound and belongs to the value `id`.
     fn fragment(&mut self, place: RecordId, id: u64) -> Result<Fragment<'_>, Unreadable> {
         let lost = Unreadable::Lost(place.page);
         if self.page.as_ref().is_none_or(|(page, _)| *page != place.page) {

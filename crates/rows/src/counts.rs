@@ -1,20 +1,20 @@
-//! How much of some pages was read, and why some pages were not.
+//! Counts of the pages and rows that were read, and the reasons why some pages were not.
 
 use std::fmt;
 
 use format::{AllocUnitId, PageId, RecordId};
 use source::PageSource;
 
-/// Why the rows of a page are not delivered.
+/// The reason why the rows of a page are not delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The system could not read the page.
+    /// The operating system reported an error when the page was read.
     Unread,
     /// The page is beyond the end of its file.
     NoFile,
     /// The page is in a file that was not given.
     NotGiven,
-    /// The page is not as it was written: its checksum is wrong, or it is torn.
+    /// The page has changed since SQL Server wrote it: its checksum is wrong, or the page is torn.
     Damaged,
     /// The page holds the image of another page.
     OtherPage(PageId),
@@ -24,27 +24,29 @@ pub enum Why {
     OtherType(u8),
     /// The page is encrypted.
     Encrypted,
-    /// A damaged IAM page: the pages that it and later ones of its chain list are unknown.
+    /// The page is a damaged IAM page. The pages that it and the later IAM pages of its chain list are unknown.
     AllocationMap,
-    /// The same for an IAM page in a file that was not given.
+    /// The page is an IAM page in a file that was not given. The pages that it and the later IAM pages of its chain
+    /// list are unknown.
     MapNotGiven,
-    /// The same for an IAM page beyond the end of its file.
+    /// The page is an IAM page beyond the end of its file. The pages that it and the later IAM pages of its chain list
+    /// are unknown.
     MapBeyondEnd,
     /// The PFS page cannot be read, so the page may have been freed.
     UseUnknown,
-    /// The clustered index could not be followed beyond this page, although an earlier walk could follow it.
+    /// The walk through the clustered index failed at this page, although an earlier walk of the same index succeeded.
     TreeDamaged,
-    /// The page's compression information is damaged, or in an undocumented form.
+    /// The page's compression information is damaged or has an undocumented form.
     CompressionInfo,
 }
 
 impl Why {
-    /// Why a page cannot be read that no given file contains.
+    /// The reason why a page that no given file contains cannot be read.
     pub(crate) fn absent(source: &dyn PageSource, page: PageId) -> Self {
         if source.file(page.file).is_some() { Self::NoFile } else { Self::NotGiven }
     }
 
-    /// Whether the only problem is that a file was not given.
+    /// Whether the rows are missing only because a file was not given.
     pub fn is_not_given(self) -> bool {
         matches!(self, Self::NotGiven | Self::MapNotGiven)
     }
@@ -79,40 +81,42 @@ impl fmt::Display for Why {
     }
 }
 
-/// The counts of a range. Counts of ranges add up in any order.
+/// The counts of a range of pages. Counts of several ranges can be added in any order.
 ///
-/// A value that is [`Value::Unreadable`](crate::Value::Unreadable) is counted here when its row is delivered. A long
-/// value is read only when the receiver asks for its pieces, so the receiver counts pieces that cannot be read. A
-/// computed column, [`Value::Unreadable`](crate::Value::Unreadable) with [`crate::Unreadable::NotStored`], is not
-/// counted.
+/// A value that is [`Value::Unreadable`](crate::Value::Unreadable) is counted when its row is delivered. A long value
+/// is read only when the receiver asks for its pieces, so the receiver must count pieces that cannot be read. A
+/// computed column, which is [`Value::Unreadable`](crate::Value::Unreadable) with [`crate::Unreadable::NotStored`], is
+/// not counted.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RangeCounts {
-    /// Rows delivered.
+    /// The number of rows delivered.
     pub rows: u64,
-    /// Pages whose rows were not delivered.
+    /// The number of pages whose rows were not delivered.
     pub pages_left_out: u64,
-    /// Those of these pages that are in a file that was not given.
+    /// The number of left-out pages in files that were not given.
     pub pages_not_given: u64,
-    /// The first [`MOST_LISTED`] of these pages, and why; fewer if nothing can be salvaged on them.
+    /// The first left-out pages, at most [`MOST_LISTED`], each with the reason. Pages without salvageable rows have a
+    /// lower limit.
     pub damaged_pages: Vec<(PageId, Why)>,
-    /// Whether the list lacks pages that may have rows to salvage.
+    /// Whether the list is incomplete: it lacks left-out pages that may have salvageable rows.
     pub is_list_cut: bool,
-    /// Slots of sound pages whose record breaks a rule.
+    /// The number of slots on sound pages that were skipped because their record breaks a rule of the format.
     pub skipped_slots: u64,
-    /// The first such slot.
+    /// The first skipped slot.
     pub first_skipped: Option<RecordId>,
-    /// Values that cannot be read.
+    /// The number of values that cannot be read.
     pub unreadable_values: u64,
-    /// Texts in which U+FFFD replaces an unpaired surrogate, or a byte that the code page does not have.
+    /// The number of texts in which U+FFFD replaces an unpaired surrogate or a byte that the code page does not define.
     pub altered_texts: u64,
-    /// Shapes that WKB cannot express, CLR values, and values that the client encrypted: delivered as the stored bytes.
+    /// The number of values delivered as their stored bytes: shapes that WKB cannot express, CLR values, and values
+    /// that the client encrypted.
     pub values_as_stored: u64,
 }
 
-/// The most pages that are listed; all are counted.
+/// The most left-out pages that are listed. All left-out pages are counted.
 pub const MOST_LISTED: usize = 50_000;
-/// The most pages in the list before pages on which nothing can be salvaged are only counted: a truncated file lacks
-/// millions.
+/// When the list has this many pages, further pages without salvageable rows are only counted, because a truncated file
+/// can lack millions of pages.
 const MOST_GONE: usize = 1000;
 
 impl RangeCounts {

@@ -1,33 +1,34 @@
-//! The columns of a table that the rows of a nonclustered index contain.
+//! Finds out which columns of a table the rows of a nonclustered index contain.
 
 use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, column_status};
 
-/// The source of an index column.
+/// The origin of the values in an index column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// The column of the table with this id.
+    /// The table column with this ID.
     Column(u32),
-    /// The uniquifier: the number of the row among those of equal clustering key.
+    /// The uniquifier, which numbers the rows with the same clustering key.
     Uniquifier,
     /// The address of the heap row.
     RowId,
 }
 
-/// A nonclustered index that has a row for each row of its table, or for each row that its filter accepts.
+/// A nonclustered index that has one row for each row of its table, or for each row that its filter accepts.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'a> {
     /// The index.
     pub(crate) index: &'a Index,
-    /// Its partitions: indexes into [`Database::rowsets`].
+    /// The partitions of the index, as positions in [`Database::rowsets`].
     pub(crate) partitions: Vec<usize>,
-    /// The IDs of its columns and their sources, in the order of the IDs.
+    /// The columns of the index, in the order of their IDs: each ID with the origin of the column's values.
     pub(crate) origins: Vec<(u32, Origin)>,
 }
 
-/// sysidxstats.status: statistics only, without rows.
+/// Bit of sysidxstats.status: the index has only statistics and no rows.
 const HYPOTHETICAL: u32 = 0x100;
 
-/// The indexes of a table whose columns are known, in the order of the index IDs.
+/// The usable nonclustered indexes of a table, in the order of their IDs. An index is left out if the origins of its
+/// columns are unknown.
 pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
     if !database.indexes_are_complete() {
         return Vec::new();
@@ -48,7 +49,8 @@ pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
             let first = database.rowsets.get(*partitions.first()?)?;
             let has_anti_matter =
                 |column: &RowsetColumn| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped();
-            // The rows of an unfinished index build are not rows of the table.
+            // An anti-matter column shows that the index build is unfinished. The rows of this index may not match rows
+            // of the table.
             if first.layout.columns.iter().any(has_anti_matter) {
                 return None;
             }
@@ -57,7 +59,8 @@ pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
         .collect()
 }
 
-/// Key and included columns by sysiscols, then the locator (docs/format/index-records.md#what-an-index-row-holds).
+/// The columns of an index: first the key and included columns that sysiscols lists, then the locator
+/// (docs/format/index-records.md#what-an-index-row-holds).
 fn origins(database: &Database, base: &Rowset, rowset: &Rowset, index_id: i32) -> Option<Vec<(u32, Origin)>> {
     let known = database.index_columns.get(&(base.object_id, index_id))?;
     let mut columns: Vec<&RowsetColumn> = rowset.layout.columns.iter().collect();
@@ -72,8 +75,8 @@ fn origins(database: &Database, base: &Rowset, rowset: &Rowset, index_id: i32) -
     locators.next().is_none().then_some(origins)
 }
 
-/// The hidden columns after the index's own: the address of a heap row, or the clustering key columns that the index
-/// lacks.
+/// The hidden columns that follow the index's own columns: the address of a heap row, or the clustering key columns
+/// that the index does not already have.
 fn locators(base: &Rowset, has: impl Fn(u32) -> bool) -> Vec<Origin> {
     if base.index_id == 0 {
         return vec![Origin::RowId];
@@ -88,7 +91,7 @@ fn locators(base: &Rowset, has: impl Fn(u32) -> bool) -> Vec<Origin> {
         .collect()
 }
 
-/// The columns of a clustered index's key in order, the uniquifier last.
+/// The key columns of a clustered index in key order. The uniquifier, if there is one, is last.
 pub(crate) fn key_columns(base: &Rowset) -> Vec<&RowsetColumn> {
     let mut key: Vec<&RowsetColumn> = base.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
     key.sort_by_key(|column| column.key_ordinal);

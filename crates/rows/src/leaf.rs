@@ -1,4 +1,5 @@
-//! The records of a leaf page of a heap or clustered index, all in uncompressed form.
+//! Reads the records of a leaf page of a heap or clustered index. Compressed records are delivered in uncompressed
+//! form.
 
 use catalog::Rowset;
 use format::compressed::{CdRecord, CompressionInfo, Scratch};
@@ -6,7 +7,7 @@ use format::record::{Record, RecordKind};
 use format::slots::{MAX_SLOTS, SlotOrder};
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 
-/// Buffers that are reused from page to page.
+/// Buffers that are reused for each page.
 #[derive(Default)]
 pub(crate) struct LeafScratch {
     order: SlotOrder,
@@ -22,7 +23,7 @@ pub(crate) enum Slot<'a> {
     Broken,
 }
 
-/// Calls `each` with the slots in use, ascending. Records of a compressed rowset are expanded.
+/// Calls `each` with the used slots of a page, in ascending order. Records of a compressed rowset are expanded.
 pub(crate) fn each_slot(
     page: Page<'_>,
     rowset: &Rowset,
@@ -58,7 +59,7 @@ pub(crate) fn each_slot(
     }
 }
 
-/// Whether a record lies between the header and the slot array.
+/// Whether a record is completely between the page header and the slot array.
 fn is_inside(page: Page<'_>, order: &SlotOrder, position: u16) -> bool {
     let slots = usize::from(page.header().slot_count.get()).min(MAX_SLOTS);
     let end = format::PAGE_BYTES - 2 * slots;
@@ -67,19 +68,19 @@ fn is_inside(page: Page<'_>, order: &SlotOrder, position: u16) -> bool {
     start >= format::page::HEADER_BYTES && start < end && order.space(page, position.into()).len() <= end - start
 }
 
-/// Whether a record is a current row: neither a ghost nor only the address of a row that was moved.
+/// Whether a record is a current row, as opposed to a ghost or a forwarding stub.
 pub(crate) fn is_row(record: &Record<'_>) -> bool {
     matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded)
 }
 
-/// Whether a page is a leaf with rows of this unit.
+/// Whether a page is a leaf page with rows of this allocation unit.
 pub(crate) fn is_leaf_of(bytes: &PageBytes, page: PageId, unit: AllocUnitId) -> bool {
     let header = Page::new(bytes).header();
     header.kind() == Some(PageType::Data) && header.level == 0 && names(header, unit) && header.page_id() == page
 }
 
-/// Whether a page names this unit, or is a data page of it that SQL Server 2000 wrote last
-/// (docs/format/README.md#index-id-0-on-data-pages).
+/// Whether a page header names this allocation unit. A data page of the unit that SQL Server 2000 wrote last also
+/// counts (docs/format/README.md#index-id-0-on-data-pages).
 pub(crate) fn names(header: &PageHeader, unit: AllocUnitId) -> bool {
     let named = header.alloc_unit();
     named == unit || header.kind() != Some(PageType::Index) && named.clustered_of_2000() == Some(unit)

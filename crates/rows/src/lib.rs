@@ -1,9 +1,9 @@
-//! Rows of tables as typed values.
+//! Reads rows of tables as typed values.
 //!
-//! [`Table`] says which columns a table has and where their values are; [`Value`] is the value of a row in one column.
-//! This crate does not judge pages: the crate `check` does.
+//! [`Table`] says which columns a table has and where their values are; [`Value`] is the value of one column in one
+//! row. This crate does not report damage as findings; the crate `check` does.
 
-// Indexing is used only after a bounds check; a comment on each such line names it.
+// Indexing is used only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 mod blob;

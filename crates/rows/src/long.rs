@@ -9,15 +9,15 @@ use crate::blob::{Blob, Blobs};
 use crate::values::text::{Form, TextStream};
 use crate::{ReadLong, Unreadable};
 
-/// A value that is stored in more bytes than this is delivered in pieces.
+/// A value is delivered in pieces if its stored length exceeds this number of bytes.
 pub(crate) const LONG_BYTES: u64 = 1 << 20;
 
-/// A value off the row that is too long to be held in memory.
+/// A value that is stored off the row and is too long to keep in memory.
 pub(crate) struct LongSource<'a> {
     source: &'a dyn PageSource,
     blob: Blob,
     column: usize,
-    /// The form of a text; `None` for bytes.
+    /// The form of the text; `None` if the value is not text.
     form: Option<Form>,
     altered: Cell<bool>,
 }

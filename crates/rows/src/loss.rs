@@ -1,5 +1,5 @@
-//! The cost of damaged pages for a table: how many rows are lost, which ones, and which of their columns other places
-//! still have.
+//! Describes what a table loses when pages are damaged: how many rows are lost, which rows, and which of their columns
+//! can still be found elsewhere.
 
 use format::PageId;
 
@@ -7,75 +7,76 @@ mod find;
 
 pub use find::losses;
 
-/// The loss from adjacent pages of a table that cannot be read.
+/// The loss caused by adjacent unreadable pages of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// Object id of the table.
+    /// Object ID of the table.
     pub object_id: i32,
-    /// Partition number, from 1; `None` if unknown: no readable IAM page lists the pages.
+    /// Partition number, from 1; `None` if it is unknown because no readable IAM page lists the pages.
     pub partition: Option<i32>,
     /// The pages, in the order of the rows on them.
     pub pages: Vec<PageId>,
-    /// How many rows the pages held.
+    /// The number of rows on the pages.
     pub rows: LostRows,
-    /// Which rows these are.
+    /// Which rows the pages held.
     pub which: WhichRows,
-    /// The columns of those rows that other places still have, by column ID; a column that no place has is not listed.
+    /// The columns of the lost rows that can still be found elsewhere, by column ID. Columns that cannot be found are
+    /// not listed.
     pub recoverable: Vec<RecoverableColumn>,
 }
 
-/// How many rows are lost.
+/// The number of lost rows, as a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LostRows {
-    /// The least possible number.
+    /// The smallest possible number of lost rows.
     pub least: u64,
-    /// The greatest possible number; `None` if it has no limit.
+    /// The largest possible number of lost rows; `None` if no limit is known.
     pub most: Option<u64>,
-    /// The basis of the numbers.
+    /// The source of the two numbers.
     pub basis: CountBasis,
 }
 
-/// The basis of a number of lost rows, the strongest first.
+/// The source of a number of lost rows, from the most to the least reliable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CountBasis {
-    /// The table's row count in the catalog, less the rows that were read.
+    /// The table's row count in the catalog, minus the number of rows that were read.
     StoredCount,
-    /// The slot count in the header of the damaged page, which no other source confirms.
+    /// The slot count in the header of the damaged page. No other source confirms this count.
     PageHeader,
-    /// The number of rows that fit on a page.
+    /// The number of the smallest possible rows that fit on a page.
     PageSize,
 }
 
 /// Which rows are lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WhichRows {
-    /// The rows between two keys of the clustered index.
+    /// The rows within a range of keys of the clustered index.
     Keys {
         /// Names of the key columns.
         columns: Vec<String>,
-        /// The first possible key; `None` if the range has no lower limit.
+        /// The lower limit of the range; `None` if the range has no known lower limit.
         from: Option<KeyBound>,
-        /// The key at which the range ends; `None` if it has no upper limit.
+        /// The upper limit of the range; `None` if the range has no known upper limit.
         to: Option<KeyBound>,
     },
-    /// The rows of a heap with these addresses: all slots of the pages.
+    /// The rows at all slots of these heap pages.
     Slots,
-    /// Unknown, because all links to the pages are damaged too. The pages may have held no rows at all.
+    /// Unknown, because everything that points to the pages is damaged too. The pages may have held no rows.
     Unknown,
 }
 
 /// A limit of a range of keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyBound {
-    /// The key's values, as many as [`WhichRows::Keys`] has columns.
+    /// One value for each column that [`WhichRows::Keys`] names.
     pub values: Vec<KeyValue>,
-    /// Whether a row with exactly this key may be lost too.
+    /// Whether a row with exactly this key may be lost.
     pub inclusive: bool,
     /// The page from which the key was read.
     pub from_page: PageId,
 }
 
-/// A value of a key as text.
+/// One value of a key, as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyValue {
     /// The value as SQL Server prints it; `None` for NULL.
@@ -84,33 +85,34 @@ pub struct KeyValue {
     pub literal: String,
 }
 
-/// A column of lost rows that another place still has.
+/// A column of the lost rows that can still be found elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoverableColumn {
-    /// Column id.
+    /// Column ID.
     pub column_id: u32,
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Where its values are.
+    /// The place where the column's values still exist.
     pub source: ColumnSource,
 }
 
-/// Where values of lost rows still exist.
+/// A place where values of lost rows still exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnSource {
-    /// In a nonclustered index, as key, included column or part of the row's locator.
+    /// A nonclustered index that has the column as a key column, as an included column, or as part of its row locator.
     Index {
-        /// Index id.
+        /// Index ID.
         index_id: i32,
-        /// Its name.
+        /// Name of the index.
         name: String,
-        /// Whether only rows that its filter accepts are there.
+        /// Whether the index is filtered, so that it has only the rows that its filter accepts.
         is_filtered: bool,
     },
 }
 
 impl WhichRows {
-    /// The lower limit as text, `(a, b)` for more than one column; `None` if there is none.
+    /// The lower limit as text, in the form `(a, b)` if the key has several columns; `None` if the range has no lower
+    /// limit.
     pub fn first_key(&self) -> Option<String> {
         match self {
             Self::Keys { from, .. } => from.as_ref().map(KeyBound::text),
@@ -118,7 +120,8 @@ impl WhichRows {
         }
     }
 
-    /// The upper limit as text.
+    /// The upper limit as text, in the form `(a, b)` if the key has several columns; `None` if the range has no upper
+    /// limit.
     pub fn last_key(&self) -> Option<String> {
         match self {
             Self::Keys { to, .. } => to.as_ref().map(KeyBound::text),

@@ -1,4 +1,4 @@
-//! Whether a page is in use, according to the allocation maps.
+//! Finds out from the allocation maps whether a page is in use.
 
 use format::allocation::{
     EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes, pfs_page_of,
@@ -8,18 +8,19 @@ use source::PageSource;
 
 use catalog::{Fetched, fetch};
 
-/// What the maps say about a page.
+/// The state of a page according to the allocation maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InUse {
-    /// It is allocated.
+    /// The page is allocated.
     Yes,
-    /// It was freed: its content is out of date.
+    /// The page was freed, so its content is out of date.
     Freed,
-    /// Its PFS page cannot be read. A freed page keeps its content, and its extent may still belong to the same unit.
+    /// The PFS page cannot be read. The page may have been freed: a freed page keeps its content, and its extent may
+    /// still belong to the same allocation unit.
     Unknown,
 }
 
-/// Reads the maps, and keeps the last page of each in memory.
+/// Reads allocation maps. Keeps the last PFS page and the last GAM page in memory.
 #[derive(Default)]
 pub(crate) struct Maps {
     pfs: Option<(PageId, Option<Box<PageBytes>>)>,
@@ -27,9 +28,9 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Whether a page is in use, according to its PFS page. The GAM page of its extent counts only if the PFS page
-    /// cannot be read. PFS has no page of a free extent in use: where the two disagree one of them is wrong, and rows
-    /// are not left out because of that.
+    /// Whether a page is in use, according to its PFS page. The GAM page is used only if the PFS page cannot be read.
+    /// If the PFS page marks a page as allocated but the GAM page marks its extent as free, one of the two maps is
+    /// wrong; the page then counts as in use, so that no rows are lost.
     pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
         let by_page = self.pfs(source, page).map(PfsByte::is_allocated);
         let by_extent = self.gam(source, page);

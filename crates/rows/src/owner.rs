@@ -1,4 +1,4 @@
-//! To which partition of a table an unreadable page belongs, and whether it held rows, from all evidence.
+//! Collects evidence about an unreadable page: the partition to which it belongs, and whether it held rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,38 +17,40 @@ use crate::tree::{each_leaf, each_node};
 /// The owner and former content of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
-    /// Position among the table's partitions; `None` if unknown.
+    /// The position of the owner among the table's partitions; `None` if unknown.
     pub(crate) partition: Option<usize>,
-    /// What it held.
+    /// The former content of the page.
     pub(crate) held: Held,
 }
 
 /// The former content of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Held {
-    /// Rows of the table: a leaf, or a page of a heap.
+    /// The page held rows of the table: it was a leaf page of an index or a page of a heap.
     Rows,
-    /// No rows: an IAM page, a page above the leaves, or not a page of the table.
+    /// The page held no rows: it was an IAM page, a page above the leaves, or not a page of the table.
     None,
-    /// Unknown.
+    /// The former content is unknown.
     Unknown,
 }
 
-/// A partition, and the evidence about it.
+/// A partition with the evidence about it.
 struct Partition<'a> {
     unit: &'a AllocUnit,
     rowset: &'a Rowset,
-    /// Whether the tree leads to all of its leaves.
+    /// Whether all leaf pages can be reached from the root of the partition's B-tree.
     is_tree_whole: bool,
-    /// How many pages its IAM chain lists that may be in use, and how many of them are in use according to PFS.
+    /// The number of pages that the IAM chain lists and that may be in use (`listed`), and the number of listed pages
+    /// that the PFS pages mark as in use (`in_use`).
     listed: u64,
     in_use: u64,
-    /// Whether its IAM chain is damaged, so that it may have more pages.
+    /// Whether the IAM chain is damaged, so that the partition may have more pages than the chain lists.
     is_cut: bool,
 }
 
-/// The owners of these pages of a table, from the strongest evidence: entries of sound pages above the leaves, then the
-/// IAM chain, then the page's own header. Memory: the requested pages, and a bit for each page of the files.
+/// The owners of `pages`, which are pages of one table. The evidence is used in this order: entries on sound pages
+/// above the leaves, then the IAM chain, then the page's own header. Memory: the list of pages, and one bit for each
+/// page of the files.
 pub(crate) fn owners(
     source: &dyn PageSource,
     database: &Database,
@@ -103,9 +105,9 @@ pub(crate) fn owners(
     owners
 }
 
-/// The owner, from IAM chains and the header, of a page that no tree leads to. `listed` is the partition whose IAM
-/// chain lists the page, and whether its PFS page marks it as in use: other pages of an extent may never have been
-/// used.
+/// The owner of a page to which no index entry points, from the IAM chains and the page's own header. `listed` has the
+/// partition whose IAM chain lists the page, and whether the PFS page marks the page as in use. The second part matters
+/// because other pages of an allocated extent may never have been used.
 fn by_maps_and_header(
     source: &dyn PageSource,
     page: PageId,
@@ -113,7 +115,7 @@ fn by_maps_and_header(
     listed: Option<(usize, bool)>,
 ) -> Owner {
     let raw = source.read_page(page);
-    // The page's own header counts only if it names this very address.
+    // The page's own header counts only if it contains the page's own address.
     let header = raw.as_ref().map(|bytes| *Page::new(bytes).header()).filter(|header| header.page_id() == page);
     let named = header.and_then(|header| {
         partitions.iter().position(|own| own.as_ref().is_some_and(|own| names(&header, own.unit.id)))
@@ -126,7 +128,7 @@ fn by_maps_and_header(
         _ => None,
     };
     let Some(at) = listed.map(|(at, _)| at).or(named).or(only) else {
-        // All pages of the partitions are known, and this is not one of them.
+        // If no IAM chain is damaged, all pages of the partitions are known, and this page is not one of them.
         let held = if cut.is_empty() { Held::None } else { Held::Unknown };
         return Owner { partition: None, held };
     };
@@ -142,9 +144,9 @@ fn by_maps_and_header(
                 Held::Unknown
             }
         }
-        // The tree leads to all leaves, but not to this page.
+        // All leaf pages can be reached from the root, but this page cannot.
         _ if own.is_tree_whole => Held::None,
-        // The root of a tree is a leaf only if the tree has a single page.
+        // The root of a B-tree is a leaf page only if the tree has no other page.
         _ if page == own.unit.root && own.in_use > 1 => Held::None,
         _ if page == own.unit.root && own.listed <= 1 && !own.is_cut => Held::Rows,
         _ => Held::Unknown,

@@ -10,18 +10,19 @@ pub struct PageSet {
 }
 
 impl PageSet {
-    /// Bytes of memory for a set of the pages of a source.
+    /// The size in bytes of a set that covers the pages of a source.
     pub fn bytes_for(source: &dyn PageSource) -> u64 {
         source.files().iter().map(|file| u64::from(file.pages).div_ceil(64) * 8).sum()
     }
 
-    /// An empty set of the pages of a source. At a bit per page it has one byte for 64 KB of the files.
+    /// Creates an empty set that covers the pages of a source. It needs one bit per page, which is one byte for 64 KB
+    /// of the files.
     pub fn of(source: &dyn PageSource) -> Self {
         let bits = |pages: u32| vec![0; (pages as usize).div_ceil(64)];
         Self { files: source.files().iter().map(|file| (file.file_id, bits(file.pages))).collect() }
     }
 
-    /// Adds a page; false if it was there already. Pages outside the files are ignored.
+    /// Adds a page; returns false if the set already contains it. Pages outside the files are ignored.
     pub fn insert(&mut self, page: PageId) -> bool {
         let bits = self.files.iter_mut().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
         let Some(word) = bits.and_then(|bits| bits.get_mut(page.page as usize / 64)) else { return false };

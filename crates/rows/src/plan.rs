@@ -1,4 +1,4 @@
-//! The columns of a partition, as far as they are known before its rows are read.
+//! Prepares how the columns of a partition are read, before its rows are read.
 
 use catalog::{Rowset, RowsetColumn, column_status};
 use format::record::Record;
@@ -11,17 +11,17 @@ use crate::values::kind::{Kind, plain};
 use crate::values::put_all;
 use crate::{Table, Value};
 
-/// A column of the table in the rows of a partition.
+/// How a column of the table is read from the rows of a partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnPlan<'a> {
     pub(crate) kind: Kind,
-    /// The column in the rows of the partition; `None` if they do not have it.
+    /// The column as the partition stores it; `None` if the partition does not store it.
     pub(crate) column: Option<&'a RowsetColumn>,
-    /// Its place in a record that has all columns.
+    /// The place of the column in a record that has all columns.
     place: InRecord,
-    /// Its null bit in leaf records.
+    /// The number of the column's bit in the null bitmap of leaf records.
     pub(crate) null_bit: u16,
-    /// Its value in a row that was written before the column was added.
+    /// The value in rows that were written before the column was added.
     pub(crate) absent: Absent<'a>,
 }
 
@@ -32,9 +32,9 @@ enum InRecord {
         offset: u16,
         length: u16,
     },
-    /// A variable column, counted from 1.
+    /// A variable-length column with this number, counted from 1.
     Variable(u16),
-    /// Somewhere else: the layout finds it in each record.
+    /// Another place, which must be looked up in the layout for each record.
     Other,
 }
 
@@ -43,18 +43,20 @@ enum InRecord {
 pub(crate) enum Absent<'a> {
     Null,
     Default(&'a [u8]),
-    /// The column had a default that the catalog does not show.
+    /// Unknown: the column had a default, but the catalog does not contain its value.
     Unknown,
 }
 
-/// The columns of a table in the rows of a partition, parallel to [`Table::columns`].
+/// How the columns of a table are read from the rows of a partition. The columns are parallel to [`Table::columns`].
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
-    /// A record with this number of columns and this many bytes of fixed columns has all columns.
+    /// The highest null bit and the end of the fixed-length columns. A record has all columns if its null bitmap and
+    /// its fixed-length part are at least this long.
     last_null_bit: u16,
     fixed_end: u16,
-    /// Bytes of the defaults that a row may have for columns added after it was written.
+    /// The total length in bytes of the defaults that a row may need for columns that were added after the row was
+    /// written.
     pub(crate) default_bytes: usize,
 }
 
@@ -97,7 +99,7 @@ impl<'a> Plan<'a> {
         Self { columns, last_null_bit, fixed_end, default_bytes }
     }
 
-    /// Whether all records have all columns; a record that was written before a column was added lacks it.
+    /// Whether all records have all columns. A record that was written before a column was added lacks that column.
     pub(crate) fn are_complete(&self, records: &[Record<'_>]) -> bool {
         let is_complete =
             |record: &Record<'_>| record.null_bit(self.last_null_bit).is_some() && record.fixed_end() >= self.fixed_end;
@@ -106,9 +108,9 @@ impl<'a> Plan<'a> {
 }
 
 impl ColumnPlan<'_> {
-    /// Puts the values of a column from complete records without complex columns into the places `first`, `first +
-    /// width` and so on. `nulls` are the null bits 1 to 64 of the records. Returns false if the layout must be applied
-    /// to each record.
+    /// Writes the values of a column to the positions `first`, `first + width` and so on of `rows`. The records must be
+    /// complete and have no complex columns; `nulls` has the null bits 1 to 64 of each record. Returns false if the
+    /// layout must be used for each record instead.
     pub(crate) fn put<'b>(
         &self,
         records: &[Record<'b>],
@@ -132,10 +134,11 @@ impl ColumnPlan<'_> {
     }
 }
 
-/// Records, the null bits of each, and the bit of the column.
+/// Records, the null bits of each record, and the mask of the column's null bit.
 type Nullable<'r, 'b> = (&'r [Record<'b>], (&'r [u64], u64));
 
-// Separate loops: the processor has enough registers for each loop, but not for all of them together.
+// Each kind of column has a separate function, because the processor has enough registers for each loop but not for all
+// of them together.
 #[inline(never)]
 fn put_fixed<'b>(
     kind: Kind,
@@ -164,14 +167,15 @@ fn put_variable<'b>(
     work: &mut Work,
 ) {
     let field = |(record, nulls): (&Record<'b>, &u64)| match nulls & bit {
-        // Trailing empty columns are left out.
+        // A record does not store empty variable-length columns at its end.
         0 => Some(record.variable(number).map_or(&[][..], |(bytes, _)| bytes)),
         _ => None,
     };
     put_all(kind, records.iter().zip(nulls).map(field), places, rows, work);
 }
 
-/// The place at which [`RowsetColumn::stored`] reads the column, for all records that have its null bit.
+/// The place where [`RowsetColumn::stored`] finds the column, if this place is equal for all records that have the
+/// column's null bit.
 fn in_record(column: &RowsetColumn) -> InRecord {
     match column.leaf_offset {
         _ if column.is_sparse() || column.leaf_null_bit == 0 => InRecord::Other,
@@ -193,7 +197,7 @@ fn kind_of(column: &RowsetColumn, user: i32) -> Kind {
         xtype::DECIMAL | xtype::NUMERIC if column.is_vardecimal() => Kind::Vardecimal(info),
         xtype::BIT => Kind::Bit(column.leaf_bit),
         xtype::CHAR | xtype::VARCHAR | xtype::TEXT => Kind::Ansi(CodePage::of(column.collation)),
-        // Rows of CLR types name varbinary; only the table's own column shows the type.
+        // A rowset stores CLR types as varbinary, so only the column of the table tells the type.
         xtype::CLR | xtype::VARBINARY => match user {
             user_type::HIERARCHYID => Kind::HierarchyId,
             user_type::GEOMETRY => Kind::Shape { is_geography: false },

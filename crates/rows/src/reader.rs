@@ -1,4 +1,4 @@
-//! Rows of pages as values.
+//! Reads the rows of pages as values.
 
 use std::io;
 
@@ -17,33 +17,33 @@ use crate::row::RowBuilder;
 use crate::scan::{RANGE_PAGES, Range, ScanOptions, in_row_unit};
 use crate::{Table, Value};
 
-/// Why a row that is delivered is doubtful.
+/// The reason why a delivered row is doubtful.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
     /// Its page is damaged, but the record is proven to be complete.
     DamagedPage,
-    /// No tree or IAM page leads to its page any more.
+    /// No index page or IAM page points to its page any more.
     Unreached,
-    /// It is unknown whether its page is in use.
+    /// Its page may have been freed, because the PFS page cannot be read.
     UseUnknown,
-    /// It was deleted.
+    /// The row is a ghost: it was deleted but is still on its page.
     Ghost,
-    /// It was rebuilt from nonclustered indexes.
+    /// The row was rebuilt from nonclustered indexes.
     FromIndexes,
 }
 
-/// A row.
+/// A row with its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// Its address; for a row that was moved, the new address.
+    /// The address of the row; for a forwarded row, its new address.
     pub place: RecordId,
-    /// Its values, parallel to [`Table::columns`].
+    /// The values of the row, parallel to [`Table::columns`].
     pub values: &'a [Value<'a>],
-    /// Why it is doubtful; `None` for every row of a sound page.
+    /// The reason why the row is doubtful; `None` if it was read normally from a sound page.
     pub doubt: Option<Doubt>,
 }
 
-/// Reads ranges of pages. Each thread has its own, because it keeps its buffers.
+/// Reads ranges of pages. Each thread needs its own reader, because a reader reuses its buffers.
 pub struct Reader<'a> {
     source: &'a dyn PageSource,
     partitions: Vec<Option<Partition<'a>>>,
@@ -61,7 +61,7 @@ struct Partition<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `table`.
+    /// Creates a reader of `table`.
     pub fn new(source: &'a dyn PageSource, database: &'a Database, table: &'a Table, _options: ScanOptions) -> Self {
         let partition = |at: &usize| {
             let rowset = database.rowsets.get(*at)?;
@@ -79,10 +79,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `each` with the rows of the pages in a range, page by page in slot order.
+    /// Calls `each` with the rows of the pages in a range: page by page, and in slot order on each page.
     ///
     /// # Errors
-    /// Errors of `each`; damage that is read is not an error.
+    ///
+    /// Errors of `each`. Damage is not an error; it is counted.
     pub fn read(&mut self, range: &Range, each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<RangeCounts> {
         let mut counts = RangeCounts::default();
         range.lost.iter().for_each(|&(page, why)| counts.leave_out(page, why));
@@ -120,11 +121,12 @@ impl<'a> Reader<'a> {
         result.map(|()| counts)
     }
 
-    /// Calls `each` with the rows of a page that need not be sound, with `doubt`. Unproven records were removed from
-    /// the page before. The page may also be a leaf of a nonclustered index that `table` describes. Ghosts are
-    /// delivered as [`Doubt::Ghost`] if `ghosts`.
+    /// Calls `each` with the rows of one page, and marks them with `doubt`. The page may be damaged, but the caller
+    /// must have removed all unproven records from it. It may also be a leaf page of a nonclustered index that `table`
+    /// describes. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
     ///
     /// # Errors
+    ///
     /// Errors of `each`.
     pub fn read_page(
         &mut self,
@@ -138,7 +140,8 @@ impl<'a> Reader<'a> {
         Ok(counts)
     }
 
-    /// Calls `each` with the rows of a page that was just read, or counts why they cannot be used.
+    /// Calls `each` with the rows of a page that was just read. If the rows cannot be used, counts the page with the
+    /// reason.
     fn page(
         &mut self,
         range: &Range,
@@ -249,13 +252,13 @@ type Compression<'p> = (&'p Expansion, Option<CompressionInfo<'p>>);
 
 fn compression_of<'p>(page: Page<'p>, rowset: &'p Rowset, order: &SlotOrder) -> Option<Compression<'p>> {
     let expansion = rowset.expansion.as_ref()?;
-    // The bytes in front of the first record are compression information.
+    // The bytes before the first record are the page's compression information.
     let first = order.entries().first().map_or(page.header().free_data.get(), |entry| entry.offset);
     let info = CompressionInfo::of(page, first.into(), expansion.columns()).ok()?;
     Some((expansion, info))
 }
 
-/// Whether a page is sound enough for its rows to be used, and its type. Undoes its torn-page protection.
+/// Checks whether a page is sound enough to use its rows, and returns its type. Undoes the page's torn-page protection.
 fn judge(id: PageId, bytes: &mut PageBytes, unit: AllocUnitId) -> Result<PageType, Why> {
     if verify(bytes).is_err() {
         return Err(Why::Damaged);

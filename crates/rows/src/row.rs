@@ -1,4 +1,4 @@
-//! The values of rows, without an allocation for each.
+//! Builds the values of rows without a memory allocation for each row.
 
 use std::io;
 
@@ -16,16 +16,16 @@ use crate::values::text::{Form, TextStream};
 use crate::values::{Piece, Work, put, value};
 use crate::{LongValue, Unreadable, Value};
 
-/// Builds rows; keeps its allocations.
+/// Builds rows. Reuses its buffers.
 pub(crate) struct RowBuilder<'a> {
     blobs: Blobs<'a>,
     values: Vec<Value<'static>>,
     work: Work,
-    /// A value that was assembled from its pieces.
+    /// The buffer in which a value is assembled from its pieces.
     blob: Vec<u8>,
 }
 
-/// The same vector, emptied, for values of another lifetime.
+/// Empties the vector and reuses its memory for values with another lifetime.
 fn emptied<'b>(mut values: Vec<Value<'_>>) -> Vec<Value<'b>> {
     values.clear();
     values.into_iter().map(|_| Value::Null).collect()
@@ -36,8 +36,8 @@ impl<'a> RowBuilder<'a> {
         Self { blobs: Blobs::new(source), values: Vec::new(), work: Work::default(), blob: Vec::new() }
     }
 
-    /// Calls `each` with the values of uncompressed records of a page, and with the position of each record. Works
-    /// column by column, because the steps for one column are the same in all rows: twice as fast as row by row.
+    /// Calls `each` with the position and the values of each uncompressed record of a page. Works column by column,
+    /// which is twice as fast as row by row, because the steps for one column are the same in all rows.
     pub(crate) fn rows(
         &mut self,
         plan: &Plan<'_>,
@@ -49,7 +49,7 @@ impl<'a> RowBuilder<'a> {
         let at_once = (HELD_VALUES / width.max(1)).max(1);
         for (nth, records) in records.chunks(at_once).enumerate() {
             let first = nth * at_once;
-            // Values off the row and defaults may be long: such rows are built one at a time.
+            // Off-row values and defaults may be long, so rows that need them are built one at a time.
             let are_long = plan.default_bytes > SHORT_BYTES || records.iter().any(Record::has_complex);
             match plan.columns.is_empty() || are_long {
                 true => records
@@ -62,7 +62,7 @@ impl<'a> RowBuilder<'a> {
         Ok(())
     }
 
-    /// As `rows`, for records without values off the row.
+    /// Like `rows`, but for records without off-row values.
     fn in_row(
         &mut self,
         plan: &Plan<'_>,
@@ -102,7 +102,7 @@ impl<'a> RowBuilder<'a> {
         result
     }
 
-    /// Calls `each` with the values of `record`, and counts those that cannot be read.
+    /// Calls `each` with the values of `record`, and counts values that cannot be read.
     pub(crate) fn row(
         &mut self,
         plan: &Plan<'_>,
@@ -159,8 +159,9 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-/// Whether these bytes are the back pointer of a moved row, its last variable column. Trailing empty columns are left
-/// out, so the back pointer takes the place of the first of them (docs/format/forwarding.md#back-pointer).
+/// Whether these bytes are the back pointer of a forwarded row, which is the row's last variable-length column. Empty
+/// columns at the end of a row are not stored, so the back pointer has the number of the first empty column
+/// (docs/format/forwarding.md#back-pointer).
 fn is_back_pointer(record: &Record<'_>, bytes: &[u8]) -> bool {
     record.kind() == RecordKind::Forwarded
         && record.variable(record.variable_count()).is_some_and(|(last, _)| std::ptr::eq(last, bytes))
@@ -175,7 +176,7 @@ fn absent<'v>(column: &ColumnPlan<'v>, at: usize, work: &mut Work) -> Value<'v> 
     }
 }
 
-/// A bit default is stored in a byte of its own.
+/// In a default, a bit has a byte of its own.
 fn default_kind(kind: Kind) -> Kind {
     match kind {
         Kind::Bit(_) => Kind::Bit(0),
@@ -184,7 +185,7 @@ fn default_kind(kind: Kind) -> Kind {
     }
 }
 
-/// The value that a pointer in the row leads to; the receiver reads a long one on request.
+/// The value to which a pointer in the row points. If the value is long, the receiver reads it on request.
 fn off_row<'v, 's>(
     column: &ColumnPlan<'_>,
     pointer: &[u8],
@@ -251,15 +252,17 @@ fn off_row<'v, 's>(
     }
 }
 
-/// Defaults of up to this many bytes in all may be kept in memory once per row.
+/// Rows are built together only if the defaults of one row have at most this many bytes in total, because each row
+/// keeps its own copy.
 const SHORT_BYTES: usize = 256;
 
-/// Values in memory at once: 16 KB of them, half of a typical first-level cache.
+/// The number of values that are built together. They need 16 KB, half of a typical L1 cache.
 const HELD_VALUES: usize = 512;
 
-/// The most bytes of values off the row that are kept per row; further values are delivered in pieces, as long values
-/// are.
+/// The most bytes of off-row values that are kept in memory for one row. Beyond this limit, values are delivered in
+/// pieces like long values.
 const HELD_BYTES: u64 = 4 << 20;
 
-/// The most bytes of a value that is converted as a whole; the values of a row together may have twice as many.
+/// The most bytes of a value that must be converted as a whole. The limit for all such values of one row is twice as
+/// high.
 const MOST_WHOLE_BYTES: u64 = 16 << 20;

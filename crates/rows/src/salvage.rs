@@ -1,4 +1,4 @@
-//! Rows that the normal reading of a table leaves out, and how certain they are.
+//! Delivers the rows that the normal reading of a table leaves out, and states how certain they are.
 
 mod difference;
 mod ghosts;
@@ -24,16 +24,16 @@ pub use request::{Doubtful, Request, Salvaged, Sink};
 pub use crate::page_set::PageSet;
 pub use strays::{Stray, Strays, Unreached, foreign, reach, strays};
 
-/// The object whose rows are read.
+/// The table or the index from which rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
     /// The table.
     Table,
-    /// One of its nonclustered indexes, by position.
+    /// The nonclustered index of the table at this position.
     Index(usize),
 }
 
-/// Receives a row: its address and its values.
+/// A function that receives a row: its address and its values.
 pub(crate) type EachValues<'s> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 's;
 
 /// Reads the rows of single pages.
@@ -44,10 +44,11 @@ pub(crate) trait ReadPage {
 
 /// Delivers the rows that the normal reading of a table leaves out.
 ///
-/// Rows come in the order of their pages. Rows rebuilt from indexes come last, ordered by a hash of their locators.
-/// Neither order depends on the memory.
+/// Rows come in the order of their pages. Rows rebuilt from indexes come last, ordered by a hash of their locators. The
+/// available memory does not affect either order.
 ///
 /// # Errors
+///
 /// Errors of the sink.
 pub fn salvage(request: &Request<'_>, sink: &mut dyn Sink) -> io::Result<Salvaged> {
     let overlay = overlay::Overlay::new(request.source);

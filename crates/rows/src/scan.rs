@@ -1,4 +1,4 @@
-//! The pages of a table, in the order in which its rows are delivered.
+//! Delivers the pages of a table in the order in which their rows are delivered.
 
 mod allocated;
 
@@ -15,13 +15,13 @@ use crate::leaf::names;
 use crate::page_set::PageSet;
 use crate::tree::Leaves;
 
-/// The most pages of a range.
+/// The most pages in a range.
 pub const RANGE_PAGES: usize = 128;
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ScanOptions {
-    /// Whether pages come in allocation order even if the tree is sound.
+    /// Whether pages are read in allocation order even if the clustered index is sound.
     pub by_allocation: bool,
 }
 
@@ -34,14 +34,14 @@ pub enum Order {
     Allocation(NoKeyOrder),
 }
 
-/// Why rows are not in the order of the clustering key.
+/// The reason why rows are not in the order of the clustering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoKeyOrder {
-    /// A heap has no key.
+    /// The table is a heap, which has no key.
     Heap,
-    /// The tree above the leaves is damaged at this page.
+    /// The index level above the leaves is damaged at this page.
     TreeDamaged(PageId),
-    /// The tree does not lead to this leaf, which is in use.
+    /// This leaf page is in use, but the clustered index has no entry for it.
     NotInTree(PageId),
     /// The caller asked for allocation order.
     AsAsked,
@@ -63,24 +63,25 @@ impl fmt::Display for Order {
     }
 }
 
-/// Pages that are read together.
+/// A group of pages that are read together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Its position in the scan, from 0.
+    /// The position of the range in the scan, from 0.
     pub number: u64,
     /// The partition, as a position in [`Table::partitions`].
     pub partition: usize,
-    /// The pages in order.
+    /// The pages, in the order in which they are read.
     pub pages: Vec<PageId>,
-    /// Pages that cannot be delivered, found on the way to these. The reader counts them as damaged.
+    /// Pages that cannot be delivered and that the scan met before or among `pages`. The reader counts them as left
+    /// out.
     pub lost: Vec<(PageId, Why)>,
-    /// Whether pages above the leaves may be among the pages, as in allocation order.
+    /// Whether `pages` may include pages above the leaves, which happens in allocation order.
     pub(crate) has_nodes: bool,
 }
 
-/// The pages of a table in order, delivered range by range.
+/// Delivers the pages of a table in order, range by range.
 ///
-/// Each page is delivered at most once. Memory: one bit for each page of the files, and some pages.
+/// Each page is delivered at most once. Memory: one bit for each page of the files, and a few pages.
 pub struct Scan<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
@@ -98,7 +99,7 @@ enum Walk<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// The pages of `table`. Reads the level above the leaves once to see whether it is sound.
+    /// Starts a scan of `table`. Reads the index level above the leaves once to check that it is sound.
     pub fn new(source: &'a dyn PageSource, database: &'a Database, table: &'a Table, options: ScanOptions) -> Self {
         let partitions: Vec<&Rowset> =
             table.partitions.iter().filter_map(|partition| database.rowsets.get(*partition)).collect();
@@ -106,7 +107,8 @@ impl<'a> Scan<'a> {
         Self { source, database, partitions, options, orders, at: 0, walk: None, number: 0 }
     }
 
-    /// The order of the rows: key order, unless a partition has another order.
+    /// The order of the rows of the table: key order if all partitions have key order, otherwise the order of the first
+    /// partition without it.
     pub fn order(&self) -> &Order {
         self.orders.iter().find(|order| **order != Order::Key).unwrap_or(&Order::Key)
     }
@@ -116,7 +118,7 @@ impl<'a> Scan<'a> {
         &self.orders
     }
 
-    /// The next pages; `None` after the last.
+    /// The next range of pages; `None` after the last range.
     pub fn next_range(&mut self) -> Option<Range> {
         loop {
             let order = *self.orders.get(self.at)?;
@@ -159,7 +161,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// How the pages are read.
+    /// The options of the scan.
     pub fn options(&self) -> ScanOptions {
         self.options
     }
@@ -183,7 +185,7 @@ fn order_of(source: &dyn PageSource, database: &Database, rowset: &Rowset, optio
             None => break,
         }
     }
-    // A truncated tree leads to fewer leaves than exist.
+    // A truncated B-tree has entries for fewer leaf pages than exist.
     let mut allocated = Allocated::of(source, unit);
     while let Some(next) = allocated.next_page() {
         if let Ok(page) = next
@@ -203,7 +205,7 @@ fn is_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> bool {
     header.kind() == Some(PageType::Data) && names(header, unit) && header.slot_count.get() > 0
 }
 
-/// The unit that holds the rows of a partition.
+/// The allocation unit that holds the in-row data of a partition.
 pub(crate) fn in_row_unit<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a AllocUnit> {
     let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
     units.find(|unit| unit.kind == UnitKind::InRow)

@@ -10,52 +10,52 @@ use format::types::TypeInfo;
 /// A table whose rows can be read.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Object id.
+    /// Object ID.
     pub object_id: i32,
-    /// Schema.
+    /// Name of the schema.
     pub schema: String,
-    /// Name.
+    /// Name of the table.
     pub name: String,
-    /// Its columns in the order of their IDs, without dropped columns.
+    /// The columns in the order of their IDs, without dropped columns.
     pub columns: Vec<Column>,
-    /// Its partitions, by partition number: indexes into [`catalog::Database::rowsets`].
+    /// The partitions in the order of their numbers, as positions in [`catalog::Database::rowsets`].
     pub partitions: Vec<usize>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Column id.
+    /// Column ID.
     pub id: u32,
-    /// Name.
+    /// Name of the column.
     pub name: String,
-    /// Its type. The type of a column that is not stored is unknown here and has xtype 0.
+    /// The type of the column. For a column that is not stored, the type is unknown and its xtype is 0.
     pub info: TypeInfo,
-    /// Its type in sysscalartypes; see [`format::types::user_type`].
+    /// The ID of the type in sysscalartypes; see [`format::types::user_type`].
     pub user_type: i32,
     /// The collation of a text column.
     pub collation: CollationId,
-    /// Whether it may hold NULL.
+    /// Whether the column may hold NULL.
     pub is_nullable: bool,
-    /// Where its values are.
+    /// The place where the column's values are stored.
     pub place: Place,
 }
 
-/// Where the values of a column are.
+/// The place where the values of a column are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In the row, or off the row, with a pointer in the row.
+    /// In the row, or off the row with a pointer in the row.
     Stored,
     /// In the row, as a PERSISTED computed column.
     Persisted,
-    /// Nowhere: a computed column that SQL Server evaluates when it is read.
+    /// Nowhere: SQL Server evaluates the computed column when a query reads it.
     Computed,
-    /// In the row, encrypted by the client (Always Encrypted): only the encrypted bytes are available.
+    /// In the row, encrypted by the client (Always Encrypted). Only the encrypted bytes are available.
     Encrypted,
 }
 
 impl Table {
-    /// Its name with the schema: `dbo.Orders`.
+    /// The name of the table with its schema: `dbo.Orders`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
     }

@@ -1,4 +1,4 @@
-//! The tree above the leaves of a clustered index, and the neighbors of an unreadable leaf.
+//! Reads the index levels above the leaves of a clustered index, and finds the neighbors of an unreadable leaf page.
 
 mod leaves;
 
@@ -13,11 +13,12 @@ pub(crate) use self::leaves::Leaves;
 use self::leaves::{MAX_DEPTH, child, is_compressed, leads_to_nodes, node};
 use crate::leaf::{LeafScratch, Slot, each_slot, is_leaf_of, is_row};
 
-/// The entry of the level above that leads to a leaf: its page, and the record with the leaf's lowest key.
+/// The entry for a leaf page on the level above: the page that contains the entry, and the record with the lowest key
+/// of the leaf.
 pub(crate) type Entry<'e> = Option<(PageId, Record<'e>)>;
 
-/// Calls `each` with the leaves of a tree in key order, as far as sound pages lead to them. Returns false if they do
-/// not lead to all leaves.
+/// Calls `each` with the leaf pages of a B-tree in key order. Stops at the first damaged page above the leaves, and
+/// then returns false.
 pub(crate) fn each_leaf(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId, Entry<'_>)) -> bool {
     let mut leaves = Leaves::of(source, unit);
     while let Some(next) = leaves.next_leaf() {
@@ -29,10 +30,10 @@ pub(crate) fn each_leaf(source: &dyn PageSource, unit: &AllocUnit, each: &mut dy
     true
 }
 
-/// Calls `each` with the pages above the leaves that sound pages lead to, except the root.
+/// Calls `each` with the pages above the leaves, except the root, that can be reached through sound pages.
 ///
-/// Pages of a level are linked both ways, and the first has no left neighbor: a walk that follows only mirrored links
-/// reaches no page twice.
+/// The pages of a level form a doubly linked list, and the first page has no left neighbor. The walk follows a link
+/// only if the next page links back, so it reaches no page twice.
 pub(crate) fn each_node(source: &dyn PageSource, unit: &AllocUnit, each: &mut dyn FnMut(PageId)) {
     let mut first = unit.root;
     let mut level = None;
@@ -60,13 +61,13 @@ pub(crate) fn each_node(source: &dyn PageSource, unit: &AllocUnit, each: &mut dy
 /// The neighbors of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Beside {
-    /// `None` if the leaf is the first, or its neighbor is unknown.
+    /// The previous leaf page; `None` if this leaf is the first, or if its previous page is unknown.
     pub(crate) left: Option<PageId>,
-    /// `None` if the leaf is the last, or its neighbor is unknown.
+    /// The next leaf page; `None` if this leaf is the last, or if its next page is unknown.
     pub(crate) right: Option<PageId>,
 }
 
-/// The neighbors of a damaged leaf, by the links in its own header, as far as the neighbors link back.
+/// The neighbors that the header of a damaged leaf page names. A neighbor is used only if it links back.
 pub(crate) fn by_links(source: &dyn PageSource, unit: &AllocUnit, page: PageId) -> Beside {
     let Some(bytes) = source.read_page(page) else { return Beside { left: None, right: None } };
     let header = Page::new(&bytes).header();
@@ -103,7 +104,7 @@ pub(crate) fn edge_row(
     edge
 }
 
-/// The neighbors of each of `pages`: the nearest leaves that are not in `pages` themselves.
+/// The neighbors of each of `pages`: the nearest leaf pages that are not themselves in `pages`.
 pub(crate) fn beside(source: &dyn PageSource, unit: &AllocUnit, pages: &BTreeSet<PageId>) -> BTreeMap<PageId, Beside> {
     let mut found: BTreeMap<PageId, Beside> = BTreeMap::new();
     let mut run: Vec<PageId> = Vec::new();

@@ -1,11 +1,11 @@
-//! The value of a row in a column.
+//! The value of one column in one row.
 
 use std::io;
 
-/// A value of a column, interpreted by the column's type.
+/// The value of a column, interpreted by the column's type.
 ///
-/// Text is UTF-8, whatever its code page was. U+FFFD replaces an unpaired surrogate of UTF-16, which SQL Server allows,
-/// and the reader counts it.
+/// Text is delivered as UTF-8, whatever code page it is stored in. U+FFFD replaces an unpaired UTF-16 surrogate, which
+/// SQL Server allows; the reader counts these texts.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// NULL.
@@ -16,9 +16,9 @@ pub enum Value<'a> {
     Integer(i64),
     /// decimal, numeric, money, smallmoney: `unscaled / 10^scale`. The magnitude has at most 38 digits.
     Decimal {
-        /// Digits with sign.
+        /// All digits as an integer, with the sign.
         unscaled: i128,
-        /// Digits after the point, at most 38.
+        /// The number of digits after the decimal point, at most 38.
         scale: u8,
     },
     /// real.
@@ -42,11 +42,11 @@ pub enum Value<'a> {
     Guid([u8; 16]),
     /// char, varchar, text, nchar, nvarchar, ntext, xml, json, and hierarchyid as its path.
     Text(Text<'a>),
-    /// binary, varbinary, image, rowversion, geometry and geography as WKB, and CLR types as stored.
+    /// binary, varbinary, image, rowversion; geometry and geography as WKB; other CLR types as stored.
     Bytes(&'a [u8]),
-    /// A text that is too long to be held in memory.
+    /// A text that is too long to keep in memory.
     LongText(LongValue<'a>),
-    /// Bytes that are too long to be held in memory.
+    /// Bytes that are too long to keep in memory.
     LongBytes(LongValue<'a>),
     /// A value that cannot be read.
     Unreadable(Unreadable),
@@ -55,18 +55,19 @@ pub enum Value<'a> {
 /// A text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// UTF-8, proven where it was made: code that only copies it need not check again.
+    /// The bytes of the text. The code that created them proved that they are UTF-8, so code that copies them need not
+    /// check again.
     utf8: &'a [u8],
 }
 
 impl<'a> Text<'a> {
-    /// A text from bytes that a conversion to UTF-8 produced, or that are ASCII.
+    /// Creates a text from bytes that are the output of a conversion to UTF-8, or that are ASCII.
     #[inline]
     pub(crate) fn of_utf8(utf8: &'a [u8]) -> Self {
         Self { utf8 }
     }
 
-    /// Its bytes, as UTF-8.
+    /// The bytes of the text, as UTF-8.
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.utf8
@@ -90,12 +91,12 @@ impl std::fmt::Debug for Text<'_> {
     }
 }
 
-/// A time of day, exact.
+/// An exact time of day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TimeOfDay {
-    /// Hundreds of nanoseconds since midnight, below 864,000,000,000.
+    /// Units of 100 ns since midnight, below 864,000,000,000.
     pub ticks: u64,
-    /// Digits after the second in the type, 0 to 7.
+    /// The number of fractional-second digits of the type, 0 to 7.
     pub digits: u8,
 }
 
@@ -104,31 +105,31 @@ pub struct TimeOfDay {
 pub struct DateTime {
     /// Days since 0001-01-01, at most 3,652,058.
     pub day: u32,
-    /// The time. The time of a datetime is rounded to milliseconds, as SQL Server prints it.
+    /// The time of day. For the type datetime it is rounded to milliseconds, as SQL Server prints it.
     pub time: TimeOfDay,
 }
 
-/// Why a value cannot be read.
+/// The reason why a value cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unreadable {
-    /// The value is stored off the row, and a page with one of its pieces is damaged, unreadable or missing.
+    /// The value is stored off the row, and this page, which contains a piece of it, is damaged, unreadable or missing.
     Lost(format::PageId),
-    /// The bytes are not a value of the type.
+    /// The bytes are not a valid value of the type.
     Impossible,
     /// The storage format of the value is undocumented.
     Undocumented,
-    /// The row does not store the value, and nothing here can compute it.
+    /// The row does not store the value, and this crate cannot compute it.
     NotStored,
-    /// No remaining index has the column.
+    /// The row was rebuilt from indexes, and none of them contains the column.
     NotInAnyIndex,
-    /// It must be converted as a whole (xml, a shape), and is too long for that.
+    /// The value (xml or a shape) can only be converted as a whole, and is too long for that.
     TooLong,
 }
 
 /// A long value, read piece by piece.
 #[derive(Clone, Copy)]
 pub struct LongValue<'a> {
-    /// Bytes as stored; as UTF-8 a text may have another length.
+    /// The length of the value as stored, in bytes. A text may have another length in UTF-8.
     pub stored_bytes: u64,
     /// The source of its pieces.
     pub(crate) reader: &'a dyn ReadLong,
@@ -136,11 +137,13 @@ pub struct LongValue<'a> {
 
 /// Delivers the pieces of a long value.
 pub trait ReadLong {
-    /// Calls `each` with the pieces in order: for a text, UTF-8 of whole characters. Every call delivers the same
-    /// pieces.
+    /// Calls `each` with the pieces in order. Pieces of a text are UTF-8 and end at character boundaries. Every call
+    /// delivers the same pieces.
     ///
     /// # Errors
-    /// Errors of `each`. `Ok(Err(..))` if a piece cannot be read: the pieces before it are the start of the value.
+    ///
+    /// Errors of `each`. The result is `Ok(Err(..))` if a piece cannot be read; the pieces delivered before it are the
+    /// start of the value.
     fn pieces(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Result<(), Unreadable>>;
 }
 
@@ -155,7 +158,7 @@ impl LongValue<'_> {
 }
 
 impl<'a> LongValue<'a> {
-    /// A value whose pieces `reader` delivers.
+    /// Creates a long value whose pieces come from `reader`.
     pub fn new(stored_bytes: u64, reader: &'a dyn ReadLong) -> Self {
         Self { stored_bytes, reader }
     }

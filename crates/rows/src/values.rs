@@ -21,15 +21,15 @@ use crate::{Text, Unreadable, Value};
 pub(crate) struct Work {
     pub(crate) arena: Vec<u8>,
     pub(crate) later: Vec<Piece>,
-    /// Texts in which a character was replaced.
+    /// The number of texts in which a character was replaced.
     pub(crate) altered: u64,
-    /// Values that are delivered as the stored bytes.
+    /// The number of values that are delivered as their stored bytes.
     pub(crate) as_stored: u64,
-    /// Values that cannot be read.
+    /// The number of values that cannot be read.
     pub(crate) unreadable: u64,
 }
 
-/// A converted value: its place among the values and in the arena.
+/// A converted value: its position among the values of the rows, and its place in the arena.
 pub(crate) struct Piece {
     column: usize,
     range: Range<usize>,
@@ -48,7 +48,7 @@ impl Piece {
 
 impl Work {
     pub(crate) fn clear(&mut self) {
-        // A single long row must not keep its memory for all later rows.
+        // The memory for a single long row must not be kept for all later rows.
         if self.arena.capacity() > KEPT_BYTES {
             self.arena = Vec::new();
         }
@@ -57,7 +57,7 @@ impl Work {
         (self.altered, self.as_stored, self.unreadable) = (0, 0, 0);
     }
 
-    /// A value that cannot be read; counts it.
+    /// Returns a value that cannot be read, and counts it.
     pub(crate) fn unreadable(&mut self, why: Unreadable) -> Value<'static> {
         self.unreadable += 1;
         Value::Unreadable(why)
@@ -70,7 +70,7 @@ impl Work {
         counts.values_as_stored += self.as_stored;
     }
 
-    /// Puts the converted values into their places.
+    /// Writes the converted values to their positions in the row.
     pub(crate) fn settle<'w>(&'w self, row: &mut [Value<'w>]) {
         for piece in &self.later {
             let bytes = self.arena.get(piece.range.clone()).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// A value of bytes that do not live until the row is complete: text and bytes are copied.
+    /// Converts bytes that do not live until the row is complete. Text and bytes are copied to the arena.
     pub(crate) fn copied(&mut self, kind: Kind, bytes: &[u8], column: usize) -> Value<'static> {
         let (copy, is_text) = match value(kind, bytes, column, self) {
             Value::Text(text) => (text.as_bytes(), true),
@@ -108,7 +108,7 @@ impl Work {
         Value::Null
     }
 
-    /// Runs a conversion to text that appends to the arena and returns whether it replaced a character.
+    /// Runs `convert`, which appends text to the arena and returns whether it replaced a character.
     fn convert(
         &mut self,
         column: usize,
@@ -129,11 +129,12 @@ impl Work {
     }
 }
 
-/// Memory that is kept from row to row.
+/// The most memory of the arena, in bytes, that is kept for the next row.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Puts the value of these bytes into its place in the row; making it elsewhere and moving it would take twice as long.
-/// A value that must be converted goes to `work`, and its place is filled when the row is complete.
+/// Writes the value of these bytes to `place`, its position in the row. Returning the value and moving it would take
+/// twice as long. If the value must be converted, the result goes to `work`, and `place` is filled when the row is
+/// complete.
 #[inline(always)]
 pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Work, place: &mut Value<'p>) {
     match *kind {
@@ -176,8 +177,8 @@ pub(crate) fn put<'p>(kind: &Kind, bytes: &'p [u8], column: usize, work: &mut Wo
     }
 }
 
-/// Puts the values of a column into the places `first`, `first + width` and so on; where a row has no value, NULL
-/// stays. For the common kinds, the kind is matched once for all rows.
+/// Writes the values of a column to the positions `first`, `first + width` and so on. Where a row has no value, NULL
+/// remains. For the common kinds, the kind is matched once for all rows.
 #[inline(always)]
 pub(crate) fn put_all<'p>(
     kind: Kind,
@@ -186,7 +187,7 @@ pub(crate) fn put_all<'p>(
     rows: &mut [Value<'p>],
     work: &mut Work,
 ) {
-    // Each call is compiled for one kind.
+    // The compiler specializes each call for one kind.
     match kind {
         Kind::Bit(bit) => put_each(Kind::Bit(bit), fields, (first, width), rows, work),
         Kind::TinyInt => put_each(Kind::TinyInt, fields, (first, width), rows, work),
@@ -227,7 +228,7 @@ fn set<'p>(place: &mut Value<'p>, work: &mut Work, value: Option<Value<'p>>) {
     }
 }
 
-/// As `put`, but returns the value.
+/// Like `put`, but returns the value.
 #[inline(never)]
 pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
     let mut value = Value::Null;
@@ -235,7 +236,7 @@ pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut W
     value
 }
 
-/// The value of a type that is rare or expensive anyway.
+/// The value of a type that is rare, or that is expensive to convert in any case.
 #[inline(never)]
 fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
     match kind {
@@ -244,7 +245,7 @@ fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Valu
             Err(why) => work.unreadable(why),
         },
         Kind::Ansi(page) => {
-            // Text that a client encrypted belongs to no code page (docs/format/other-features.md#always-encrypted).
+            // The bytes of an encrypted text belong to no code page (docs/format/other-features.md#always-encrypted).
             if format::domain::may_be_encrypted(bytes) {
                 return work.unreadable(Unreadable::Undocumented);
             }

@@ -1,4 +1,4 @@
-//! The rows that were on unreadable pages.
+//! Finds the rows that were on unreadable pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::scan::in_row_unit;
 use crate::table::Table;
 use crate::tree::{by_links, each_leaf, edge_row};
 
-/// The loss from these pages of a table; adjacent leaves are one loss. `rows_read` are the rows of each of the table's
-/// partitions that the other pages have, if they were counted.
+/// Describes the loss from the unreadable `pages` of a table. Adjacent leaf pages count as one loss. `rows_read` has,
+/// for each partition of the table, the number of rows read from the other pages; `None` if they were not counted.
 ///
-/// Pages without rows of the table, such as IAM pages and pages above the leaves, are left out as far as there is
-/// evidence of their kind. Memory: the requested pages, two keys for each, and a bit for each page of the files.
+/// Pages that certainly held no rows of the table, for example IAM pages and pages above the leaves, are left out.
+/// Memory: the list of pages, two keys for each, and one bit for each page of the files.
 pub fn losses(
     source: &dyn PageSource,
     database: &Database,
@@ -37,7 +37,7 @@ pub fn losses(
         let Some(place) = Partition::of(source, database, partition) else { continue };
         let of_partition = || owners.iter().filter(|(_, owner)| owner.partition == Some(at));
         let runs = place.runs(of_partition().map(|(page, owner)| (*page, owner.held)).collect());
-        // The unread rows are on these pages only if all other rows were read.
+        // The rows that were not read are all on these pages only if every other page of the partition was read.
         let is_all = runs.len() == 1 && runs.iter().all(|run| run.pages.len() == of_partition().count());
         let is_clear = is_all && owners.values().all(|owner| owner.partition.is_some() || owner.held == Held::None);
         let read = rows_read.and_then(|rows| rows.get(at)).copied().filter(|_| is_clear);
@@ -54,7 +54,7 @@ pub fn losses(
     losses
 }
 
-/// Losses whose partition is unknown.
+/// The losses from pages that belong to an unknown partition.
 fn of_no_partition(
     (source, database, table): (&dyn PageSource, &Database, &Table),
     owners: &BTreeMap<PageId, Owner>,
@@ -79,7 +79,8 @@ fn adjoin(a: &PageId, b: &PageId) -> bool {
     a.file == b.file && a.page.checked_add(1) == Some(b.page)
 }
 
-/// The columns that nonclustered indexes have. If two have the same column, an index without a filter is preferred.
+/// The columns that nonclustered indexes contain. If several indexes contain a column, an index without a filter is
+/// preferred.
 fn recoverable(database: &Database, table: &Table) -> Vec<RecoverableColumn> {
     let sources = sources(database, table.object_id);
     let mut all: Vec<RecoverableColumn> = Vec::new();
@@ -115,7 +116,7 @@ struct Partition<'a> {
     names: Vec<String>,
 }
 
-/// A run whose right end is not known yet.
+/// A run of lost pages; the page after it is not known yet.
 struct Open {
     pages: Vec<PageId>,
     left: Option<PageId>,
@@ -135,7 +136,8 @@ impl<'a> Partition<'a> {
         Some(Self { source, rowset, unit, names })
     }
 
-    /// The pages that held rows, or may have: heap pages by address, leaves in tree order.
+    /// The runs of pages that held rows or may have held rows: heap pages in the order of their addresses, leaf pages
+    /// in key order.
     fn runs(&self, pages: BTreeMap<PageId, Held>) -> Vec<Run> {
         let lost: BTreeSet<PageId> =
             pages.iter().filter(|(_, held)| **held != Held::None).map(|(page, _)| *page).collect();
@@ -152,7 +154,8 @@ impl<'a> Partition<'a> {
         runs.map(run).collect()
     }
 
-    /// The leaves of a tree, from the level above; where that is damaged, from the links of the leaves.
+    /// The runs of lost leaf pages of a B-tree. Their order comes from the level above, or from the links between leaf
+    /// pages if the level above is damaged.
     fn of_tree(&self, mut left: BTreeSet<PageId>, is_leaf: &dyn Fn(PageId) -> bool) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut open: Option<Open> = None;
@@ -160,7 +163,7 @@ impl<'a> Partition<'a> {
         let is_whole = each_leaf(self.source, self.unit, &mut |child, entry| {
             let key = || entry.as_ref().and_then(|(parent, entry)| self.bound(entry, Level::Node, *parent, true));
             if left.remove(&child) {
-                // The first entry of a level stands for a key below all others.
+                // The first entry of a level has no lower limit, so its key is not used.
                 let from = before.and_then(|_| key());
                 open.get_or_insert_with(|| Open { pages: Vec::new(), left: before, from }).pages.push(child);
             } else if let Some(run) = open.take() {
@@ -169,7 +172,7 @@ impl<'a> Partition<'a> {
             }
             before = Some(child);
         });
-        // If the walk ends early, the next leaf is unknown.
+        // If the walk ended early, only the links of the last page can name the next leaf page.
         runs.extend(open.map(|run| {
             let right = run.pages.last().filter(|_| !is_whole);
             let right = right.and_then(|last| by_links(self.source, self.unit, *last).right);
@@ -193,7 +196,7 @@ impl<'a> Partition<'a> {
         runs
     }
 
-    /// Adds the damaged leaves that follow in one direction, as far as their links agree.
+    /// Adds the damaged leaf pages that follow in one direction, while each page links back to the page before it.
     fn extend(
         &self,
         pages: &mut Vec<PageId>,
@@ -212,7 +215,7 @@ impl<'a> Partition<'a> {
         }
     }
 
-    /// The header of a damaged page, if it is the header of a leaf of this unit.
+    /// The header of a damaged page; `None` if the header is not that of a leaf page of this unit at this address.
     fn own_header(&self, page: PageId) -> Option<PageHeader> {
         let bytes = self.source.read_page(page)?;
         let header = *Page::new(&bytes).header();
@@ -220,7 +223,7 @@ impl<'a> Partition<'a> {
         (header.page_id() == page && names(&header, self.unit.id) && is_leaf).then_some(header)
     }
 
-    /// Ends a run. Limits that the level above does not provide are the keys of the rows on the neighbors.
+    /// Completes a run. If the level above gives no limits, the keys of the rows on the neighboring pages are used.
     fn close(&self, run: Open, right: Option<PageId>, to: Option<KeyBound>) -> Run {
         let mut scratch = LeafScratch::default();
         let mut edge = |page: Option<PageId>, last: bool| {
@@ -237,12 +240,12 @@ impl<'a> Partition<'a> {
         Run { pages: run.pages, which }
     }
 
-    /// Whether these pages are the only leaf of the tree, with all keys.
+    /// Whether the only page in the list is the root, which then was the only leaf page and held all keys.
     fn is_only_leaf(&self, pages: &[PageId]) -> bool {
         pages == [self.unit.root]
     }
 
-    /// The key of a record as a limit; always inclusive if other rows may have the same key.
+    /// The key of a record as a limit. The limit is always inclusive if several rows may have the same key.
     fn bound(&self, record: &Record<'_>, level: Level, from_page: PageId, inclusive: bool) -> Option<KeyBound> {
         let key = shown_key(self.rowset);
         let values: Option<Vec<KeyValue>> = key.into_iter().map(|column| key_value(column, level, record)).collect();
@@ -251,13 +254,14 @@ impl<'a> Partition<'a> {
     }
 
     fn rows(&self, pages: &[PageId], read: Option<u64>) -> LostRows {
-        // A row needs at least its fixed part and an entry of the slot array.
+        // A row needs at least the space for its fixed-length part and for a slot array entry.
         let row = u64::from(self.rowset.min_leaf.max(7)) + 2;
         let room = pages.len() as u64 * ((PAGE_BYTES - format::page::HEADER_BYTES) as u64 / row);
         let room = (!self.rowset.is_row_compressed()).then_some(room);
         if let (Some(read), Ok(stored)) = (read, u64::try_from(self.rowset.rows))
             && let Some(lost) = stored.checked_sub(read)
-            // An incorrect count, as in old databases, may exceed the number of rows that fit.
+            // The catalog's row count may be wrong, as it often is in old databases. It is not used if it exceeds the
+            // number of rows that fit.
             && room.is_none_or(|room| lost <= room)
         {
             return LostRows { least: lost, most: Some(lost), basis: CountBasis::StoredCount };
@@ -269,24 +273,25 @@ impl<'a> Partition<'a> {
         LostRows { least: 0, most: room, basis: CountBasis::PageSize }
     }
 
-    /// The slot count in the header of a damaged page, if it is the header of a leaf of this unit.
+    /// The slot count in the header of a damaged page; `None` if the header is not that of a leaf page of this unit, or
+    /// if the count is impossible.
     fn stated(&self, page: PageId) -> Option<u64> {
         let slots = self.own_header(page)?.slot_count.get();
         (usize::from(slots) <= MAX_SLOTS).then_some(slots.into())
     }
 
-    /// Whether rows of equal key may lie on several leaves.
+    /// Whether rows with the same key may be on several leaf pages.
     fn has_equal_keys(&self) -> bool {
         key_columns(self.rowset).iter().any(|column| column.status & column_status::UNIQUIFIER != 0)
     }
 }
 
-/// The key columns that a user declared: all except the uniquifier.
+/// The key columns that the user declared, which are all key columns except the uniquifier.
 fn shown_key(rowset: &Rowset) -> Vec<&RowsetColumn> {
     key_columns(rowset).into_iter().filter(|column| column.status & column_status::UNIQUIFIER == 0).collect()
 }
 
-/// The value of a key column; `None` if the record does not show it.
+/// The value of a key column; `None` if the record does not have it in readable form.
 fn key_value(column: &RowsetColumn, level: Level, record: &Record<'_>) -> Option<KeyValue> {
     let bytes = match column.stored(level, record) {
         Stored::Null => return Some(KeyValue { text: None, literal: "NULL".to_owned() }),

@@ -1,20 +1,20 @@
-//! The rows that one set has and another lacks, in memory that grows only with the difference.
+//! Finds the rows that only one of two sets contains. The memory depends only on the number of these rows.
 //!
-//! Each row is a hash of 128 bits. It is added to three cells, which its hash selects: count, sum of the hashes, sum of
-//! a second hash of each. Rows of both sets cancel out. A cell with a single remaining row reveals that row; the row is
-//! then removed from its other cells, which may leave one row there, and so on (Goodrich and Mitzenmacher, "Invertible
-//! Bloom lookup tables", 2011). As long as the difference has at most two thirds as many rows as there are cells, this
-//! ends with all cells empty.
+//! Each row is represented by a hash of 128 bits, which selects three cells. A cell has a count, the XOR of the hashes,
+//! and the XOR of a second hash of each row. Rows that are in both sets cancel out. A cell with a single remaining row
+//! reveals that row; the row is then removed from its other two cells, which may leave a single row there, and so on
+//! (Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011). This empties all cells if the number of
+//! differing rows is at most two thirds of the number of cells.
 
-/// Hash of a row.
+/// The hash that represents a row.
 pub(crate) type Hash = u128;
 
-/// Cells per row.
+/// The number of cells for each row.
 const PLACES: usize = 3;
-/// Bytes of a cell.
+/// The size of a cell in bytes.
 pub(crate) const CELL_BYTES: usize = size_of::<Cell>();
 
-/// Sums of the rows in one cell.
+/// The sums over the rows in one cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Cell {
@@ -28,19 +28,19 @@ pub(crate) struct Difference {
     cells: Vec<Cell>,
 }
 
-/// The rows that only one of two sets has.
+/// The rows that only one of the two sets contains.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sides {
-    /// Rows added and not taken, ascending.
+    /// The rows that were added but not subtracted, in ascending order.
     pub(crate) added: Vec<Hash>,
-    /// The number of rows taken and not added.
+    /// The number of rows that were subtracted but not added.
     pub(crate) taken: u64,
 }
 
 impl Difference {
-    /// An empty difference that uses about this number of bytes.
+    /// Creates an empty difference that uses about this number of bytes.
     pub(crate) fn within(bytes: usize) -> Self {
-        // Each of a row's three cells is in its own third, so that a row never meets itself.
+        // Each of the three cells of a row is in a different third of the array, so the cells are always different.
         let third = (bytes / CELL_BYTES / PLACES).max(64);
         Self { cells: vec![Cell::default(); third * PLACES] }
     }
@@ -50,7 +50,7 @@ impl Difference {
         self.put(row, 1);
     }
 
-    /// Takes a row away.
+    /// Subtracts a row.
     pub(crate) fn take(&mut self, row: Hash) {
         self.put(row, -1);
     }
@@ -66,7 +66,7 @@ impl Difference {
         }
     }
 
-    /// The remaining rows; `None` if they are too many for the cells.
+    /// The rows that remain; `None` if the difference has too many rows for the cells.
     pub(crate) fn sides(mut self) -> Option<Sides> {
         let mut sides = Sides::default();
         let mut pending: Vec<usize> = (0..self.cells.len()).collect();
@@ -141,7 +141,7 @@ mod tests {
         let sides = difference.sides().expect("few rows");
         let mut expected: Vec<Hash> = (0..100_000).filter(|number| number % 250 == 7).map(row).collect();
         expected.sort_unstable();
-        // One of the hundred further numbers, 100,007, is left out too.
+        // The filter leaves out one of the 100 extra numbers (100,007), so 99 were subtracted but not added.
         assert!(sides == Sides { added: expected, taken: 99 });
     }
 

@@ -1,13 +1,14 @@
-//! Deleted rows that are still on their page.
+//! Makes ghosts readable: deleted rows that are still on their page.
 
 use catalog::Rowset;
 use format::record::{Record, RecordKind};
 use format::slots::SlotOrder;
 use format::{Page, PageBytes};
 
-/// A sound page with only its deleted rows, marked as live; `None` if it has none.
+/// A copy of a sound page that contains only its ghosts, marked as live rows; `None` if the page has no ghosts.
 pub(super) fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBytes>> {
-    /// Bits of the first byte that give the kind of a record: uncompressed here, compressed below.
+    /// Bits of a record's first byte that contain its kind: `KIND` in uncompressed records, `COMPRESSED_KIND` in
+    /// compressed records.
     const KIND: u8 = 0x0E;
     const COMPRESSED_KIND: u8 = 0x1C;
     let mut order = SlotOrder::default();
@@ -44,7 +45,7 @@ pub(super) fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option
             };
         }
     }
-    // The image is no longer that of the file, so its protection is removed.
+    // The page now differs from the page in the file, so its page protection would fail and is removed.
     if let Some(flags) = bytes.get_mut(4..6) {
         flags.fill(0);
     }

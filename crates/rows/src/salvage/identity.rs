@@ -1,5 +1,5 @@
-//! The identity of a row: its address in a heap, otherwise its clustering key. Rows of nonclustered indexes have it as
-//! their locator.
+//! Identifies a row by its address in a heap or by its clustering key. Rows of nonclustered indexes contain this
+//! identity as their locator.
 
 use catalog::{Level, Rowset, RowsetColumn, Stored, column_status};
 use format::compressed::{CdKind, CdRecord, CompressionInfo};
@@ -11,15 +11,16 @@ use format::{Page, PageId, RecordId};
 use super::difference::{Hash, hash};
 use crate::index_columns::{Origin, key_columns};
 
-/// The columns of an index, or of its table, that identify a row.
+/// The columns of an index or table that identify a row.
 pub(crate) struct Identity<'a> {
-    /// In the order of the clustering key; the address column in an index of a heap; none for the heap's own rows.
+    /// The columns in the order of the clustering key. For an index of a heap, only the column with the row address;
+    /// for the heap itself, none.
     columns: Vec<&'a RowsetColumn>,
     is_heap: bool,
 }
 
 impl<'a> Identity<'a> {
-    /// The identity in rows of a heap or clustered index.
+    /// The identifying columns in rows of a heap or clustered index.
     pub(crate) fn of_table(base: &'a Rowset) -> Self {
         match base.index_id {
             0 => Self { columns: Vec::new(), is_heap: true },
@@ -27,7 +28,8 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// The identity in rows of a nonclustered index of `base`; `None` if the index lacks a part of the locator.
+    /// The identifying columns in rows of a nonclustered index of `base`; `None` if the index lacks a part of the
+    /// locator.
     pub(crate) fn of_index(base: &Rowset, index: &'a Rowset, origins: &[(u32, Origin)]) -> Option<Self> {
         let of = |wanted: Origin| {
             let (id, _) = origins.iter().find(|(_, origin)| *origin == wanted)?;
@@ -46,7 +48,8 @@ impl<'a> Identity<'a> {
         Some(Self { columns, is_heap: base.index_id == 0 })
     }
 
-    /// A hash of the identity of the row at `place`; `None` if the record does not show it, or is not a current row.
+    /// A hash of the identity of the row at `place`; `None` if the identity cannot be read from the record, or if the
+    /// record is not a current row.
     pub(crate) fn hash(&self, record: &Record<'_>, place: RecordId, bytes: &mut Vec<u8>) -> Option<Hash> {
         bytes.clear();
         match (self.is_heap, self.columns.first()) {
@@ -58,14 +61,14 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// The address by which indexes know a heap row. For a row that was moved this is the address of its forwarding stub
+/// The address that indexes use for a heap row. For a forwarded row, this is the address of its forwarding stub
 /// (docs/format/forwarding.md).
 fn home(record: &Record<'_>, place: RecordId) -> Option<RecordId> {
     match record.kind() {
         RecordKind::Primary => Some(place),
         RecordKind::Forwarded => {
             let (bytes, _) = record.variable(record.variable_count())?;
-            // In a compressed row the place of the address is undocumented.
+            // In a compressed row, the place of the back pointer is undocumented.
             RecordId::read(bytes, 2).filter(|home| !home.page.is_none())
         }
         _ => None,
@@ -78,12 +81,12 @@ fn push_address(address: RecordId, out: &mut Vec<u8>) {
     out.extend(address.slot.to_le_bytes());
 }
 
-/// Appends a value in a form that does not depend on how a rowset stores it.
+/// Appends a value in a form that is the same for every rowset.
 fn push(column: &RowsetColumn, record: &Record<'_>, out: &mut Vec<u8>) -> Option<()> {
     let is_uniquifier =
         column.status & column_status::UNIQUIFIER != 0 || column.info.xtype == xtype::INT && column.leaf_offset < 0;
     let bytes: &[u8] = match column.stored(Level::Leaf, record) {
-        // The first row of a key has no uniquifier, which counts as 0 (docs/format/index-records.md#uniquifier).
+        // The first row with a key stores no uniquifier; it counts as 0 (docs/format/index-records.md#uniquifier).
         Stored::Null | Stored::Absent if is_uniquifier => &[],
         Stored::Null => {
             out.push(0);

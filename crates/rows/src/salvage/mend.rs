@@ -1,4 +1,4 @@
-//! A damaged page reduced to the records that are proven complete.
+//! Reduces a damaged page to the records that are proven to be complete.
 
 use std::cmp::Ordering;
 
@@ -18,22 +18,23 @@ use crate::leaf::{LeafScratch, Slot, each_slot, is_row};
 
 /// A page that can be read as if it were sound.
 pub(crate) struct Mended {
-    /// The page, without protection. The slots of unproven records are empty.
+    /// The page without page protection. The slots of unproven records are empty.
     pub(crate) bytes: Box<PageBytes>,
-    /// The number of slots in use with unproven records.
+    /// The number of used slots whose records are unproven.
     pub(crate) refused: u16,
 }
 
-/// The limits of the keys of a page: data records of its neighbors.
+/// The limits for the keys of a page, as data records of its neighbors.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Between {
-    /// The last record of the leaf before.
+    /// The last record of the previous leaf page.
     pub(crate) after: Option<Vec<u8>>,
-    /// The first record of the leaf after.
+    /// The first record of the next leaf page.
     pub(crate) before: Option<Vec<u8>>,
 }
 
-/// The damaged page `id` of a heap or clustered index; `None` if no record on it is proven to be a row of it.
+/// Reduces the damaged page `id` of a heap or clustered index to its proven records. `None` if the page header does not
+/// show that the page belongs to `unit`, or if the page has no rows.
 pub(crate) fn mend(
     raw: &PageBytes,
     (id, unit): (PageId, AllocUnitId),
@@ -47,7 +48,7 @@ pub(crate) fn mend(
     let names = [header.page_id() == id, header.alloc_unit() == unit];
     let is_own = match header.kind() {
         Some(PageType::Data) if header.level == 0 => names.contains(&true),
-        // A page of another type has other records.
+        // A page of another type has other records than rows of the table.
         Some(_) => false,
         None => !names.contains(&false),
     };
@@ -73,7 +74,7 @@ impl Mended {
     }
 }
 
-/// Sets the header to the values in the catalog, without protection.
+/// Sets header fields to the values that the catalog gives, and removes the page protection.
 fn settle_header(bytes: &mut PageBytes, (id, unit): (PageId, AllocUnitId), rowset: &Rowset, slots: u16) {
     const fn at(name: &str, length: u32) -> usize {
         offset(Structure::PageHeader, name, length)
@@ -123,7 +124,7 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
         bound.is_some_and(|bound| is_order(record, &bound, &key, wrong))
     };
     let mut refused = Refused::default();
-    // The last accepted record, and the one before it.
+    // The last accepted record, and the accepted record before it.
     let (mut last, mut earlier): (Option<SlotBytes>, Option<SlotBytes>) = (None, None);
     each_slot(page, rowset, scratch, &mut |slot, content| {
         let Slot::Record(record) = content else { return refused.slots.push(slot) };
@@ -146,7 +147,7 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
         if let Some((culprit, bytes)) = &last
             && contradicts(&record, Some(bytes), Ordering::Less)
         {
-            // One of the two has a wrong key; which one is unknown.
+            // One of the two records has a wrong key, but it is unknown which one, so both records are refused.
             refused.slots.push(slot);
             refused.slots.push(*culprit);
             refused.rows = refused.rows.saturating_sub(1);
@@ -164,7 +165,7 @@ fn is_order(a: &Record<'_>, b: &Record<'_>, key: &[KeyColumn], order: Ordering) 
     !key.is_empty() && compare(a, b, key) == Some(order)
 }
 
-/// Whether its rowset can have this record: its columns, their lengths, their values.
+/// Whether the record is possible in its rowset, judged by its columns, their lengths and their values.
 fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if !matches!(
         record.kind(),
@@ -182,7 +183,7 @@ fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if columns == 0 || most > 0 && columns > most || record.fixed_end() > fixed {
         return false;
     }
-    // A record with all columns has the full fixed length too.
+    // A record with all columns must also have the full fixed length.
     if !is_compressed && most > 0 && columns == most && rowset.min_leaf > 0 && record.fixed_end() != fixed {
         return false;
     }
@@ -221,7 +222,7 @@ mod tests {
     const ID: PageId = PageId::new(1, 77);
     const UNIT: AllocUnitId = AllocUnitId::from_header(256, 5);
 
-    /// A clustered index on an int, with a varchar(10).
+    /// A clustered index with an int column as its key and a varchar(10) column.
     fn rowset(compression: u8) -> Rowset {
         let column = |id: u32, ti: u32, offset: i16, key_ordinal: u16| RowsetColumn {
             id,
@@ -244,7 +245,7 @@ mod tests {
         Rowset { index_id: 1, compression, max_null_bit: 2, min_leaf: 8, layout, ..Rowset::default() }
     }
 
-    /// A page of rows with these keys, each 20 bytes long.
+    /// A page with rows of 20 bytes each that have these keys.
     fn page(keys: &[i32]) -> PageBytes {
         let mut bytes = [0; PAGE_BYTES];
         bytes[..4].copy_from_slice(&[1, 1, 0, 0]);

@@ -1,23 +1,23 @@
-//! A database in which one page is replaced.
+//! A page source in which one page is replaced.
 
 use std::sync::{Mutex, PoisonError};
 
 use format::{PAGE_BYTES, PageBytes, PageId};
 use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults, Snapshot};
 
-/// Pages of a source, one of them replaced.
+/// The pages of another source, with one page replaced.
 pub(crate) struct Overlay<'a> {
     below: &'a dyn PageSource,
     page: Mutex<Option<(PageId, Box<PageBytes>)>>,
 }
 
 impl<'a> Overlay<'a> {
-    /// An overlay that replaces no page.
+    /// Creates an overlay that replaces no page.
     pub(crate) fn new(below: &'a dyn PageSource) -> Self {
         Self { below, page: Mutex::default() }
     }
 
-    /// Replaces a page; reads of other pages are unchanged.
+    /// Replaces one page. Reads of other pages return the original pages.
     pub(crate) fn set(&self, page: PageId, bytes: Box<PageBytes>) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some((page, bytes));
     }
@@ -41,7 +41,7 @@ impl PageSource for Overlay<'_> {
         });
         let Some((at, bytes)) = replaced else { return self.below.read(first, buffer) };
         if at == 0 && buffer.len() < 2 * PAGE_BYTES {
-            // The replaced page may be one that the system cannot read.
+            // The operating system may be unable to read the original of the replaced page.
             if let Some(room) = buffer.get_mut(..PAGE_BYTES) {
                 room.copy_from_slice(bytes.as_slice());
             }

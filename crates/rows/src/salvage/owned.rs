@@ -2,10 +2,10 @@
 
 use crate::value::{DateTime, LongValue, TimeOfDay, Unreadable, Value};
 
-/// The most bytes of a value that are kept; a longer value is not rebuilt.
+/// The most bytes that are kept of a value. A longer value is not rebuilt.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// A value.
+/// A value that owns its bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Owned {
     Null,
@@ -51,7 +51,7 @@ impl Owned {
         }
     }
 
-    /// A borrowed form of the value.
+    /// The value, borrowed.
     pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -73,7 +73,7 @@ impl Owned {
         }
     }
 
-    /// Bytes of memory on the heap.
+    /// The number of bytes that the value has on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.capacity(),
@@ -83,7 +83,7 @@ impl Owned {
     }
 }
 
-/// All pieces of a long value.
+/// Reads all pieces of a long value into one vector.
 fn whole(long: &LongValue<'_>) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
     let read = long.pieces(&mut |piece| {

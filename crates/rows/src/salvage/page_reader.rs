@@ -14,7 +14,7 @@ use crate::table::Table;
 /// Reads pages of a table and of its indexes.
 pub(crate) struct PageReader<'a> {
     pages: &'a dyn PageSource,
-    /// The table, then its indexes.
+    /// The table and its reader, then each index with its reader.
     readers: Vec<(&'a Table, Reader<'a>)>,
 }
 

@@ -1,9 +1,9 @@
-//! Rows of lost pages, rebuilt from nonclustered indexes.
+//! Rebuilds rows of lost pages from nonclustered indexes.
 //!
-//! Each index row has the locator of its row. The lost rows are the locators of an index that the table's rows do not
-//! have; [`Difference`] finds them in memory that grows with the loss, not with the table. If there are too many, the
-//! locators are divided by their hash. The hash also decides the order of the rows, so it does not depend on the
-//! memory.
+//! Each index row contains the locator of its table row. A row is lost if its locator is in an index but the row is not
+//! in the table. [`Difference`] finds these locators in memory that grows with the loss, not with the size of the
+//! table. If there are too many, the range of locator hashes is split and each part is searched in a separate pass. The
+//! rows are delivered in the order of their hashes, so the order does not depend on the memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,21 +27,21 @@ use crate::scan::in_row_unit;
 use crate::table::{Column, Table};
 use crate::value::Value;
 
-/// The most times that the table and its indexes are read to find lost rows.
+/// The most passes over the table and its indexes to find lost rows.
 const MOST_PASSES: u32 = 100;
-/// Memory of an entry, without its values.
+/// The memory in bytes of an entry, without its values.
 const ENTRY_BYTES: usize = 64;
 
-/// A nonclustered index as a table of its own columns.
+/// A nonclustered index, described like a table that has the columns of the index.
 pub(crate) struct IndexTable<'a> {
     source: Source<'a>,
-    /// The index in the form that the reader of rows needs.
+    /// The index, described in the form that the row reader needs.
     pub(crate) table: Table,
-    /// For each of its columns, its position among the table's columns.
+    /// For each column of the index, the position of the column in the table.
     targets: Vec<usize>,
 }
 
-/// The readable nonclustered indexes of a table, each as a table.
+/// The readable nonclustered indexes of a table, each described like a table.
 pub(crate) fn index_tables<'a>(database: &'a Database, table: &Table) -> Vec<IndexTable<'a>> {
     sources(database, table.object_id).into_iter().filter_map(|source| of_source(database, table, source)).collect()
 }
@@ -64,18 +64,18 @@ fn of_source<'a>(database: &Database, table: &Table, source: Source<'a>) -> Opti
 /// The result of rebuilding rows.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
-    /// Rows delivered.
+    /// The number of rows delivered.
     pub rows: u64,
-    /// Names of the indexes used.
+    /// The names of the indexes from which rows were rebuilt.
     pub indexes: Vec<String>,
     /// Reasons why further rows may be missing, as text.
     pub missing: Vec<String>,
 }
 
-/// Returns a damaged page of a partition, reduced to its proven rows.
+/// A function that reduces a damaged page of a partition to its proven rows.
 pub(crate) type Mended<'a> = dyn Fn(PageId, usize, &PageBytes) -> Option<Box<PageBytes>> + 'a;
 
-/// The indexes from which rows are rebuilt, and what is known of the table's own rows.
+/// The indexes from which rows are rebuilt, and the known facts about the table's own rows.
 pub(crate) struct Rebuild<'a> {
     pub(crate) pages: &'a dyn PageSource,
     pub(crate) database: &'a Database,
@@ -83,35 +83,35 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) indexes: &'a [IndexTable<'a>],
     /// The pages that the normal reading reached.
     pub(crate) reached: &'a PageSet,
-    /// Damaged pages of the table, by partition.
+    /// The damaged pages of the table, each with its partition.
     pub(crate) damaged: &'a BTreeMap<PageId, usize>,
-    /// Reduces one of them to its proven rows.
+    /// Reduces a damaged page to its proven rows.
     pub(crate) mended: &'a Mended<'a>,
-    /// Bytes of memory that may be used.
+    /// The most memory that the rebuild may use, in bytes.
     pub(crate) memory: usize,
 }
 
-/// A unit of the table or of one of its indexes.
+/// An allocation unit of the table or of one of its indexes.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     rowset: &'a Rowset,
     partition: usize,
-    /// `None` for the table itself.
+    /// The position of the index; `None` for the table itself.
     index: Option<usize>,
 }
 
-/// The values of a lost row, by column position in the table, and the indexes that had them.
+/// The values of a lost row, by column position in the table, and the indexes that contain the row.
 #[derive(Default)]
 struct Entry {
     values: Vec<Option<Owned>>,
     indexes: Vec<usize>,
 }
 
-/// Receives a rebuilt row: the names of its indexes, and its values.
+/// A function that receives a rebuilt row: the names of its indexes, and its values.
 pub(crate) type EachRow<'s> = dyn FnMut(&str, &[Value<'_>]) -> io::Result<()> + 's;
 
 impl Rebuild<'_> {
-    /// Delivers the rows that the indexes have and the table lacks, ordered by the hash of their locators.
+    /// Delivers the rows that are in an index but not in the table, ordered by the hash of their locators.
     pub(crate) fn run(&self, reader: &mut dyn ReadPage, each: &mut EachRow<'_>) -> io::Result<Rebuilt> {
         let mut rebuilt = Rebuilt::default();
         if self.indexes.is_empty() {
@@ -172,7 +172,7 @@ impl Rebuild<'_> {
         each(&names.join(", "), &values)
     }
 
-    /// The units of the table and of its indexes.
+    /// The allocation units of the table and of its indexes.
     fn parts(&self) -> (Vec<AllocUnitId>, Vec<Part<'_>>) {
         let of = |partition: usize, index: Option<usize>| {
             let rowset = self.database.rowsets.get(partition)?;
@@ -185,7 +185,7 @@ impl Rebuild<'_> {
         base.chain(indexes.filter_map(|(partition, at)| of(partition, Some(at)))).unzip()
     }
 
-    /// The locators in `range` that an index has and the table lacks.
+    /// Finds the locators whose hash is in `range` and that are in an index but not in the table.
     fn lost(&self, range: &RangeInclusive<Hash>) -> io::Result<Found> {
         let (units, parts) = self.parts();
         let Some(base) = parts.iter().find(|part| part.index.is_none()).map(|part| part.rowset) else {
@@ -237,7 +237,7 @@ impl Rebuild<'_> {
         Ok(Found::Lost(lost))
     }
 
-    /// The values of these rows in the indexes; `None` if they exceed the memory.
+    /// Collects the values that the indexes have for the lost rows; `None` if the values exceed the memory.
     fn collect(&self, lost: &[Hash], reader: &mut dyn ReadPage) -> io::Result<Option<BTreeMap<Hash, Entry>>> {
         let mut entries: BTreeMap<Hash, Entry> = BTreeMap::new();
         if lost.is_empty() {
@@ -260,7 +260,7 @@ impl Rebuild<'_> {
                     wanted.insert(slot, hash);
                 }
             });
-            // Beyond the limit values are useless: the range will be divided.
+            // Once the values exceed the memory, more values are useless, because the range will be split.
             if wanted.is_empty() || used > self.memory / 2 {
                 return Ok(());
             }
@@ -287,8 +287,8 @@ impl Rebuild<'_> {
         Ok((used <= self.memory / 2 || is_one).then_some(entries))
     }
 
-    /// Calls `each` with the sound pages of these units that are in use, then with the proven part of damaged pages of
-    /// the table.
+    /// Calls `each` with the sound pages of these allocation units that are in use, then with the damaged pages of the
+    /// table, reduced to their proven rows.
     fn each_part(
         &self,
         units: &[AllocUnitId],
@@ -299,15 +299,16 @@ impl Rebuild<'_> {
         let is_wanted = |page| !self.damaged.contains_key(&page);
         each_leaf_page(self.pages, units, &is_wanted, &mut |unit, page, raw| {
             let Some(part) = parts.get(unit) else { return Ok(()) };
-            // An index page that may have been freed says nothing about the present rows.
+            // An index page that may have been freed is no evidence for current rows.
             let is_today = match (maps.in_use(self.pages, page), part.index) {
                 (InUse::Yes, _) | (InUse::Unknown, None) => true,
                 (InUse::Unknown, Some(_)) => false,
-                // A tree may lead to a page that a map calls free: the normal reading then has its rows.
+                // The B-tree may contain a page that a map marks as free. The normal reading then delivered the rows of
+                // that page.
                 (InUse::Freed, None) => self.reached.contains(page),
                 (InUse::Freed, Some(_)) => false,
             };
-            // The lowest pages above the leaves of a clustered index may have level 0 too.
+            // In a clustered index, the lowest pages above the leaves may have level 0 too, like the leaves.
             let is_index = Page::new(raw).header().kind() == Some(PageType::Index);
             if !is_today || is_index != part.index.is_some() || verify(raw).is_err() {
                 return Ok(());
@@ -316,7 +317,7 @@ impl Rebuild<'_> {
             undo_torn_bits(&mut bytes);
             each(part, page, &bytes)
         })?;
-        // The headers of damaged pages may name another table.
+        // The header of a damaged page may name another table, so these pages are read by their address.
         for (page, partition) in self.damaged {
             let part = parts.iter().find(|part| part.index.is_none() && part.partition == *partition);
             let raw = self.pages.read_page(*page);
@@ -332,10 +333,10 @@ impl Rebuild<'_> {
 
 /// The result of comparing locators.
 enum Found {
-    /// The hashes of lost rows, ascending.
+    /// The hashes of the locators of lost rows, in ascending order.
     Lost(Vec<Hash>),
-    /// More rows than the memory allows.
+    /// The difference has more rows than the memory allows.
     TooMany,
-    /// Some rows of the table have no known locator.
+    /// The locators of some rows in the table are unknown, so the difference is unknown too.
     Nameless,
 }

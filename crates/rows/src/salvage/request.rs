@@ -15,23 +15,23 @@ use crate::page_set::PageSet;
 use crate::table::Table;
 use crate::value::Value;
 
-/// Why a row is not among the certain rows of the table.
+/// The reason why a row is not one of the certain rows of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubtful {
     /// Its page is damaged, but its record is complete.
     Damaged(ProtectionFault),
-    /// Its page is sound and names the table, but no tree or IAM page leads to it.
+    /// Its page is sound and names the table, but no index page or IAM page points to it.
     NotReached {
-        /// True if its PFS page marks the page as in use; false if the PFS page cannot be read.
+        /// True if the PFS page marks the page as in use; false if the PFS page cannot be read.
         is_allocated: bool,
     },
-    /// Its page is sound and in an extent of the table, but may have been freed.
+    /// Its page is sound and in an extent of the table, but the page may have been freed.
     UseUnknown,
-    /// Its page is damaged, and may have been freed.
+    /// Its page is damaged and may have been freed.
     DamagedAndUseUnknown,
-    /// Its page is damaged, and no tree or IAM page leads to it.
+    /// Its page is damaged, and no index page or IAM page points to the page.
     DamagedAndNotReached,
-    /// It was deleted, but is still on its page.
+    /// The row was deleted, but is still on its page as a ghost.
     Deleted,
 }
 
@@ -55,7 +55,7 @@ impl Doubtful {
     }
 }
 
-/// Receives salvaged rows. All rows have the table's columns.
+/// Receives salvaged rows. Each row has a value for every column of the table.
 pub trait Sink {
     /// Receives a row that is not proven to be current.
     ///
@@ -63,9 +63,10 @@ pub trait Sink {
     /// If the row cannot be written.
     fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()>;
 
-    /// Receives a row of a lost page, with the values that the nonclustered indexes named in `indexes` have.
+    /// Receives a rebuilt row of a lost page. Its values come from the nonclustered indexes that `indexes` names.
     ///
     /// # Errors
+    ///
     /// If the row cannot be written.
     fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()>;
 }
@@ -73,45 +74,47 @@ pub trait Sink {
 /// The input of salvage.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The pages.
+    /// The source of the pages.
     pub source: &'a dyn PageSource,
     /// The catalog.
     pub database: &'a Database,
     /// The table.
     pub table: &'a Table,
-    /// Pages that the normal reading of the table left out, and why.
+    /// The pages that the normal reading of the table left out, each with the reason.
     pub damaged: &'a [(PageId, Why)],
-    /// All pages that the normal reading reached, possibly with pages of other tables. See [`reach`](super::reach).
+    /// All pages that the normal reading reached. It may include pages of other tables. See [`reach`](super::reach).
     pub reached: &'a PageSet,
-    /// The result of one search for several tables; `None`: the files are searched for this table alone.
+    /// The result of one search for the unreachable pages of several tables. With `None`, the files are searched again
+    /// for this table.
     pub unreached: Option<&'a Unreached>,
-    /// Rows that the normal reading delivered, by partition; or one number for all partitions.
+    /// The number of rows that the normal reading delivered, for each partition; or a single number for all partitions
+    /// together.
     pub rows_read: &'a [u64],
-    /// Whether deleted rows are delivered too.
+    /// Whether deleted rows (ghosts) are delivered too.
     pub ghosts: bool,
-    /// Bytes of memory for finding lost rows.
+    /// The memory for finding lost rows, in bytes.
     pub memory: usize,
 }
 
 /// The result of salvage.
 #[derive(Clone, Default, Debug)]
 pub struct Salvaged {
-    /// Rows delivered as doubtful, without deleted rows.
+    /// The number of rows delivered as doubtful, not counting deleted rows.
     pub doubtful: u64,
-    /// Deleted rows delivered.
+    /// The number of deleted rows delivered.
     pub deleted: u64,
     /// Rows rebuilt from indexes.
     pub rebuilt: Rebuilt,
-    /// Slots in use on damaged pages whose records are not proven complete.
+    /// The number of used slots on damaged pages whose records are not proven complete.
     pub unproven: u64,
-    /// Sound pages that name the table, but that no tree or IAM page leads to.
+    /// The number of sound pages that name the table, but to which no index page or IAM page points.
     pub strays: u64,
-    /// Freed pages that name the table: their rows are out of date and not delivered.
+    /// The number of freed pages that name the table. Their rows are out of date and are not delivered.
     pub freed: u64,
-    /// Pages with the image of another page, whose rows are not rows of the table.
+    /// The number of pages that contain the image of another page. Their rows are not delivered.
     pub foreign: u64,
-    /// Rows that the catalog counts, less those read, delivered as doubtful, or rebuilt.
+    /// The row count in the catalog, minus the rows that were read, delivered as doubtful, or rebuilt.
     pub known_lost: u64,
-    /// The loss from the damaged pages.
+    /// The losses from the damaged pages.
     pub losses: Vec<Loss>,
 }

@@ -24,20 +24,22 @@ use crate::scan::in_row_unit;
 use crate::tree::{Beside, beside, edge_row};
 use crate::value::{Unreadable, Value};
 
-/// Why rows of a damaged page are doubtful.
+/// A function that gives the reason why the rows of a damaged page are doubtful.
 type WhyDamaged = fn(ProtectionFault) -> Doubtful;
 
-/// The most unreachable pages of a table that are kept at once.
+/// The most unreachable pages of a table that are kept in memory at the same time.
 const MOST_STRAYS: usize = 100_000;
-/// The most records with impossible values that are kept. Keys of further such records count as if their rows existed.
+/// The most records with impossible values that are remembered. Beyond this limit, the keys of such records count as
+/// keys of existing rows.
 const MOST_IMPOSSIBLE: usize = 100_000;
 
 /// Delivers the rows that the normal reading of a table leaves out.
 ///
-/// Rows come in the order of their pages; rebuilt rows come last, ordered by a hash of their locators. Neither order
-/// depends on the memory.
+/// Rows come in the order of their pages; rebuilt rows come last, ordered by a hash of their locators. The available
+/// memory does not affect either order.
 ///
 /// # Errors
+///
 /// Errors of the sink.
 pub(crate) fn run(
     request: &Request<'_>,
@@ -99,9 +101,9 @@ struct Pass<'a> {
     scratch: LeafScratch,
     /// The neighbors of damaged leaves.
     beside: BTreeMap<PageId, Beside>,
-    /// Damaged pages of the table, with the partition as which each was read.
+    /// The damaged pages of the table, each with the partition to which its rows were assigned.
     damaged: BTreeMap<PageId, usize>,
-    /// Records on them that look complete but have impossible values: their keys may be wrong too.
+    /// Records on damaged pages that look complete but have impossible values. Their keys may be wrong too.
     impossible: BTreeSet<RecordId>,
     salvaged: Salvaged,
 }
@@ -120,7 +122,8 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Delivers rows of damaged pages, and of pages that may have been freed; each page as part of its own partition.
+    /// Delivers the rows of damaged pages and of pages that may have been freed. Each page is read as part of its own
+    /// partition.
     fn damaged_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let Request { source, database, table, damaged, .. } = *self.request;
         let may_have_rows =
@@ -146,7 +149,7 @@ impl<'a> Pass<'a> {
                     Fetched::Sound(bytes) if open.contains(&page) && is_leaf_of(&bytes, page, unit.id) => {
                         self.doubtful_page(partition, page, Doubtful::UseUnknown, (&mut *reader, &mut *sink))?;
                     }
-                    // Not a page of the table, whether in use or not.
+                    // The page is not a page of the table, whether or not it is in use.
                     Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
                     _ => {
                         let why: WhyDamaged = match open.contains(&page) {
@@ -173,7 +176,7 @@ impl<'a> Pass<'a> {
         let Some(raw) = self.request.source.read_page(page) else { return Ok(()) };
         let why = match fetch(self.request.source, page) {
             Fetched::Damaged(fault) => why(fault),
-            // A sound page: its rows belong to another page.
+            // The page is sound, but it is the image of another page, so its rows belong there.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
                 return Ok(());
@@ -202,7 +205,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Delivers rows of pages that no tree or IAM page leads to.
+    /// Delivers the rows of pages to which no index page or IAM page points.
     fn stray_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let partitions: Vec<_> = self.partitions().collect();
         let is_done = |(page, why): &(PageId, Why)| (!matches!(why, Why::OtherUnit(_))).then_some(*page);
@@ -289,7 +292,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Whether the catalog counts more rows than were read, salvaged or rebuilt.
+    /// Whether the catalog counts more rows than were read, salvaged and rebuilt.
     fn is_short(&self) -> bool {
         self.missing() > 0
     }
@@ -303,10 +306,10 @@ impl<'a> Pass<'a> {
 
     fn finish(self) -> Salvaged {
         let Request { source, database, table, damaged, rows_read, .. } = *self.request;
-        // Rows in a file that was not given are not lost.
+        // Rows in a file that was not given do not count as lost.
         let is_given = |(page, _): &(PageId, Why)| source.file(page.file).is_some();
         let known_lost = if damaged.iter().all(is_given) { self.missing() } else { 0 };
-        // Rows of pages that may have been freed are delivered as doubtful, and do not count as read.
+        // Rows of pages that may have been freed are delivered as doubtful rows, so they do not count as read.
         let is_open = |(_, why): &(PageId, Why)| *why == Why::UseUnknown;
         let is_counted = rows_read.len() == table.partitions.len() && !damaged.iter().any(is_open);
         let lost: Vec<PageId> = damaged.iter().filter(|page| !is_open(page)).map(|(page, _)| *page).collect();

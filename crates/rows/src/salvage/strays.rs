@@ -1,4 +1,4 @@
-//! Leaf pages that name a unit, but that no tree or IAM page leads to.
+//! Finds leaf pages that name an allocation unit in their header, but to which no index page or IAM page points.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io;
@@ -14,45 +14,47 @@ use crate::page_set::PageSet;
 use crate::scan::{Range, in_row_unit};
 use crate::table::Table;
 
-/// Pages per read.
+/// The number of pages per read.
 const BATCH: u32 = 64;
 
-/// A leaf page that no tree or IAM page leads to.
+/// A leaf page to which no index page or IAM page points.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stray {
-    /// The unit that its header names, as a position among the requested units.
+    /// The allocation unit in the page header, as a position among the requested units.
     pub unit: usize,
-    /// The page.
+    /// The address of the page.
     pub page: PageId,
-    /// True if its PFS page marks the page as in use; false if the PFS page cannot be read.
+    /// True if the PFS page marks the page as in use; false if the PFS page cannot be read.
     pub is_allocated: bool,
 }
 
-/// Unreachable leaf pages of some units.
+/// Unreachable leaf pages of several allocation units.
 #[derive(Clone, Debug, Default)]
 pub struct Strays {
-    /// The first of these pages, by unit and page.
+    /// The first unreachable pages, ordered by unit and page.
     pub found: Vec<Stray>,
-    /// Whether there are more after the last of these.
+    /// Whether there are more unreachable pages after the last one in `found`.
     pub is_cut: bool,
-    /// For each unit, its leaf pages that were freed according to the maps: their rows are out of date and not read.
+    /// For each unit, the number of its leaf pages that the allocation maps mark as freed. Their rows are out of date
+    /// and are not read.
     pub freed: Vec<u64>,
 }
 
 /// Unreachable leaf pages of several tables.
 #[derive(Clone, Debug, Default)]
 pub struct Unreached {
-    /// The pages, by partition: index into [`Database::rowsets`].
+    /// The unreachable pages by partition; a partition is a position in [`Database::rowsets`].
     pub pages: BTreeMap<usize, Vec<Stray>>,
-    /// Pages that were freed, by partition.
+    /// The number of freed pages, by partition.
     pub freed: BTreeMap<usize, u64>,
-    /// Whether there are more than fit into memory: each table must then be searched for by itself.
+    /// Whether there are more unreachable pages than fit into memory. The files must then be searched for each table
+    /// separately.
     pub is_cut: bool,
 }
 
 impl Unreached {
-    /// Searches the files once for the pages of all `tables` that are not `reached`. Keeps at most `most` pages of some
-    /// 40 bytes each.
+    /// Searches the files once for the pages of all `tables` that are not in `reached`. Keeps at most `most` pages,
+    /// which need about 40 bytes each.
     pub fn find(
         source: &dyn PageSource,
         database: &Database,
@@ -86,8 +88,9 @@ pub fn foreign(left_out: &[(PageId, Why)]) -> BTreeSet<PageId> {
     foreign.map(|(page, _)| *page).collect()
 }
 
-/// Adds the pages of a range to `reached`, and those that were lost on the way to it, except `foreign` pages: only
-/// their own table can mark them as reached. Returns false if a page was there already.
+/// Adds the pages of a range to `reached`, including the lost pages of the range. Pages in `foreign` are left out,
+/// because only the reading of their own table may mark them as reached. Returns false if a page was already in
+/// `reached`.
 pub fn reach(reached: &mut PageSet, range: &Range, foreign: &BTreeSet<PageId>) -> bool {
     let lost = range.lost.iter().map(|(page, _)| *page);
     let mut is_new = true;
@@ -98,8 +101,8 @@ pub fn reach(reached: &mut PageSet, range: &Range, foreign: &BTreeSet<PageId>) -
     is_new
 }
 
-/// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`,
-/// after `from` by unit and page. Keeps at most `most`.
+/// Finds leaf pages of heaps and clustered indexes that are not in `reached` and whose headers name one of `units`. The
+/// search continues after `from`, in the order of unit and page, and keeps at most `most` pages.
 pub fn strays(
     source: &dyn PageSource,
     units: &[AllocUnitId],
@@ -138,11 +141,12 @@ pub fn strays(
     strays
 }
 
-/// Calls `each` with the leaf pages, sound or not, whose headers name one of `units` and their own address, in file
-/// order: the unit's position, the page, and its bytes as stored. Reads all `wanted` pages; the unit of an unreadable
-/// page is unknown.
+/// Calls `each` with the leaf pages, sound or damaged, whose headers contain one of `units` and the page's own address,
+/// in file order. `each` receives the position of the unit, the page address, and the bytes as stored. Pages that are
+/// not `wanted` are skipped. An unreadable page is skipped too, because its unit is unknown.
 ///
 /// # Errors
+///
 /// Errors of `each`.
 pub(crate) fn each_leaf_page(
     source: &dyn PageSource,
@@ -177,7 +181,7 @@ pub(crate) fn each_leaf_page(
     Ok(())
 }
 
-/// The unit that a leaf page with rows names, if it is one of `by_id`.
+/// The position of the unit in the header of a leaf page with rows; `None` if `by_id` does not contain the unit.
 fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Option<usize> {
     let header = Page::new(bytes).header();
     let is_leaf = matches!(header.kind(), Some(PageType::Data | PageType::Index)) && header.level == 0;
@@ -192,7 +196,7 @@ fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Opt
     position(header.alloc_unit()).or_else(|| position(of_2000()?))
 }
 
-/// Reads page by page after a larger read has failed. A page that cannot be read is left zero.
+/// Reads page by page after a larger read has failed. A page that cannot be read is filled with zeros.
 fn one_by_one(source: &dyn PageSource, first: PageId, room: &mut [u8]) -> usize {
     let mut pages = 0;
     for (offset, bytes) in (0..).zip(room.chunks_exact_mut(PAGE_BYTES)) {

@@ -1,4 +1,4 @@
-//! The pages of a unit in use, in the order of its IAM chain.
+//! Walks the used pages of an allocation unit in the order of its IAM chain.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use crate::leaf::names;
 use crate::maps::{InUse, Maps};
 use crate::page_set::PageSet;
 
-/// Walks the pages of a unit; each page comes once.
+/// Walks the pages of an allocation unit. Each page is delivered once.
 pub(crate) struct Allocated<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
     /// The next IAM page.
     next_iam: PageId,
-    /// Pages already delivered, including IAM pages.
+    /// The pages that were already delivered or used, including IAM pages.
     seen: PageSet,
     maps: Maps,
-    /// Single pages of the present IAM page.
+    /// Single-page allocations of the current IAM page.
     singles: VecDeque<PageId>,
-    /// The first page of its interval, and its extents in reverse order.
+    /// The first page of the current IAM page's interval, and the remaining extents in reverse order.
     start: PageId,
     extents: Vec<u32>,
-    /// Pages of the present extent.
+    /// The remaining pages of the current extent.
     in_extent: std::ops::Range<u32>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> Allocated<'a> {
         }
     }
 
-    /// The next page in use; `Err` for a page whose use is unknown or that is absent, and for an IAM page at which the
-    /// chain breaks.
+    /// The next page in use. `Err` for a listed page that is absent or that may have been freed, and for the IAM page
+    /// at which the chain breaks.
     pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
             let (page, is_single) = match self.listed() {
@@ -69,7 +69,7 @@ impl<'a> Allocated<'a> {
                 continue;
             }
             if !self.source.contains(page) {
-                // If the file was truncated, the remaining maps may show that the page was not in use.
+                // If the file was truncated, the PFS or GAM page may still exist and show that the page was not in use.
                 let has_file = self.source.file(page.file).is_some();
                 if has_file && self.maps.in_use(self.source, page) == InUse::Freed {
                     continue;
@@ -82,14 +82,15 @@ impl<'a> Allocated<'a> {
             match self.maps.in_use(self.source, page) {
                 InUse::Yes => return Some(Ok(page)),
                 InUse::Freed => {}
-                // A freed single page loses its entry on the IAM page, so this page is in use.
+                // SQL Server removes a single-page allocation from the IAM page when it frees the page, so this page is
+                // in use.
                 InUse::Unknown if is_single => return Some(Ok(page)),
                 InUse::Unknown => return Some(Err((page, Why::UseUnknown))),
             }
         }
     }
 
-    /// The next page that the IAM page lists, and whether it is a single page.
+    /// The next page that the current IAM page lists, and whether it is a single-page allocation.
     fn listed(&mut self) -> Option<(PageId, bool)> {
         if let Some(page) = self.singles.pop_front() {
             return Some((page, true));
@@ -125,8 +126,9 @@ impl<'a> Allocated<'a> {
         Ok(())
     }
 
-    /// Whether the first of these pages that is in use and can be read is one of this unit. The chain leads to an IAM page that
-    /// names another unit: either the pointer is wrong or the name, and the pages that it lists tell which.
+    /// Finds the first listed page that is in use and can be read, and returns whether it belongs to this unit. This is
+    /// needed when the IAM page names another unit: either the pointer to the IAM page or the name is wrong, and the
+    /// listed pages show which.
     fn own_first(&mut self, listed: impl Iterator<Item = PageId>) -> bool {
         for page in listed {
             if !self.source.contains(page) || self.maps.in_use(self.source, page) != InUse::Yes {
@@ -140,7 +142,7 @@ impl<'a> Allocated<'a> {
     }
 }
 
-/// The pages of an extent, by its bit on the IAM page whose interval starts at `start`.
+/// The pages of an extent. `extent` is the number of its bit on the IAM page whose interval starts at `start`.
 fn extent_pages(start: PageId, extent: u32) -> std::ops::Range<u32> {
     let first = start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
     first..first.saturating_add(EXTENT_PAGES)

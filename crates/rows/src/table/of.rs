@@ -8,15 +8,16 @@ use format::types::{TypeInfo, fixed_length};
 
 use super::{Column, Place, Table};
 
-/// Bit of syscolpars.status: a column set, computed XML without storage (docs/format/catalog.md#syscolpars).
+/// Bit of syscolpars.status: the column is a column set, which is computed XML that is not stored
+/// (docs/format/catalog.md#syscolpars).
 const COLUMN_SET: u32 = 0x200_0000;
 
-/// Why the rows of a table cannot be read.
+/// The reason why the rows of a table cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoRows {
-    /// No object has this ID, or its catalog row is lost.
+    /// No object has this ID, or the catalog row of the object is lost.
     NoObject,
-    /// The object has no rows of its own: a view, a procedure.
+    /// The object has no rows of its own. For example, it is a view or a procedure.
     NoTable,
     /// Its rows are in a clustered columnstore index.
     Columnstore,
@@ -24,7 +25,7 @@ pub enum NoRows {
     MemoryOptimized,
     /// The database is encrypted (TDE).
     Encrypted,
-    /// The catalog does not give the places of the columns in the rows of this partition.
+    /// The catalog does not say where the columns are in the rows of the partition with this number.
     NoLayout(i32),
     /// The catalog has no columns of the table.
     NoColumns,
@@ -59,9 +60,11 @@ impl fmt::Display for NoRows {
 }
 
 impl Table {
-    /// The table with this id: a user table, a system base table, an internal table or an indexed view.
+    /// The table with this object ID. It may be a user table, a system base table, an internal table or an indexed
+    /// view.
     ///
     /// # Errors
+    ///
     /// [`NoRows`] if its rows cannot be read.
     pub fn of(database: &Database, object_id: i32) -> Result<Self, NoRows> {
         if database.is_encrypted {
@@ -103,7 +106,7 @@ impl Table {
         })
     }
 
-    /// Ids of the user tables, by schema and name.
+    /// The object IDs of the user tables, ordered by schema and name.
     pub fn list(database: &Database) -> Vec<i32> {
         let is_table = |object: &&catalog::Object| object.type_code == "U";
         let mut tables: Vec<_> = database.objects.values().filter(is_table).collect();
@@ -116,7 +119,8 @@ impl Table {
     }
 }
 
-/// The heap or clustered index of an object; if a damaged catalog has both, the clustered index.
+/// The positions of an object's rowsets: those of its clustered index, or those of its heap if it has no clustered
+/// index. A damaged catalog may name both.
 fn rowset_places(database: &Database, object_id: i32) -> impl Iterator<Item = usize> + '_ {
     let of = move |rowset: &Rowset, index: i32| rowset.object_id == object_id && rowset.index_id == index;
     let index = i32::from(database.rowsets.iter().any(|rowset| of(rowset, 1)));
@@ -124,7 +128,7 @@ fn rowset_places(database: &Database, object_id: i32) -> impl Iterator<Item = us
 }
 
 impl Column {
-    /// A column of the table, if rows can have it: a column set only presents the sparse columns.
+    /// A column of the table; `None` for a column set, which only shows the sparse columns as XML.
     fn of(column: &TableColumn, rowset: &Rowset) -> Option<Self> {
         if column.status & COLUMN_SET != 0 {
             return None;
@@ -149,8 +153,8 @@ impl Column {
     }
 }
 
-/// Whether a column of fixed length is stored with variable length: an encrypted value is longer than the type
-/// (docs/format/other-features.md#always-encrypted).
+/// Whether a column of a fixed-length type is stored as a variable-length column. This shows that it is encrypted,
+/// because an encrypted value is longer than a value of the type (docs/format/other-features.md#always-encrypted).
 fn is_encrypted(column: &RowsetColumn) -> bool {
     let is_special = column.is_sparse() || column.is_stored_shorter() || column.status & column_status::UNIQUIFIER != 0;
     let is_pointer = matches!(

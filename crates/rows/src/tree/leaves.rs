@@ -1,4 +1,4 @@
-//! The leaves of a clustered index in the order of its key, from the entries of the level above.
+//! Walks the leaf pages of a clustered index in key order, by the entries of the level above.
 
 use catalog::{AllocUnit, Fetched, fetch};
 use format::record::Record;
@@ -7,16 +7,17 @@ use source::PageSource;
 
 use crate::leaf::names;
 
-/// The most levels of a B-tree: 8 KB pages over 2^31 pages need far fewer.
+/// The most levels of a B-tree. With 8 KB pages and at most 2^31 pages, real trees have far fewer levels.
 pub(super) const MAX_DEPTH: usize = 32;
-/// The child pointer ends the fixed part of an entry (docs/format/index-records.md#non-leaf-entries).
+/// The size of the child pointer, which is at the end of an entry's fixed-length part
+/// (docs/format/index-records.md#non-leaf-entries).
 const CHILD_BYTES: usize = 6;
-/// Status bit of a compressed index. The place of the child pointer in its entries is unknown, so its leaves are
-/// followed by their links.
+/// Status bit of records in a compressed index. It is unknown where their child pointer is, so the walk uses the links
+/// between leaf pages instead.
 const COMPRESSED: u8 = format::record::status::COMPRESSED;
 
-/// Walks the leaves of a unit. Pages of a level are linked both ways, and the first has no left neighbor: a walk that
-/// follows only mirrored links reaches no page twice.
+/// Walks the leaf pages of an allocation unit. The pages of a level form a doubly linked list, and the first page has
+/// no left neighbor. The walk follows a link only if the next page links back, so it reaches no page twice.
 pub(crate) struct Leaves<'a> {
     source: &'a dyn PageSource,
     unit: &'a AllocUnit,
@@ -25,15 +26,15 @@ pub(crate) struct Leaves<'a> {
 
 enum State {
     Start,
-    /// The tree is a single leaf.
+    /// The tree has a single page, which is a leaf page.
     Only(PageId),
-    /// A page of level 1, and the slot of the next child.
+    /// The current page of the lowest level above the leaves, and the slot of its next entry.
     Parent {
         at: PageId,
         bytes: Box<PageBytes>,
         slot: u16,
     },
-    /// The previous leaf and the next one, if entries above are compressed.
+    /// The previous and the next leaf page, used if the walk follows the links between leaf pages.
     Linked {
         from: PageId,
         at: PageId,
@@ -46,8 +47,8 @@ impl<'a> Leaves<'a> {
         Self { source, unit, state: State::Start }
     }
 
-    /// The entry that led to the last delivered leaf, with the leaf's lowest key, and the page of the entry. The first
-    /// entry of the tree has no key.
+    /// The entry for the leaf page that was delivered last: the page that contains the entry, and the record with the
+    /// lowest key of the leaf. The first entry of the tree has no key.
     pub(crate) fn entry(&self) -> Option<(PageId, Record<'_>)> {
         let State::Parent { at, bytes, slot } = &self.state else { return None };
         let page = Page::new(bytes);
@@ -55,7 +56,7 @@ impl<'a> Leaves<'a> {
         Some((*at, Record::index(space, page.header().pminlen.get()).ok()?))
     }
 
-    /// The next leaf; `Err` names the page at which the walk ends too early.
+    /// The next leaf page. `Err` names the page at which the walk failed.
     pub(crate) fn next_leaf(&mut self) -> Option<Result<PageId, PageId>> {
         loop {
             match &mut self.state {
@@ -115,7 +116,7 @@ impl<'a> Leaves<'a> {
         Some(Err(page))
     }
 
-    /// Descends to the leftmost page of level 1.
+    /// Descends from the root to the leftmost page of the lowest level above the leaves.
     fn start(&self) -> Result<State, PageId> {
         let mut at = self.unit.root;
         if at.is_none() {
@@ -150,7 +151,8 @@ impl<'a> Leaves<'a> {
         Err(at)
     }
 
-    /// The first leaf of a tree whose entries cannot be read: the catalog's first page, if it is leftmost.
+    /// The first leaf page of a tree with compressed entries. It is the first page in the catalog, and must have no
+    /// left neighbor.
     fn start_of_compressed(&self) -> Result<State, PageId> {
         let at = self.unit.first_page;
         match fetch(self.source, at) {
@@ -162,7 +164,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A sound page above the leaves of a unit; of this level, if one is given.
+/// A sound page above the leaves of a unit. If `level` is given, the page must be of this level.
 pub(super) fn node(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -175,7 +177,8 @@ pub(super) fn node(
     (is_node && level.is_none_or(|level| is_level(level, header.level))).then_some(bytes)
 }
 
-/// Whether the pages below a sound index page are index pages too. The lowest index pages of a clustered index have level 0 or 1
+/// Whether the pages below a sound index page are index pages too. The level number alone does not show this, because
+/// the lowest index pages of a clustered index have level 0 or 1
 /// (docs/format/README.md#level-of-the-lowest-index-pages).
 pub(super) fn leads_to_nodes(source: &dyn PageSource, page: Page<'_>) -> bool {
     let header = page.header();
@@ -189,7 +192,8 @@ pub(super) fn leads_to_nodes(source: &dyn PageSource, page: Page<'_>) -> bool {
     (0..header.slot_count.get()).find_map(sound) == Some(PageType::Index)
 }
 
-/// Whether a page of level `own` is allowed where `level` is expected: the lowest index pages have 0 or 1.
+/// Whether a page of level `own` is allowed where `level` is expected. 0 and 1 count as equal, because the lowest index
+/// pages may have either.
 fn is_level(level: u8, own: u8) -> bool {
     level == own || level <= 1 && own <= 1
 }

@@ -9,13 +9,13 @@ use crate::Unreadable;
 /// How the bytes of a char column encode characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CodePage {
-    /// A code page of Windows.
+    /// A Windows code page.
     Windows(&'static Encoding),
-    /// The OEM page 437.
+    /// OEM code page 437.
     Oem437,
-    /// The OEM page 850.
+    /// OEM code page 850.
     Oem850,
-    /// Not known for certain: only ASCII bytes are decoded.
+    /// The code page is not known for certain, so only ASCII bytes are decoded.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl CodePage {
         })
     }
 
-    /// The encoding for the decoder, if the page has one.
+    /// The encoding for the decoder, if the decoder supports the code page.
     pub(crate) fn encoding(self) -> Option<&'static Encoding> {
         match self {
             Self::Windows(encoding) => Some(encoding),
@@ -52,7 +52,7 @@ impl CodePage {
         }
     }
 
-    /// Appends bytes as UTF-8; returns true if it replaced a byte that the page does not have.
+    /// Appends bytes as UTF-8; returns true if it replaced a byte that the code page does not define.
     pub(crate) fn decode(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
         let table = match self {
             Self::Windows(encoding) => {

@@ -1,14 +1,14 @@
-//! hierarchyid as its path.
+//! Converts a hierarchyid to its path.
 //!
-//! A. Milazzo published the encoding ("How the SQL Server hierarchyid data type works"): each number has a prefix that
-//! names its range, digits with fixed bits between them, and a last bit that is 1 where a level ends and 0 where a dot
-//! follows; a number before a dot is stored plus one.
+//! A. Milazzo published the encoding ("How the SQL Server hierarchyid data type works"). Each number has a prefix that
+//! names its range, then its digits with fixed bits between them, then a last bit. The last bit is 1 where a level ends
+//! and 0 where a dot follows. A number before a dot is stored plus one.
 
 use std::io::Write;
 
 use crate::Unreadable;
 
-/// Ranges of numbers: the first number, and the bits from high to low: x a digit, T the last bit.
+/// Ranges of numbers, each with its first number and its bits from high to low. `x` is a digit and `T` is the last bit.
 const PATTERNS: [(i64, &str); 13] = [
     (0, "01xxT"),
     (4, "100xxT"),
@@ -25,10 +25,10 @@ const PATTERNS: [(i64, &str); 13] = [
     (-281_479_271_682_120, "000100xxxxxxxxxxxxxx0xxxxxxxxxxxxxxxxxxxxx0xxxxxx0xxx0x1xxxT"),
 ];
 
-/// The longest value of the type.
+/// The length in bytes of the longest value of the type.
 const MOST_BYTES: usize = 892;
 
-/// Appends the path: `/` for the root, `/1/2.5/`.
+/// Appends the path: `/` for the root, or for example `/1/2.5/`.
 pub(super) fn path(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Unreadable> {
     if bytes.len() > MOST_BYTES {
         return Err(Unreadable::Impossible);
@@ -42,7 +42,7 @@ pub(super) fn path(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Unreadable> {
         write!(into, "{number}{end}").map_err(|_| Unreadable::Impossible)?;
         is_open = !ends;
     }
-    // A path cannot end with a dot, and no whole byte may be left over.
+    // A path cannot end with a dot, and fewer than 8 bits may remain.
     if is_open || bits.rest() >= 8 { Err(Unreadable::Impossible) } else { Ok(()) }
 }
 
@@ -80,7 +80,7 @@ impl Bits<'_> {
         self.bytes.len() * 8 - self.at
     }
 
-    /// Whether only zero bits are left, which pad the last byte.
+    /// Whether only zero bits remain, which pad the last byte.
     fn is_padding(&self) -> bool {
         let mut rest = Bits { ..*self };
         while let Some(bit) = rest.next() {
@@ -102,7 +102,7 @@ mod tests {
         Ok(String::from_utf8(into).unwrap())
     }
 
-    /// Values in Microsoft's documentation and its samples.
+    /// The values are from Microsoft's documentation and samples.
     #[test]
     fn published_values_are_their_paths() {
         assert_eq!(text(&[]).as_deref(), Ok("/"));

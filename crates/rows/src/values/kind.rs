@@ -1,10 +1,10 @@
-//! How a value is read, by the type of its column.
+//! The way in which a value is read, by the type of its column.
 
 use format::types::{TypeInfo, xtype};
 
 use super::code_page::CodePage;
 
-/// How the bytes of a column are read.
+/// The way in which the bytes of a column are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Bit(u8),
@@ -34,17 +34,17 @@ pub(crate) enum Kind {
     Shape {
         is_geography: bool,
     },
-    /// A CLR type, or a type whose form is undocumented: bytes as stored.
+    /// As stored bytes: a CLR type, or a type whose storage format is undocumented.
     AsStored,
-    /// FILESTREAM: the value is in a separate file.
+    /// FILESTREAM: the value is in a separate file outside the database files.
     Filestream,
-    /// A type that no documentation names.
+    /// The type is not documented.
     Unknown,
-    /// Not stored in the row.
+    /// The row does not store the column.
     NotStored,
 }
 
-/// How a value is read if only the type matters, not the column.
+/// The way in which a value is read if only the type, and no other property of the column, matters.
 pub(crate) fn plain(info: TypeInfo) -> Kind {
     match info.xtype {
         xtype::TINYINT => Kind::TinyInt,

@@ -6,7 +6,7 @@ use format::types::{TypeInfo, power_of_ten};
 
 use crate::{Unreadable, Value};
 
-/// The bytes as an array, if their number is that of the type.
+/// The bytes as an array; `None` if their number is not the length of the type.
 #[inline]
 pub(super) fn exact<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
@@ -18,8 +18,8 @@ pub(super) fn money(units: i64) -> Value<'static> {
     Value::Decimal { unscaled: units.into(), scale: 4 }
 }
 
-/// A sign byte (1 = plus) and a magnitude of up to 16 bytes, low bytes first. Values in sql_variant and in XML indexes
-/// may leave out high bytes.
+/// Reads a decimal: a sign byte (1 = plus), then a magnitude of up to 16 bytes, low byte first. Values in sql_variant
+/// and in XML indexes may omit high bytes that are zero.
 #[inline]
 pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;
@@ -32,12 +32,12 @@ pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     if sign > 1 || magnitude >= power_of_ten(info.precision)? {
         return None;
     }
-    // Below 10^38, so the sign fits.
+    // The magnitude is below 10^38, so the cast to a signed type is safe.
     let magnitude = magnitude as i128;
     Some(if sign == 0 { -magnitude } else { magnitude })
 }
 
-/// A decimal in variable length (docs/format/compression.md#decimals).
+/// Reads a decimal that is stored in variable length (docs/format/compression.md#decimals).
 pub(super) fn vardecimal(bytes: &[u8], info: TypeInfo) -> Result<i128, Unreadable> {
     match vardecimal::decode(bytes, info).map(vardecimal::Scaled::signed) {
         Ok(Some(unscaled)) => Ok(unscaled),

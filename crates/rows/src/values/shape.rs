@@ -1,5 +1,5 @@
-//! geometry and geography as WKB: the standard's form without a reference system, as `STAsBinary` and `AsBinaryZM`
-//! return it ([MS-SSCLRT] 2.1; docs/format/other-features.md#spatial).
+//! Converts geometry and geography to WKB. The result has the standard form without a spatial reference ID, which
+//! `STAsBinary` and `AsBinaryZM` also return ([MS-SSCLRT] 2.1; docs/format/other-features.md#spatial).
 
 use format::bytes::u32_at;
 
@@ -11,7 +11,7 @@ const HEADER_BYTES: usize = 6;
 const FIGURE_BYTES: usize = 5;
 const SHAPE_BYTES: usize = 9;
 
-/// Kinds of shapes, with the numbers of WKB. Higher numbers are curves and the full globe.
+/// Kinds of shapes, which have the same numbers in WKB. Higher numbers are curves and the full globe.
 mod kind {
     pub(super) const POINT: u8 = 1;
     pub(super) const LINE: u8 = 2;
@@ -20,9 +20,9 @@ mod kind {
     pub(super) const COLLECTION: u8 = 7;
 }
 
-/// The points of a value, axis by axis.
+/// The points of a value. The z and m coordinates are in separate arrays.
 struct Points<'b> {
-    /// x and y of each point, or latitude and longitude.
+    /// x and y of each point; for geography, latitude and longitude.
     pairs: &'b [u8],
     z: Option<&'b [u8]>,
     m: Option<&'b [u8]>,
@@ -30,11 +30,11 @@ struct Points<'b> {
 }
 
 impl Points<'_> {
-    /// Appends a point: x, y, and z and m if it has them.
+    /// Appends a point: x and y, then z and m if the value has them.
     fn put(&self, point: usize, into: &mut Vec<u8>) -> Option<()> {
         let pair = self.pairs.get(point.checked_mul(16)?..)?.get(..16)?;
         let (first, second) = pair.split_at(8);
-        // Latitude is stored first.
+        // geography stores latitude first; WKB has longitude first.
         let (x, y) = if self.is_geography { (second, first) } else { (first, second) };
         into.extend_from_slice(x);
         into.extend_from_slice(y);
@@ -55,13 +55,13 @@ impl Points<'_> {
     }
 }
 
-/// Bytes that hold counted parts.
+/// The unread bytes of a value. They contain arrays that each start with a count.
 struct Parts<'b> {
     bytes: &'b [u8],
 }
 
 impl<'b> Parts<'b> {
-    /// A count, and that many parts of `size` bytes.
+    /// Reads a count and this number of parts, each `size` bytes long.
     fn take(&mut self, size: usize) -> Option<(usize, &'b [u8])> {
         let count = u32_at(self.bytes, 0)? as usize;
         let rest = self.bytes.get(4..)?;
@@ -77,7 +77,7 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// Appends the shape; `None` if WKB cannot express it, or its form is undocumented.
+/// Appends the shape as WKB; `None` if WKB cannot express the shape, or if its storage format is undocumented.
 pub(super) fn wkb(bytes: &[u8], is_geography: bool, into: &mut Vec<u8>) -> Option<()> {
     let &[version, properties] = bytes.get(4..HEADER_BYTES)? else { return None };
     if !(1..=2).contains(&version) {
@@ -120,7 +120,7 @@ pub(super) fn wkb(bytes: &[u8], is_geography: bool, into: &mut Vec<u8>) -> Optio
             (0..shapes.shapes.len()).try_for_each(|shape| shapes.put(shape, &points, into))?;
         }
     }
-    // Bytes that follow are curve segments.
+    // Any bytes that remain are curve segments.
     parts.bytes.is_empty().then_some(())
 }
 
@@ -132,12 +132,12 @@ struct Shape {
 
 struct Shapes {
     shapes: Vec<Shape>,
-    /// First point of each figure, and the number of points.
+    /// The first point of each figure, then the number of all points.
     starts: Vec<usize>,
 }
 
 impl Shapes {
-    /// The shapes; each comes after its parent.
+    /// Reads the shapes. Each shape must come after its parent.
     fn of(figures: &[u8], shapes: &[u8], points: usize) -> Option<Self> {
         let mut starts: Vec<usize> = figures
             .chunks_exact(FIGURE_BYTES)
@@ -150,7 +150,8 @@ impl Shapes {
         let count = starts.len() - 1;
         let mut all: Vec<Shape> = Vec::new();
         let mut path: Vec<usize> = Vec::new();
-        // The figure at which the last shape begins, and the first shape whose figures have no end yet.
+        // `begin` is the first figure of the last nonempty shape. From the shape `ended` on, the ends of the figures
+        // are not known yet.
         let (mut begin, mut ended) = (0, 0);
         for (number, shape) in shapes.chunks_exact(SHAPE_BYTES).enumerate() {
             let (parent, first) = (u32_at(shape, 0)?.cast_signed(), u32_at(shape, 4)?.cast_signed());
@@ -177,7 +178,8 @@ impl Shapes {
                 _ => return None,
             }
             path.push(number);
-            // An empty shape has no figures; the figures of the others end where those of the next one begin.
+            // An empty shape has no figures. The figures of any other shape end where the figures of the next nonempty
+            // shape begin.
             let figures = match first {
                 -1 => begin..begin,
                 first => {

@@ -1,24 +1,24 @@
-//! Texts as UTF-8.
+//! Converts texts to UTF-8.
 
 use encoding_rs::{CoderResult, Decoder};
 
 use super::code_page::CodePage;
 use crate::Unreadable;
 
-/// Replaces anything that is not a character.
+/// The replacement for anything that is not a valid character.
 pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
-/// How a text is stored.
+/// The encoding in which a text is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// UTF-16, low bytes first.
+    /// UTF-16LE.
     Utf16,
     /// Bytes of a code page.
     Ansi(CodePage),
 }
 
-/// Appends UTF-16 as UTF-8; returns true if it replaced an unpaired surrogate. An odd number of bytes is not a text,
-/// but may be one that the client encrypted.
+/// Appends UTF-16 as UTF-8; returns true if it replaced an unpaired surrogate. An odd number of bytes is not a valid
+/// text, but it may be a text that the client encrypted.
 #[inline]
 pub(crate) fn utf16(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
     if !bytes.len().is_multiple_of(2) {
@@ -29,7 +29,7 @@ pub(crate) fn utf16(bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable
     if rest.is_empty() { Ok(false) } else { Ok(wide(rest, into)) }
 }
 
-/// Appends the ASCII characters at the start, eight at a time, and returns the rest.
+/// Appends the ASCII characters at the start of the text, eight at a time, and returns the remaining bytes.
 #[inline]
 fn ascii_start<'b>(bytes: &'b [u8], into: &mut Vec<u8>) -> &'b [u8] {
     const OTHERS: u128 = 0xFF80_FF80_FF80_FF80_FF80_FF80_FF80_FF80;
@@ -60,7 +60,7 @@ fn ascii_start<'b>(bytes: &'b [u8], into: &mut Vec<u8>) -> &'b [u8] {
     rest
 }
 
-/// Appends UTF-16 of any characters.
+/// Appends UTF-16 that may contain non-ASCII characters.
 fn wide(bytes: &[u8], into: &mut Vec<u8>) -> bool {
     let mut altered = false;
     let units = bytes.chunks_exact(2).map(|pair| pair.first_chunk().map_or(0, |pair| u16::from_le_bytes(*pair)));
@@ -77,14 +77,14 @@ fn wide(bytes: &[u8], into: &mut Vec<u8>) -> bool {
 /// Converts a text that comes in pieces to UTF-8.
 pub(crate) struct TextStream {
     state: State,
-    /// The bytes of the stored value; `None` after the first piece.
+    /// The length of the stored value in bytes; `None` after the first piece.
     stored_bytes: Option<u64>,
     altered: bool,
     fault: Option<Unreadable>,
 }
 
 enum State {
-    /// Up to three bytes that wait for the rest of their character.
+    /// The bytes of an incomplete character, at most three.
     Utf16(Vec<u8>),
     Decoder(Box<Decoder>),
     /// A code page without a stateful decoder: each byte is a character.
@@ -104,12 +104,12 @@ impl TextStream {
         Self { state, stored_bytes: Some(stored_bytes), altered: false, fault: None }
     }
 
-    /// Why the text cannot be read, if it cannot.
+    /// The reason why the text cannot be read, if there is one.
     pub(crate) fn fault(&self) -> Option<Unreadable> {
         self.fault
     }
 
-    /// Appends the characters that are complete with this piece.
+    /// Appends the characters that this piece completes.
     pub(crate) fn push(&mut self, piece: &[u8], into: &mut Vec<u8>) {
         if let Some(stored_bytes) = self.stored_bytes.take_if(|_| !piece.is_empty()) {
             let is_encrypted = !piece.is_ascii() && format::domain::may_begin_encrypted(piece, stored_bytes);
@@ -138,7 +138,7 @@ impl TextStream {
         }
     }
 
-    /// Appends the rest; returns true if any character was replaced.
+    /// Appends the remaining characters; returns true if any character of the text was replaced.
     pub(crate) fn finish(mut self, into: &mut Vec<u8>) -> Result<bool, Unreadable> {
         match &mut self.state {
             State::Utf16(waiting) => self.altered |= utf16(waiting, into)?,

@@ -1,4 +1,4 @@
-//! The value inside a sql_variant (docs/format/types-and-keys.md#sql_variant).
+//! Reads the value inside a sql_variant (docs/format/types-and-keys.md#sql_variant).
 
 use format::bytes::{u16_at, u32_at};
 use format::collation::CollationId;
@@ -8,7 +8,7 @@ use super::code_page::CodePage;
 use super::kind::{Kind, plain};
 use crate::Unreadable;
 
-/// The kind of the value and its bytes.
+/// The kind of the inner value, and its bytes.
 pub(super) fn inside(bytes: &[u8]) -> Result<(Kind, &[u8]), Unreadable> {
     let Some((&[base, version], rest)) = bytes.split_first_chunk::<2>() else { return Err(Unreadable::Impossible) };
     if version != 1 {

@@ -1,4 +1,5 @@
-//! Binary XML ([MS-BINXML]; docs/format/other-features.md#xml) as text, in the form of SQL Server.
+//! Converts binary XML ([MS-BINXML]; docs/format/other-features.md#xml) to text, in the form in which SQL Server prints
+//! it.
 
 use std::io::Write;
 
@@ -8,7 +9,7 @@ use format::bytes::u32_at;
 use super::text;
 use crate::Unreadable;
 
-/// Tokens of the structure.
+/// Tokens of the document structure.
 mod token {
     pub(super) const ELEMENT: u8 = 0xF8;
     pub(super) const END_ELEMENT: u8 = 0xF7;
@@ -24,7 +25,8 @@ mod token {
     pub(super) const FLUSH_NAMES: u8 = 0xE9;
 }
 
-/// Short tokens for frequent names make a text longer than its stored form; a text beyond this size is an attack.
+/// The longest text in bytes. Short tokens can stand for long names, so the text can be much longer than the stored
+/// bytes; a text beyond this limit is taken for an attack.
 const MOST_TEXT_BYTES: usize = 64 << 20;
 
 /// Appends the document; returns true if a character was replaced.
@@ -64,14 +66,14 @@ struct Document<'b, 'o> {
     rest: &'b [u8],
     into: &'o mut Vec<u8>,
     most: usize,
-    /// Names, from 1.
+    /// The declared names; they are numbered from 1.
     names: Vec<&'b [u8]>,
-    /// Qualified names, from 1: prefix and local name.
+    /// The declared qualified names, each with prefix and local name; they are numbered from 1.
     qualified: Vec<(&'b [u8], &'b [u8])>,
-    /// Open elements, by qualified name.
+    /// The qualified names of the open elements.
     open: Vec<(&'b [u8], &'b [u8])>,
     state: State,
-    /// Whether the last token was a value other than text: the next value is then another item of a list.
+    /// Whether the last token was a value other than text. The next value is then another item of a list.
     after_item: bool,
     altered: bool,
 }
@@ -162,7 +164,7 @@ impl<'b> Document<'b, '_> {
                 }
                 self.into.extend_from_slice(b"?>");
             }
-            // SQL Server writes CDATA as text.
+            // SQL Server prints a CDATA section as ordinary text.
             token::CDATA => {
                 self.begin_content()?;
                 let units = self.units()?;
@@ -174,7 +176,7 @@ impl<'b> Document<'b, '_> {
         Ok(())
     }
 
-    /// A value of an attribute or of the content.
+    /// Reads a value of an attribute or of element content.
     fn value(&mut self, token: u8) -> Result<(), Unreadable> {
         if self.state == State::Tag {
             self.begin_content()?;
@@ -191,7 +193,7 @@ impl<'b> Document<'b, '_> {
                 self.put_text(units);
                 Ok(())
             }
-            // char, varchar, text: the code page comes first.
+            // char, varchar, text: the code page precedes the bytes.
             0x0D | 0x10 | 0x16 => {
                 let length = self.number()?;
                 let bytes = self.take(length)?;
@@ -227,13 +229,13 @@ impl<'b> Document<'b, '_> {
                 bytes.iter().for_each(|byte| self.put(format_args!("{byte:02X}")));
                 Ok(())
             }
-            // real, float, money, and the dates and times of typed documents: their text form in SQL Server is
-            // undocumented.
+            // real, float, money, and the date and time types of typed documents: it is undocumented how SQL Server
+            // prints them.
             _ => Err(Unreadable::Undocumented),
         }
     }
 
-    /// Length, precision, scale, sign (1 = plus), then words of four bytes.
+    /// Reads a decimal: length, precision, scale, sign (1 = plus), then words of four bytes.
     fn decimal(&mut self, is_trimmed: bool) -> Result<(), Unreadable> {
         let [length] = self.array()?;
         let bytes = self.take(length.into())?;
@@ -257,7 +259,7 @@ impl<'b> Document<'b, '_> {
         Ok(())
     }
 
-    /// Closes an open tag.
+    /// Ends the start tag that is being written.
     fn begin_content(&mut self) -> Result<(), Unreadable> {
         if self.state == State::Value {
             return Err(Unreadable::Impossible);
@@ -287,7 +289,7 @@ impl<'b> Document<'b, '_> {
         self.take(N)?.try_into().map_err(|_| Unreadable::Impossible)
     }
 
-    /// Seven bits per byte, low bits first.
+    /// Reads a number with seven bits per byte, low bits first.
     fn number(&mut self) -> Result<usize, Unreadable> {
         let mut value = 0_u64;
         for position in 0..5 {
@@ -300,13 +302,13 @@ impl<'b> Document<'b, '_> {
         Err(Unreadable::Impossible)
     }
 
-    /// UTF-16, preceded by its length in characters.
+    /// Reads a UTF-16 text, which is preceded by its length in characters.
     fn units(&mut self) -> Result<&'b [u8], Unreadable> {
         let length = self.number()?.checked_mul(2).ok_or(Unreadable::Impossible)?;
         self.take(length)
     }
 
-    /// The name whose number follows; 0 is the empty name.
+    /// Reads the number of a name and returns the name. Number 0 is the empty name.
     fn name(&mut self) -> Result<&'b [u8], Unreadable> {
         match self.number()?.checked_sub(1) {
             None => Ok(&[]),
@@ -327,7 +329,7 @@ impl<'b> Document<'b, '_> {
     fn put_name(&mut self, (prefix, local): (&[u8], &[u8])) {
         if !prefix.is_empty() {
             self.put_plain(prefix);
-            // A default namespace is declared as xmlns alone.
+            // A default namespace is declared as `xmlns` without a local name.
             if !local.is_empty() {
                 self.into.push(b':');
             }
@@ -349,7 +351,7 @@ impl<'b> Document<'b, '_> {
         }
     }
 
-    /// Appends text, with entities where SQL Server writes them.
+    /// Appends text, with entities for the characters that SQL Server escapes.
     fn escape(&mut self, plain: &[u8]) {
         let is_value = self.state == State::Value;
         for byte in plain {

@@ -1,11 +1,12 @@
-//! Values of Microsoft's sample databases according to their published install scripts.
+//! Checks values of Microsoft's sample databases against their published install scripts.
 
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 use rows::{Reader, Scan, ScanOptions, Table, Value};
 
-/// A file, a table, a column and a text value that find the row, and columns of that row as text.
+/// A known row: the file and the table, the column and text value that identify the row, and columns of the row with
+/// their values as text.
 type Known = (&'static str, &'static str, (&'static str, &'static str), &'static [(&'static str, &'static str)]);
 
 const KNOWN: &[Known] = &[
@@ -71,7 +72,7 @@ const KNOWN: &[Known] = &[
     ),
 ];
 
-/// The number of characters of a text that are compared.
+/// The number of characters of a text that the test compares.
 const SHOWN: usize = 120;
 
 pub(crate) fn trials(files: &Path) -> Vec<Trial> {
@@ -82,7 +83,7 @@ pub(crate) fn trials(files: &Path) -> Vec<Trial> {
     KNOWN.iter().map(trial).collect()
 }
 
-/// The file itself, or the first data file in a folder or its subfolders.
+/// Returns `path` if it is a file, otherwise the first data file in the folder or its subfolders.
 fn file(path: PathBuf) -> Option<PathBuf> {
     if path.is_file() {
         return source::is_data_file(&path).then_some(path);

@@ -1,8 +1,9 @@
-//! Tables of real databases: the row count of an independent reader, key order where there is a key, and every value
-//! readable; plus known values of Microsoft's sample databases.
+//! Reads the tables of real databases. The row counts must be those of an independent reader, rows of tables with a
+//! clustered index must be in key order, and every value must be readable. Some values of Microsoft's sample databases
+//! are also checked.
 //!
-//! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them
-//! an ignored test reports that.
+//! The files are not part of the repository. The tests look for them in `target/corpus` (see CONTRIBUTING.md). If they
+//! are missing, an ignored test reports that.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -19,7 +20,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rows::{NoKeyOrder, Order, RangeCounts, Reader, Scan, ScanOptions, Table, Unreadable, Value};
 use source::PageSource;
 
-/// Rows by object and partition.
+/// The number of rows, by object and partition.
 type Counts = BTreeMap<(i32, i32), u64>;
 
 fn main() {
@@ -36,12 +37,12 @@ fn main() {
         }
     }
     trials.extend(known::trials(&files));
-    // Real files belong to the full tier.
+    // Tests with real files belong to the full tier, which runs ignored tests.
     let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The files, and the lists of their row counts.
+/// The folder of the database files, and the folder with the lists of their row counts.
 fn corpus() -> Option<(PathBuf, PathBuf)> {
     if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;
@@ -52,7 +53,7 @@ fn corpus() -> Option<(PathBuf, PathBuf)> {
     (files.is_dir() && lists.join("expected.tsv.gz").is_file()).then_some((files, lists))
 }
 
-/// Live rows of heaps and clustered indexes by file.
+/// The numbers of live rows of heaps and clustered indexes, by file.
 fn expected(list: &Path) -> BTreeMap<String, Counts> {
     let mut text = String::new();
     let file = fs::File::open(list).expect("a list of the corpus");

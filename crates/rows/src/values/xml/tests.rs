@@ -1,4 +1,4 @@
-//! Documents from published examples, and documents that must be refused.
+//! Tests with documents from published examples, and with documents that must be rejected.
 
 use super::*;
 
