@@ -1,4 +1,4 @@
-//! Columns of a table as CREATE TABLE declares them.
+//! Writes the columns of a table in the form of CREATE TABLE.
 
 use catalog::TableColumn;
 use format::collation::CollationId;
@@ -7,7 +7,7 @@ use format::types::{TypeInfo, user_type, xtype};
 use crate::definitions::{ColumnFacts, class};
 use crate::{Script, comment, quote};
 
-/// Bits of syscolpars.status (docs/format/catalog.md#syscolpars).
+/// The bits of syscolpars.status (docs/format/catalog.md#syscolpars).
 mod status {
     pub(super) const ROWGUID: u32 = 0x8;
     pub(super) const FILESTREAM: u32 = 0x20;
@@ -19,7 +19,7 @@ mod status {
     pub(super) const PERIOD_END: u32 = 0x2000_0000;
 }
 
-/// The highest ID of a built-in type, and the ID of the one alias type that every database has.
+/// The highest ID of a built-in type, and the ID of sysname, the one alias type that every database has.
 const LAST_BUILT_IN: i32 = 255;
 const SYSNAME: i32 = 256;
 
@@ -41,7 +41,7 @@ impl Script<'_> {
         if has(status::FILESTREAM) {
             text.push_str(" FILESTREAM");
         }
-        // A column of an alias type has the collation of its type.
+        // A column of an alias type has the collation of that type.
         if column.user_type <= SYSNAME
             && let Some(collation) = self.collation(facts)
         {
@@ -85,12 +85,12 @@ impl Script<'_> {
         };
         let is_persisted = column.status & status::PERSISTED != 0;
         let persisted = if is_persisted { " PERSISTED" } else { "" };
-        // Only a persisted column can be declared NOT NULL; for others the engine infers it.
+        // Among computed columns, only a persisted one can be declared NOT NULL. For the others, the engine infers it.
         let not_null = if is_persisted && column.is_not_null() { " NOT NULL" } else { "" };
         format!("{name} AS {text}{persisted}{not_null}")
     }
 
-    /// The type as a declaration names it.
+    /// The type of a column in the form of a declaration.
     pub(crate) fn type_of(&self, column: &TableColumn, facts: &ColumnFacts) -> String {
         match column.user_type {
             user_type::HIERARCHYID => "hierarchyid".to_owned(),
@@ -126,8 +126,8 @@ impl Script<'_> {
         }
     }
 
-    /// `COLLATE name` for a column of text. If a collation differs from the database's and its name is unknown, a
-    /// comment.
+    /// `COLLATE name` for a text column. The result is a comment if the collation differs from the database's and its
+    /// name is unknown.
     fn collation(&self, facts: &ColumnFacts) -> Option<String> {
         const TEXTS: [u8; 6] = [xtype::CHAR, xtype::VARCHAR, xtype::NCHAR, xtype::NVARCHAR, xtype::TEXT, xtype::NTEXT];
         if !TEXTS.contains(&facts.info.xtype) || facts.collation == CollationId(0) {
@@ -151,7 +151,7 @@ impl Script<'_> {
         let text = self.expression(self.definitions.object_text(facts.default_id));
         let object = self.database.objects.get(&facts.default_id);
         Some(match (object, text) {
-            // A default that CREATE DEFAULT made belongs to no table.
+            // A default that was created with CREATE DEFAULT belongs to no table.
             (Some(object), Some(_)) if object.parent_id == 0 => {
                 format!(" {}", comment(&format!("bound to the default {}", object.name)))
             }
@@ -170,7 +170,7 @@ impl Script<'_> {
     }
 }
 
-/// The length in bytes that a declaration may show; for a type of fixed length, the length of its values.
+/// The length in bytes that a declaration may contain. For a fixed-length type, this is the length of its values.
 fn declared_length(info: TypeInfo) -> u16 {
     format::types::fixed_length(info).unwrap_or(info.length)
 }

@@ -1,22 +1,22 @@
-//! Text constants and batches that a script runner passes on unchanged.
+//! Text constants and batches that every script runner passes on unchanged.
 //!
-//! sqlcmd, osql and SSMS cut a script into batches at lines with `GO`, obey lines such as `:r FILE`, `!!dir` and
-//! `exit`, and sqlcmd replaces `$(name)`. Some of them do so even within quotes, brackets and comments. The server
-//! itself joins two lines of a constant if a backslash ends the first. A constant that would contain one of these is
+//! sqlcmd, osql and SSMS cut a script into batches at `GO` lines. They obey lines such as `:r FILE`, `!!dir` and
+//! `exit`, and sqlcmd replaces `$(name)`. Some of them do this even within quotes, brackets and comments. The server
+//! itself joins two lines of a constant if the first ends with a backslash. A constant that contains one of these is
 //! therefore concatenated from parts.
 
 use format::bytes::plain_start;
 
-/// Words that are commands at the start of a line.
+/// The words that are commands at the start of a line.
 const COMMANDS: [&[u8]; 5] = [b"go", b"reset", b"ed", b"quit", b"exit"];
-/// Letters of the longest command.
+/// The number of letters in the longest command.
 const LONGEST: usize = 5;
-/// Ends a part of a constant and begins the next one.
+/// The text that ends one part of a constant and begins the next.
 const BETWEEN: &[u8] = b"'+N'";
-/// A NUL, which no script runner is known to pass on.
+/// The expression for a NUL character, which no script runner is known to pass on.
 const NUL: &[u8] = b"'+NCHAR(0)+N'";
 
-/// Writes the text between `N'` and `'`, with quotes doubled. It accepts UTF-8 in pieces of any length.
+/// Writes a text constant: the text between `N'` and `'`, with quotes doubled. It accepts UTF-8 in pieces of any length.
 ///
 /// ```
 /// let (mut constant, mut out) = (script::Constant::default(), b"N'".to_vec());
@@ -27,14 +27,14 @@ const NUL: &[u8] = b"'+NCHAR(0)+N'";
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Constant {
-    /// The line contains only blanks so far.
+    /// Whether the line contains only blanks so far.
     at_line_start: bool,
-    /// The first letters of the line, as long as they may be a command.
+    /// The first letters of the line, while they may still be a command.
     word: [u8; LONGEST],
     letters: usize,
     last: u8,
     is_split: bool,
-    /// A script runner would not pass a part of the text on unchanged.
+    /// Whether a script runner would change a part of the text.
     has_command: bool,
 }
 
@@ -55,7 +55,7 @@ impl Constant {
         }
     }
 
-    /// Writes the bytes that need no change, whatever precedes them, and returns the rest.
+    /// Writes the bytes up to the first one that may have to be changed, and returns the remaining bytes.
     fn write_plain<'t>(&mut self, out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
         let (plain, after) = text.split_at_checked(plain_start(text, changes)).unwrap_or((&[], text));
         out.extend_from_slice(plain);
@@ -63,19 +63,19 @@ impl Constant {
         after
     }
 
-    /// Writes the letters held back at the end of the text.
+    /// Writes the letters that were held back at the end of the text.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if self.letters > 0 {
             self.release(out, b'\'');
         }
     }
 
-    /// Whether the constant is an expression that concatenates several parts.
+    /// Whether the constant is concatenated from several parts.
     pub fn is_split(&self) -> bool {
         self.is_split
     }
 
-    /// Holds back a letter at the start of a line, which may begin a command. Returns `false` for other bytes.
+    /// Holds back a letter at the start of a line, because it may begin a command. Returns `false` for any other byte.
     fn hold(&mut self, byte: u8) -> bool {
         let Some(place) = self.word.get_mut(self.letters).filter(|_| byte.is_ascii_alphabetic()) else { return false };
         *place = byte;
@@ -83,7 +83,7 @@ impl Constant {
         true
     }
 
-    /// Writes the letters held back at the start of a line, before `next`.
+    /// Writes the letters that were held back at the start of a line. `next` is the byte after them.
     fn release(&mut self, out: &mut Vec<u8>, next: u8) {
         let word = self.word;
         let word = word.get(..self.letters).unwrap_or_default();
@@ -126,13 +126,13 @@ impl Constant {
     }
 }
 
-/// Whether a program may begin a new line after this byte of UTF-8. U+0085, U+2028 and U+2029 share their last bytes
-/// with other characters; after those, an unnecessary part does no harm.
+/// Whether some program may begin a new line after this byte of UTF-8. The last bytes of U+0085, U+2028 and U+2029 also
+/// end other characters; after these characters, the constant may be split without need, which does no harm.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
 }
 
-/// Whether a byte in the middle of a line may have to be changed. Every byte that ends a line counts as one.
+/// Whether a byte in the middle of a line may have to be changed. True for every byte that ends a line.
 fn changes(byte: u8) -> bool {
     let is_control = byte <= b'\r' && byte != b'\t';
     is_control | (byte == b'\'') | (byte == b'(') | (byte == 0x85) | (byte & 0xFE == 0xA8)
@@ -142,7 +142,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'#' | b'$')
 }
 
-/// Whether a script runner passes the whole text on unchanged, wherever it is in a statement.
+/// Whether script runners pass the whole text on unchanged, at any place in a statement.
 ///
 /// ```
 /// assert!(script::is_plain("CREATE VIEW [a]\nAS SELECT 1 AS [going]"));
@@ -155,8 +155,8 @@ pub fn is_plain(text: &str) -> bool {
     !constant.has_command
 }
 
-/// A statement as a batch of its own, with the `GO` that ends it. A statement that a script runner would change is
-/// executed with `EXEC`, which does not change its effect.
+/// A statement as a separate batch, with the `GO` that ends it. A statement that a script runner would change is executed
+/// with `EXEC`, which does not change its effect.
 ///
 /// ```
 /// assert_eq!(script::batch("DROP VIEW [a];\n"), "DROP VIEW [a];\nGO\n");
@@ -172,13 +172,13 @@ pub fn batch(statement: &str) -> String {
     constant.add(&mut out, statement.as_bytes());
     constant.finish(&mut out);
     out.extend_from_slice(EXECUTED.as_bytes());
-    // The output consists of whole characters.
+    // The output is always whole UTF-8 characters.
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The start of a batch whose statement is a constant.
+/// The start of a batch that executes a statement given as a constant.
 pub const EXECUTE: &str = "EXEC (N'";
-/// The end of such a batch.
+/// The end of a batch that begins with [`EXECUTE`].
 pub const EXECUTED: &str = "');\nGO\n";
 
 #[cfg(test)]

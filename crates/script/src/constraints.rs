@@ -1,4 +1,4 @@
-//! FOREIGN KEY and CHECK constraints, and the key constraints of a table together.
+//! FOREIGN KEY and CHECK constraints, and the lists of a table's key constraints and indexes.
 
 use catalog::{Constraint, ConstraintKind};
 
@@ -25,7 +25,7 @@ impl Script<'_> {
         self.constraints(object_id, |constraint| constraint.kind == ConstraintKind::Check)
     }
 
-    /// The FOREIGN KEY constraints of a table, to be added after all tables are created.
+    /// The FOREIGN KEY constraints of a table. They must be added after all tables are created.
     pub fn foreign_keys(&self, object_id: i32) -> Vec<String> {
         self.constraints(object_id, |constraint| constraint.kind != ConstraintKind::Check)
     }
@@ -35,7 +35,8 @@ impl Script<'_> {
         self.database.constraints.iter().filter(of).filter_map(|constraint| self.add_constraint(constraint)).collect()
     }
 
-    /// `ALTER TABLE ... ADD CONSTRAINT` of a CHECK or FOREIGN KEY constraint. A disabled constraint is disabled again.
+    /// `ALTER TABLE ... ADD CONSTRAINT` for a CHECK or FOREIGN KEY constraint. If the constraint is disabled in the
+    /// catalog, a statement that disables it follows.
     pub fn add_constraint(&self, constraint: &Constraint) -> Option<String> {
         let (table, name) = (self.table_name(constraint.table_id)?, quote(&constraint.name));
         let check = if constraint.is_trusted() { "CHECK" } else { "NOCHECK" };
@@ -78,7 +79,7 @@ impl Script<'_> {
         Some(text)
     }
 
-    /// Statements that enable the foreign keys that refer to a table again. Those that were trusted are checked.
+    /// Statements that enable the foreign keys that refer to a table. Foreign keys that were trusted are checked.
     pub(crate) fn enable_referring_keys(&self, object_id: i32) -> String {
         let refers = |constraint: &&Constraint| match constraint.kind {
             ConstraintKind::ForeignKey { referenced_id, .. } => referenced_id == object_id && constraint.is_enabled(),
@@ -97,7 +98,8 @@ fn unreadable(constraint: &Constraint, table: &str, why: &str) -> String {
     format!("{}\n", comment(&format!("{} constraint {} on {table}: {why}", constraint.type_name(), constraint.name)))
 }
 
-/// ` ON DELETE CASCADE ON UPDATE ...` from the status of a foreign key (docs/format/catalog.md#foreign-keys).
+/// The actions in the status of a foreign key: ` ON DELETE CASCADE ON UPDATE ...`
+/// (docs/format/catalog.md#foreign-keys).
 fn actions(status: u32) -> String {
     let action = |shift: u32| match status >> shift & 3 {
         1 => Some("CASCADE"),

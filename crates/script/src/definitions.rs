@@ -1,4 +1,4 @@
-//! Facts of the catalog that only definitions need, beyond those that every check reads.
+//! Reads the facts of the catalog that only definitions need, in addition to those that every check reads.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use source::PageSource;
 
 use crate::modules::is_module;
 
-/// Most bytes of an object's text that are read. The engine accepts batches of 64 kB to some MB.
+/// The most bytes of an object's text to read. The engine accepts batches of 64 kB to some MB.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// Most bytes of all texts that are kept. Texts of modules, which may have any number, are read only when they are
-/// written.
+/// The most bytes of all texts to keep. The number of modules is not limited, so their texts are read only when they
+/// are written.
 const MAX_KEPT_BYTES: usize = 32 << 20;
 
-/// Facts of the catalog that definitions need beyond [`Database`].
+/// The facts of the catalog that definitions need in addition to [`Database`].
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     /// Columns by table and column ID.
     pub columns: BTreeMap<(i32, u32), ColumnFacts>,
     /// Indexes by table and index ID.
     pub indexes: BTreeMap<(i32, i32), IndexFacts>,
-    /// Ordinal of an index column in the key, by table, index and position in sysiscols; 0 if the column is not part of
-    /// the key.
+    /// The ordinal of an index column in the key, by table, index and position in sysiscols; 0 if the column is not
+    /// part of the key.
     pub key_ordinals: BTreeMap<(i32, i32, u32), u8>,
-    /// Texts by class, object and sub ID; see [`Self::text`].
+    /// Texts by class, object and sub ID; see `text`.
     texts: BTreeMap<Key, ModuleText>,
     /// Types by ID.
     pub types: BTreeMap<i32, UserType>,
@@ -34,56 +34,57 @@ pub struct Definitions {
     pub xml_schemas: BTreeMap<i32, UserType>,
     /// Filegroups and partition schemes by ID.
     pub data_spaces: BTreeMap<i32, String>,
-    /// sysschobjs.status by object.
+    /// The status of each object, from sysschobjs.status.
     pub object_status: BTreeMap<i32, u32>,
-    /// Names of base tables that could not be read to their end. Definitions that depend on them may be incomplete.
+    /// The names of base tables that could not be read to their end. Definitions that depend on these tables may be
+    /// incomplete.
     pub incomplete: Vec<&'static str>,
 }
 
-/// A column as its table declares it (docs/format/catalog.md#syscolpars).
+/// The facts with which a table declares a column (docs/format/catalog.md#syscolpars).
 #[derive(Clone, Debug, Default)]
 pub struct ColumnFacts {
-    /// Type, with length in bytes (0 for the max types), precision and scale.
+    /// The type, with length in bytes (0 for the max types), precision and scale.
     pub info: TypeInfo,
-    /// Collation, if the column holds text.
+    /// The collation, if the column contains text.
     pub collation: CollationId,
-    /// Object ID of the default constraint or bound default; 0 if there is none.
+    /// The object ID of the default constraint or bound default; 0 without a default.
     pub default_id: i32,
-    /// Object ID of the bound rule; 0 if there is none.
+    /// The object ID of the bound rule; 0 without a rule.
     pub rule_id: i32,
-    /// ID of the XML schema collection; 0 if there is none.
+    /// The ID of the XML schema collection; 0 without one.
     pub xml_schema_id: i32,
 }
 
-/// Facts of an index beyond [`catalog::Index`].
+/// The facts of an index in addition to [`catalog::Index`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexFacts {
-    /// FILLFACTOR; 0 for the server's default.
+    /// The FILLFACTOR; 0 for the server's default.
     pub fill_factor: u8,
 }
 
-/// A type in sysscalartypes, or another named member of a schema that is not an object.
+/// A type in sysscalartypes, or another named item of a schema that is not an object.
 #[derive(Clone, Debug, Default)]
 pub struct UserType {
-    /// Schema id.
+    /// The ID of the schema.
     pub schema_id: i32,
-    /// Name.
+    /// The name of the item.
     pub name: String,
 }
 
 /// A text of the catalog.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModuleText {
-    /// The text.
+    /// The text was read.
     Text(String),
-    /// The catalog has a value that is not text, as `WITH ENCRYPTION` leaves it.
+    /// The catalog has a value that is not text, as after `WITH ENCRYPTION`.
     Encrypted,
     /// The text could not be read.
     Unreadable,
 }
 
 impl ModuleText {
-    /// The text, if it could be read.
+    /// The text; `None` if it could not be read.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -92,7 +93,7 @@ impl ModuleText {
     }
 }
 
-/// Classes of sysobjvalues (docs/format/catalog.md#sysobjvalues).
+/// The classes of sysobjvalues (docs/format/catalog.md#sysobjvalues).
 pub(crate) mod class {
     pub(crate) const MODULE: u8 = 1;
     pub(crate) const COMPUTED: u8 = 2;
@@ -109,14 +110,14 @@ const SYSOBJVALUES: i32 = 60;
 const SYSCLSOBJS: i32 = 64;
 const SYSNSOBJS: i32 = 44;
 
-/// Class, object and sub ID of a text.
+/// The class, object ID and sub ID of a text.
 type Key = (u8, i32, i32);
 
-/// Receives the requested columns of a row of a base table.
+/// A function that receives the requested columns of a row of a base table.
 type Visit<'a, D> = dyn FnMut(&mut D, &[Option<&[u8]>]) + 'a;
 
 impl Definitions {
-    /// Reads the facts. Those that cannot be read are missing, and [`Self::incomplete`] names their tables.
+    /// Reads the facts. Facts that cannot be read are missing, and [`Self::incomplete`] names their tables.
     pub fn load(source: &dyn PageSource, database: &Database) -> Self {
         let mut found = Self::default();
         found.load_columns(source, database);
@@ -126,15 +127,15 @@ impl Definitions {
         found
     }
 
-    /// The text of a default or CHECK constraint (class 1, sub ID 0 or 1), of a computed column or of an index's
-    /// filter.
+    /// The text of a default or CHECK constraint (class 1, sub ID 0 or 1), of a computed column, or of the filter of an
+    /// index.
     pub(crate) fn text(&self, class: u8, object_id: i32, sub_id: i32) -> Option<&ModuleText> {
         self.texts.get(&(class, object_id, sub_id))
     }
 
-    /// Estimated memory of the facts, in bytes.
+    /// The estimated memory of the facts in bytes.
     pub fn bytes(&self) -> u64 {
-        // A node of a map holds eleven entries, and is at least half full.
+        // A node of a `BTreeMap` has space for eleven entries and is at least half full.
         let of_entries = |count: usize, bytes: usize| 2 * (count * bytes) as u64;
         let texts: usize = self.texts.values().filter_map(ModuleText::text).map(str::len).sum();
         of_entries(self.columns.len(), size_of::<((i32, u32), ColumnFacts)>())
@@ -151,7 +152,7 @@ impl Definitions {
         [1, 0].into_iter().find_map(|sub_id| self.text(class::MODULE, object_id, sub_id))
     }
 
-    /// Replaces every text.
+    /// Replaces every text with `text`.
     #[cfg(test)]
     pub(crate) fn spoil(&mut self, text: &str) {
         self.texts.values_mut().for_each(|spoiled| *spoiled = ModuleText::Text(text.to_owned()));
@@ -197,7 +198,7 @@ impl Definitions {
             let length = value(length) as u16;
             let info = TypeInfo {
                 xtype: value(xtype) as u8,
-                // -1 in the catalog marks the max types.
+                // In the catalog, length -1 marks the max types.
                 length: if length == u16::MAX { 0 } else { length },
                 precision: value(precision) as u8,
                 scale: value(scale) as u8,
@@ -284,15 +285,15 @@ impl Definitions {
     }
 }
 
-/// Calls `each` with the text of each module, one at a time, ordered by object ID.
+/// Calls `each` with the text of one module after another, ordered by object ID.
 pub(crate) fn each_module_text(source: &dyn PageSource, database: &Database, each: &mut dyn FnMut(i32, ModuleText)) {
-    // A module's text has sub ID 0 or 1; a numbered procedure has further texts with other IDs.
+    // The text of a module has sub ID 0 or 1. A numbered procedure has further texts with other sub IDs.
     let is_wanted =
         |(kind, object, sub_id): Key| kind == class::MODULE && matches!(sub_id, 0 | 1) && is_module(database, object);
     each_text(source, database, &is_wanted, &mut |(_, object, _), text| each(object, text));
 }
 
-/// Calls `each` with each wanted text, one at a time. Returns `false` if the base table could not be read to its end.
+/// Calls `each` with one wanted text after another. Returns `false` if the base table could not be read to its end.
 fn each_text(
     source: &dyn PageSource,
     database: &Database,
@@ -320,7 +321,7 @@ fn each_text(
     read.is_ok()
 }
 
-/// A number; 0 if NULL.
+/// A number from a column; 0 if the column is NULL.
 fn value(bytes: Option<&[u8]>) -> u64 {
     bytes.map_or(0, unsigned)
 }
@@ -329,8 +330,8 @@ fn int(bytes: Option<&[u8]>) -> i32 {
     (value(bytes) as u32).cast_signed()
 }
 
-/// Decodes a text by its encoding (docs/format/expressions.md#encoding). A text of one byte per character is in the
-/// database's code page, and only its ASCII is the same in all of them.
+/// Decodes a text by its stored encoding (docs/format/expressions.md#encoding). A text with one byte for each character
+/// is in the database's code page; all code pages agree only on ASCII.
 fn decode(bytes: &[u8], encoding: Option<u8>) -> ModuleText {
     match encoding {
         Some(1) => ModuleText::Text(utf16(bytes)),

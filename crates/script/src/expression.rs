@@ -1,10 +1,10 @@
-//! Expressions of the catalog within statements, which must not end the statement.
+//! Puts expressions of the catalog into statements, so that they cannot end the statement.
 
 use crate::names;
 
-/// The text of a condition, a default or a computed column in parentheses that nothing in the text closes. `None` if a
-/// string, name, comment or parenthesis in it has no end, or if it has a semicolon, a NUL or a closing parenthesis too
-/// many: a part of it could become a statement of its own.
+/// The text of a condition, a default or a computed column, enclosed in parentheses that the text itself cannot close.
+/// `None` if a part of the text could become a separate statement: if a string, name, comment or parenthesis in it does
+/// not end, or if it contains a semicolon, a NUL or an unmatched closing parenthesis.
 pub(crate) fn enclosed(text: &str) -> Option<String> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -13,7 +13,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
     let (mut at, mut depth, mut is_one) = (0, 0_usize, true);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        // The text must not continue after its first parenthesis is closed.
+        // True only if the text ends where its first parenthesis is closed.
         is_one &= at == 0 || depth > 0;
         at += match *rest.as_bytes() {
             [b'\'', ..] => delimited(rest, '\'')?,
@@ -42,7 +42,8 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
 }
 
-/// Length up to the closing character, in bytes. A doubled character does not close the text.
+/// The length of a delimited text in bytes, up to and including the closing character. A doubled closing character does
+/// not end it.
 pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -54,7 +55,8 @@ pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     }
 }
 
-/// Length of a comment that ends with its line, in bytes; `None` if programs may not agree where the line ends.
+/// The length in bytes of a `--` comment, including the line break. `None` if programs may disagree on where the line
+/// ends.
 pub(crate) fn line_comment(text: &str) -> Option<usize> {
     let end = text.find('\n')?;
     let line = text.get(..end)?;
@@ -62,7 +64,7 @@ pub(crate) fn line_comment(text: &str) -> Option<usize> {
     (!line.contains(names::is_line_break)).then_some(end + 1)
 }
 
-/// Length of a comment, which may contain comments, in bytes.
+/// The length in bytes of a `/* */` comment, which may contain further comments.
 pub(crate) fn comment(text: &str) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

@@ -1,4 +1,4 @@
-//! CREATE INDEX, key constraints, and rebuilds.
+//! Writes CREATE INDEX, key constraints, and rebuilds.
 
 use catalog::{Index, IndexType, Rowset};
 
@@ -6,7 +6,7 @@ use crate::definitions::class;
 use crate::tables::compression;
 use crate::{Script, comment, quote};
 
-/// Bits of sysidxstats.status (docs/format/catalog.md#sysidxstats).
+/// The bits of sysidxstats.status (docs/format/catalog.md#sysidxstats).
 mod status {
     pub(super) const IGNORE_DUP_KEY: u32 = 0x4;
     pub(super) const PADDED: u32 = 0x10;
@@ -16,13 +16,13 @@ mod status {
 }
 
 impl Script<'_> {
-    /// Whether an index belongs to a PRIMARY KEY or UNIQUE constraint, which ALTER TABLE creates.
+    /// Whether an index belongs to a PRIMARY KEY or UNIQUE constraint. ALTER TABLE creates these indexes.
     pub fn is_constraint(&self, object_id: i32, index_id: i32) -> bool {
         self.index(object_id, index_id).is_some_and(is_key)
     }
 
-    /// `CREATE INDEX` of an index that belongs to no constraint; [`Self::add_key`] of an index that does. Parts that
-    /// cannot be written become comments. `None` for a heap and for an index that is not in the catalog.
+    /// `CREATE INDEX` for an index that belongs to no constraint, and [`Self::add_key`] for an index that does. Parts
+    /// that cannot be written become comments. `None` for a heap and for an index that is not in the catalog.
     pub fn create_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id)?;
         if is_key(index) {
@@ -65,7 +65,8 @@ impl Script<'_> {
         Some(text)
     }
 
-    /// `ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY` or `UNIQUE`. `None` if the index belongs to no such constraint.
+    /// `ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY` or `UNIQUE`. `None` if the index belongs to neither kind of
+    /// constraint.
     pub fn add_key(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id).filter(|index| is_key(index))?;
         let (table, name) = (self.table_name(object_id)?, quote(&index.name));
@@ -79,12 +80,12 @@ impl Script<'_> {
         ))
     }
 
-    /// `ALTER INDEX ... DISABLE` and `REBUILD`, so that the engine builds the index from the table and not from the
-    /// index's own pages. Disabling a primary key or unique constraint disables the foreign keys that refer to it; they
-    /// are enabled again.
+    /// `ALTER INDEX ... DISABLE` and `REBUILD`. With both, the engine builds the index from the table and not from the
+    /// index's own pages. Disabling a primary key or unique constraint also disables the foreign keys that refer to it,
+    /// so the statements enable these again.
     ///
-    /// Disabling the clustered index of an indexed view frees its pages and disables the view's other indexes; all are
-    /// rebuilt from the tables.
+    /// Disabling the clustered index of an indexed view frees its pages and disables the other indexes of the view, so
+    /// the statements rebuild all of them from the tables.
     pub fn rebuild_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id).filter(|index| index.index_id > 0)?;
         let (table, name) = (self.table_name(object_id)?, quote(&index.name));
@@ -109,7 +110,7 @@ impl Script<'_> {
         self.database.indexes.get(&(object_id, index_id))
     }
 
-    /// `[a] ASC, [b] DESC`; `None` if the catalog does not have the columns.
+    /// The key columns: `[a] ASC, [b] DESC`; `None` if the catalog does not have them.
     pub(crate) fn key_columns(&self, index: &Index) -> Option<String> {
         let columns = self.database.index_columns.get(&(index.object_id, index.index_id))?;
         let ordinal = |position: u32| {
@@ -154,7 +155,7 @@ impl Script<'_> {
         }
     }
 
-    /// `WITH (...)`; empty if all options have their defaults.
+    /// `WITH (...)` for an index; empty if all options have their defaults.
     fn options(&self, index: &Index) -> String {
         let has = |bit: u32| index.status & bit != 0;
         let mut options = Vec::new();
@@ -187,7 +188,7 @@ impl Script<'_> {
         self.data_space(index.object_id, index.index_id, &self.rowsets(index))
     }
 
-    /// Comments on status bits of unknown meaning, and on an index that was disabled.
+    /// Comments for status bits of unknown meaning, and for a disabled index.
     fn doubts(&self, index: &Index) -> String {
         const KNOWN: u32 = 0x2_27FF;
         let unknown = index.status & !KNOWN;
@@ -204,7 +205,7 @@ impl Script<'_> {
     }
 }
 
-/// Whether a PRIMARY KEY or UNIQUE constraint made the index.
+/// Whether the index was created by a PRIMARY KEY or UNIQUE constraint.
 fn is_key(index: &Index) -> bool {
     index.is_primary_key() || index.status & status::UNIQUE_CONSTRAINT != 0
 }

@@ -1,9 +1,9 @@
-//! T-SQL that defines the objects of a database, from its catalog.
+//! Writes T-SQL that defines the objects of a database, from its catalog.
 //!
-//! [`Definitions`] has the facts of the catalog that only definitions need; [`Script`] writes statements from both.
-//! Where the catalog lacks a fact, the script has a comment: nothing is guessed.
+//! [`Definitions`] has the facts of the catalog that only definitions need; [`Script`] writes statements from these
+//! facts and the database. If the catalog lacks a fact, the script has a comment instead of a guess.
 
-// Indexing is used only after a bounds check; a comment there names it.
+// Indexing is used only after a bounds check, which a comment at that line names.
 #![warn(clippy::indexing_slicing)]
 
 mod columns;
@@ -29,7 +29,7 @@ use catalog::Database;
 
 use expression::enclosed;
 
-/// Writes statements for the objects of a database. Each ends with a line break, without `GO`.
+/// Writes statements for the objects of a database. Each statement ends with a line break, without `GO`.
 #[derive(Clone, Copy, Debug)]
 pub struct Script<'a> {
     database: &'a Database,
@@ -42,25 +42,25 @@ impl<'a> Script<'a> {
         Self { database, definitions }
     }
 
-    /// `[dbo].[Orders]`; `None` for an object that is not in the catalog.
+    /// The quoted name of an object: `[dbo].[Orders]`; `None` for an object that is not in the catalog.
     pub fn table_name(&self, object_id: i32) -> Option<String> {
         let object = self.database.objects.get(&object_id)?;
         Some(format!("{}.{}", quote(self.database.schema_name(object)), quote(&object.name)))
     }
 
-    /// The quoted name of a column of a table; `None` if the catalog does not have it.
+    /// The quoted name of a column of a table; `None` if the catalog does not have the column.
     pub fn column_name(&self, object_id: i32, column_id: u32) -> Option<String> {
         let columns = self.database.columns.get(&object_id)?;
         columns.iter().find(|column| column.id == column_id).map(|column| quote(&column.name))
     }
 
-    /// The text of an expression or condition in parentheses; `None` if it could not be read, or if it could end its
+    /// The text of an expression or condition in parentheses. `None` if it could not be read, or if it could end its
     /// statement.
     fn expression(&self, text: Option<&ModuleText>) -> Option<String> {
         enclosed(text?.text()?)
     }
 
-    /// The quoted name of the filegroup with this ID; `None` if it is not known.
+    /// The quoted name of the filegroup with this ID; `None` if the name is unknown.
     fn filegroup(&self, id: u16) -> Option<String> {
         const PRIMARY: u16 = 1;
         let known = self.database.filegroups.iter().find(|group| group.id == id).map(|group| quote(&group.name));

@@ -1,4 +1,4 @@
-//! Procedures, functions, views and triggers: their texts as they were typed.
+//! Procedures, functions, views and triggers, with the texts that their authors typed.
 
 use std::collections::BTreeSet;
 
@@ -11,29 +11,30 @@ use crate::definitions::{ModuleText, each_module_text};
 /// A procedure, function, view or trigger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
-    /// Object ID.
+    /// The object ID.
     pub object_id: i32,
-    /// Schema.
+    /// The name of the schema.
     pub schema: String,
-    /// Name.
+    /// The name of the module.
     pub name: String,
-    /// `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
+    /// The kind: `PROCEDURE`, `FUNCTION`, `VIEW` or `TRIGGER`.
     pub kind: &'static str,
-    /// The text of its definition, as it was typed.
+    /// The text of the definition, as its author typed it.
     pub text: ModuleText,
 }
 
-/// INFORMATION_SCHEMA and sys: their objects have no text in the database.
+/// The IDs of the schemas INFORMATION_SCHEMA and sys, which contain objects without a text in the database.
 const SYSTEM_SCHEMAS: [i32; 2] = [3, 4];
 
 impl Script<'_> {
-    /// Object IDs of the procedures, functions, views and triggers of the database.
+    /// The object IDs of the procedures, functions, views and triggers of the database.
     pub fn modules(&self) -> Vec<i32> {
         self.database.objects.values().filter(|object| kind_of(object).is_some()).map(|object| object.id).collect()
     }
 
-    /// Calls `each` once with every procedure, function, view and trigger, in the order of the catalog. Only one text is
-    /// in memory, because together they may have any size. Modules whose text was not found come last, as unreadable.
+    /// Calls `each` once with every procedure, function, view and trigger, in the order of the catalog. Only one text
+    /// is in memory at a time, because their total size is not limited. Modules without a text come last, as
+    /// unreadable.
     ///
     /// # Errors
     /// If `each` fails.
@@ -82,8 +83,8 @@ fn kind(type_code: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a text defines a module: after blanks and comments it begins with CREATE or ALTER and the kind of module.
-/// Bytes that WITH ENCRYPTION left are no text, and no other statement may be run.
+/// Whether a text defines a module: after blanks and comments, it must begin with CREATE or ALTER and a kind of module.
+/// This rejects the bytes of an encrypted text, and any other statement, which must not be run.
 fn defines(text: &str) -> bool {
     const KINDS: [&str; 5] = ["PROC", "PROCEDURE", "FUNCTION", "VIEW", "TRIGGER"];
     let mut rest = text;

@@ -1,6 +1,6 @@
-//! Names, texts and comments in T-SQL.
+//! Writes names, texts and comments in T-SQL.
 
-/// A name in brackets, as `QUOTENAME` writes it. Servers allow no NUL in a name; in a name from a damaged catalog it
+/// A name in brackets, as `QUOTENAME` writes it. Servers do not allow a NUL in a name; if a damaged catalog has one, it
 /// becomes U+FFFD.
 ///
 /// ```
@@ -19,12 +19,13 @@ pub fn quote_text(text: &str) -> String {
     format!("N'{}'", text.replace('\'', "''"))
 }
 
-/// Whether some programs begin a new line at this character. The line feed, at which all do, is not included.
+/// Whether some program begins a new line at this character. The line feed is not included, because all programs begin
+/// a new line there.
 pub(crate) fn is_line_break(char: char) -> bool {
     matches!(char, '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A comment on one line, which no name from a file can end.
+/// A comment on one line. No name from a file can end it.
 ///
 /// ```
 /// assert_eq!(script::comment("a */ DROP TABLE"), "/* a * / DROP TABLE */");
@@ -33,6 +34,6 @@ pub(crate) fn is_line_break(char: char) -> bool {
 pub fn comment(text: &str) -> String {
     let text: String =
         text.chars().map(|char| if char.is_control() || is_line_break(char) { ' ' } else { char }).collect();
-    // sqlcmd replaces variables in comments too.
+    // sqlcmd replaces variables even in comments.
     format!("/* {} */", text.replace("*/", "* /").replace("/*", "/ *").replace("$(", "$ ("))
 }

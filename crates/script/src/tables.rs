@@ -1,12 +1,12 @@
-//! CREATE TABLE.
+//! Writes CREATE TABLE.
 
 use catalog::{Rowset, UnitKind};
 
 use crate::{Script, comment, quote};
 
 impl Script<'_> {
-    /// `CREATE TABLE` with columns and defaults, without keys, checks and indexes, which are separate statements.
-    /// `None` for an object that has no columns in the catalog.
+    /// `CREATE TABLE` with columns and defaults. Keys, checks and indexes are separate statements. `None` for an object
+    /// without columns in the catalog.
     pub fn create_table(&self, object_id: i32) -> Option<String> {
         let name = self.table_name(object_id)?;
         let columns = self.database.columns.get(&object_id)?;
@@ -39,7 +39,7 @@ impl Script<'_> {
         Some(format!("PERIOD FOR SYSTEM_TIME ({}, {})", with(START)?, with(END)?))
     }
 
-    /// ` ON [PRIMARY] TEXTIMAGE_ON [PRIMARY] WITH (DATA_COMPRESSION = PAGE)` of a table.
+    /// The storage clause of a table: ` ON [PRIMARY] TEXTIMAGE_ON [PRIMARY] WITH (DATA_COMPRESSION = PAGE)`.
     fn table_space(&self, object_id: i32) -> String {
         let rowsets: Vec<&Rowset> = self.database.table_rowsets(object_id).collect();
         let mut text = self.data_space(object_id, rowsets.first().map_or(0, |rowset| rowset.index_id), &rowsets);
@@ -51,7 +51,7 @@ impl Script<'_> {
         {
             text.push_str(&format!(" TEXTIMAGE_ON {filegroup}"));
         }
-        // If the table has a clustered index, the index's statement has the compression.
+        // In a table with a clustered index, the statement of that index has the compression.
         if rowsets.iter().all(|rowset| rowset.index_id == 0)
             && let Some(compression) = compression(&rowsets)
         {
@@ -60,7 +60,7 @@ impl Script<'_> {
         text
     }
 
-    /// ` ON [PRIMARY]`, or ` ON [scheme]([column])` of a partitioned table or index.
+    /// The place of a table or index: ` ON [PRIMARY]`, or ` ON [scheme]([column])` if it is partitioned.
     pub(crate) fn data_space(&self, object_id: i32, index_id: i32, rowsets: &[&Rowset]) -> String {
         if let Some(partitioned) = self.database.partitioned.get(&(object_id, index_id)) {
             let scheme = self.definitions.data_spaces.get(&partitioned.scheme_id).map(|name| quote(name));
@@ -83,7 +83,8 @@ impl Script<'_> {
     }
 }
 
-/// `DATA_COMPRESSION = PAGE`, repeated for each partition if they differ; `None` if no partition is compressed.
+/// `DATA_COMPRESSION = PAGE`, repeated for each partition if the partitions differ; `None` if no partition is
+/// compressed.
 pub(crate) fn compression(rowsets: &[&Rowset]) -> Option<String> {
     let name = |rowset: &&Rowset| match rowset.compression {
         0 => Some("NONE"),

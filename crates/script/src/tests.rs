@@ -1,4 +1,4 @@
-//! Scripts of real databases against their published install scripts.
+//! Compares scripts of real databases with their published install scripts.
 
 use std::path::{Path, PathBuf};
 
@@ -155,7 +155,7 @@ fn no_name_or_text_of_the_catalog_becomes_a_statement_of_its_own() {
         let batch = batch(&statement);
         assert_eq!(batch.lines().filter(|line| line.trim() == "GO").count(), 1, "{batch}");
         assert!(batch.ends_with("\nGO\n") && !batch.contains("$(") && !batch.contains("DROP TABLE [b] --"), "{batch}");
-        // Outside of brackets, strings and comments, parentheses must match.
+        // Outside brackets, strings and comments, the parentheses must match.
         assert!(expression::enclosed(&statement.replace(';', " ")).is_some(), "{statement}");
     }
 }

@@ -1,4 +1,4 @@
-//! Objects that the statements of a table need: those created before it, and those that must exist.
+//! The objects that the statements of a table need: some are created before the table, others must already exist.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use crate::definitions::ColumnFacts;
 use crate::expression::delimited;
 use crate::{Script, quote, quote_text};
 
-/// The highest type ID that every database has: built-in types, and the alias type sysname.
+/// The highest type ID that every database has, which belongs to the alias type sysname. Lower IDs are built-in types.
 const LAST_OF_SERVER: i32 = 256;
 /// A bit of syscolpars.status (docs/format/catalog.md#syscolpars).
 const FILESTREAM: u32 = 0x20;
 
-/// Objects that the statements of a table need.
+/// The objects that the statements of a table need.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Needs {
-    /// Statements that create missing schemas and alias types.
+    /// The statements that create missing schemas and alias types.
     pub created: String,
-    /// Objects that must exist, each with its kind: `filegroup [Archive]`.
+    /// The objects that must already exist, each with its kind: `filegroup [Archive]`.
     pub must_exist: BTreeSet<String>,
-    /// Objects that the statements leave out, each with its kind.
+    /// The objects that the table uses but that the statements omit, each with its kind.
     pub left_out: BTreeSet<String>,
 }
 
 impl Script<'_> {
-    /// The objects that CREATE TABLE, keys, indexes and checks of a table need.
+    /// The objects that CREATE TABLE and the statements for keys, indexes and checks of a table need.
     pub fn needs(&self, object_id: i32) -> Needs {
         let mut needs = Needs::default();
         let mut types = BTreeSet::new();
@@ -62,7 +62,7 @@ impl Script<'_> {
         self.definitions.columns.get(&(object_id, column.id))
     }
 
-    /// Adds a statement that creates an alias type, or a CLR type as one that must exist.
+    /// Adds a statement that creates an alias type. A CLR type is added to the objects that must exist.
     fn of_type(
         &self,
         column: &TableColumn,
@@ -84,7 +84,7 @@ impl Script<'_> {
         }
     }
 
-    /// Adds filegroups and partition schemes of the table and its indexes.
+    /// Adds the filegroups and partition schemes of the table and its indexes.
     fn of_spaces(&self, object_id: i32, must_exist: &mut BTreeSet<String>) {
         for rowset in self.database.rowsets_of(object_id) {
             let partitioned = self.database.partitioned.get(&(object_id, rowset.index_id));
@@ -102,7 +102,7 @@ impl Script<'_> {
         }
     }
 
-    /// Adds functions and sequences that defaults, computed columns, checks and filters name.
+    /// Adds the functions and sequences in defaults, computed columns, checks and filters.
     fn of_expressions(&self, object_id: i32, must_exist: &mut BTreeSet<String>) {
         let mut text = self.create_table(object_id).unwrap_or_default();
         text.extend(self.indexes(object_id).into_iter().chain(self.checks(object_id)));
@@ -120,7 +120,7 @@ impl Script<'_> {
         }
     }
 
-    /// The name of an XML schema collection, with its kind.
+    /// The name of an XML schema collection, preceded by its kind.
     pub(crate) fn xml_schema(&self, id: i32) -> String {
         match self.definitions.xml_schemas.get(&id) {
             Some(found) => format!("XML schema collection {}", self.full_name(found.schema_id, &found.name)),
@@ -146,13 +146,14 @@ fn columns_of_types<'s>(script: &'s Script<'_>, object_id: i32) -> impl Iterator
     types.filter_map(|found| script.database.schemas.get(&found.schema_id).map(String::as_str))
 }
 
-/// CREATE SCHEMA must be the first statement of its batch, so EXEC gives it a batch of its own.
+/// A statement that creates a schema. CREATE SCHEMA must be the first statement of its batch, so EXEC runs it in a
+/// separate batch.
 fn create_schema(schema: &str) -> String {
     let create = quote_text(&format!("CREATE SCHEMA {}", quote(schema)));
     format!("IF SCHEMA_ID({}) IS NULL EXEC ({create});\n", quote_text(schema))
 }
 
-/// Two-part names in a text, as the server writes them in expressions: `[dbo].[next]`.
+/// The two-part names in a text, in the form that the server writes in expressions: `[dbo].[next]`.
 fn names_in(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut at = 0;
