@@ -1,7 +1,9 @@
-//! Measures decompressing the records of a compressed backup, on one thread:
-//! `cargo bench -p mdfsck-source --bench xpress`. After `--`, the path of a compressed backup is measured alone; a
-//! second path receives its blocks (u32 bytes, u32 bytes of content, bytes), so that another decoder can be timed on
-//! the same blocks.
+//! Measures how fast the records of a compressed backup are decompressed, on one thread: `cargo bench -p mdfsck-source
+//! --bench xpress`.
+//!
+//! With the path of a compressed backup after `--`, only that backup is measured. If a second path follows, the bench
+//! writes the compressed blocks to it, so that another decoder can be timed on the same blocks. For each block, the
+//! file holds the compressed length (u32, in bytes), the decompressed length (u32, in bytes) and the compressed bytes.
 
 #![expect(clippy::expect_used, reason = "what it measures must work")]
 
@@ -14,7 +16,7 @@ const RUNS: usize = 15;
 const BLOCK_BYTES: usize = 1 << 16;
 const BLOCKS: usize = 100;
 
-/// A compressed block, and the bytes of its content.
+/// A compressed block, and its decompressed length in bytes.
 type Block = (Vec<u8>, usize);
 
 fn measure(name: &str, blocks: &[Block]) {
@@ -46,7 +48,7 @@ fn packed(content: impl Fn(u32) -> u8) -> Vec<Block> {
     bytes.chunks(BLOCK_BYTES).map(|piece| (lab::backup::compress(piece), piece.len())).collect()
 }
 
-/// A pseudo-random number.
+/// A pseudo-random number that depends only on `at`.
 fn scattered(at: u32) -> u32 {
     let number = at.wrapping_mul(0x9E37_79B1);
     (number ^ number >> 15).wrapping_mul(0x85EB_CA77)
@@ -56,7 +58,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     println!("{:<24} {:>10} {:>10} {:>10} {:>8}", "one thread", "MB/s", "fastest", "stored", "ratio");
     let Some(path) = words.first() else {
-        // Rows of 80 bytes: increasing numbers, scattered numbers, and a text of few words.
+        // Rows of 80 bytes that hold increasing numbers, pseudo-random numbers, and text with few distinct words.
         measure(
             "rows",
             &packed(|at| match at % 80 {

@@ -1,25 +1,28 @@
-//! Decides which reads of a file are announced to the system. Announcing a megabyte costs a seventh of the time of
-//! copying it, since the system looks up every page; for a file in memory that is wasted. For a file that is not in
-//! memory, the question itself triggers a little read-ahead of another pattern: so a file that was not in memory is
-//! asked about again only rarely.
+//! Decides which reads of a local file are announced to the operating system, so that it can read ahead.
+//!
+//! An announcement costs a seventh of the time of copying the same bytes, because the system looks up every page. If
+//! the file is in the system's cache, that time is wasted. Asking the system whether a range is cached has its own
+//! cost: for a file that is not cached, the query triggers a little read-ahead in another pattern. The query is
+//! therefore repeated only rarely for such a file.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Shorter reads, which are of single pages far apart, are always announced.
+/// Reads of fewer bytes are always announced: they read single pages that are far apart.
 const LEAST_BYTES: u64 = 256 << 10;
 
-/// Announcements before the system is asked again: doubled each time, from FEWEST to MOST.
+/// The number of announcements between two queries to the system. It starts at `FEWEST` and doubles after each query,
+/// up to `MOST`.
 const FEWEST: u32 = 64;
 const MOST: u32 = 4096;
 
-/// The state of one file. These are only hints: races between threads may miscount.
+/// The announcement state of one file. Its counters are only hints: races between threads may miscount.
 #[derive(Debug)]
 pub(crate) struct Announcements {
-    /// Announcements to make before the system is asked again.
+    /// The number of announcements to make before the system is queried again.
     left: AtomicU32,
-    /// Announcements to make if the system says that the file is not in memory.
+    /// The number of announcements to make after the next query, if it shows that the file is not cached.
     next: AtomicU32,
-    /// The system's last answer.
+    /// The system's answer to the last query.
     is_in_memory: AtomicBool,
 }
 
@@ -30,7 +33,8 @@ impl Default for Announcements {
 }
 
 impl Announcements {
-    /// Whether a read of this many bytes should be announced; `is_in_memory` asks the system about them.
+    /// Whether a read of `bytes` bytes should be announced. `is_in_memory` asks the system whether the bytes to read
+    /// are in its cache.
     pub(crate) fn is_due(&self, bytes: u64, is_in_memory: impl FnOnce() -> bool) -> bool {
         if bytes < LEAST_BYTES {
             return true;
@@ -52,9 +56,9 @@ impl Announcements {
         true
     }
 
-    /// Whether the range that the system was last asked about was in its memory; false before the first question.
+    /// Whether the range of the last query was in the system's cache; false before the first query.
     pub(crate) fn is_in_memory(&self) -> bool {
-        // If two threads asked at once, the answer "no" wins.
+        // If two threads query at the same time, the answer "not cached" wins.
         self.is_in_memory.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) == 0
     }
 }
@@ -65,7 +69,7 @@ mod tests {
 
     const MB: u64 = 1 << 20;
 
-    /// Counts the announcements made without asking.
+    /// Counts the announcements made without a query.
     fn made(announcements: &Announcements) -> u32 {
         let mut asked = false;
         let ask = |asked: &mut bool| {

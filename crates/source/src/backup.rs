@@ -1,8 +1,9 @@
-//! Backups of one database, read as if they were its data files: full, differential, striped, compressed.
+//! Reads backups of one database (full, differential, striped, compressed) as if they were its data files.
 //!
 //! A backup file is a tape in Microsoft Tape Format (`blocks`), possibly inside a compressed container (`compressed`,
-//! `xpress`). Its sets (`sets`, `config`) say where the regions of pages and of log are; `placement` finds the extents
-//! in them, `log_portion` the pages that the backup's log still changes. [`BackupPages`] is the result.
+//! `xpress`). Its backup sets (`sets`, `config`) say where the regions of pages and of log are. `placement` finds the
+//! extents in the page regions; `log_portion` finds the pages that the backup's log still changes. [`BackupPages`] is
+//! the result.
 
 mod blocks;
 mod chain;
@@ -54,20 +55,21 @@ use media::Media;
 use pipe::{Pipe, Piped};
 use room::{Room, open_error};
 
-/// Reads the labels of the backup file at `path`: all sets, no page.
+/// Reads the labels of all backup sets in the backup file at `path`, without reading pages.
 ///
 /// # Errors
-/// [`OpenError`] when the file cannot be read or is not a readable backup.
+/// [`OpenError`] if the file cannot be read or is not a readable backup.
 pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
     let room = Room::new(None, storage::length(path).unwrap_or(0));
     let opened = open(path, &room)?;
     BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
 
-/// Like [`media()`], for a backup from a pipe: read once, in bounded memory. `path` is its name in messages.
+/// Like [`media()`], for a backup from a pipe: the pipe is read once, in bounded memory. `path` is its name in
+/// messages.
 ///
 /// # Errors
-/// [`OpenError`] when it cannot be read or is not a readable backup.
+/// [`OpenError`] if the pipe cannot be read or holds no readable backup.
 pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedia, OpenError> {
     let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
     let opened = match Pipe::open(input).map_err(failed)? {
@@ -79,7 +81,7 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
     BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
 }
 
-/// Why a file has no backup set: it is another kind of file, or damaged.
+/// The error for a file without a backup set: the file is of another kind, or damaged.
 pub fn no_set(path: &Path) -> OpenError {
     let mut start = vec![0; IDENTIFY_BYTES];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));

@@ -1,11 +1,11 @@
-//! Buffers that the system can read into without a copy.
+//! Buffers into which the operating system can read without an intermediate copy.
 
 use format::page::PAGE_BYTES;
 
-/// Direct reads need at most this alignment.
+/// The greatest alignment in bytes that a direct read needs.
 const ALIGNMENT: usize = 4096;
 
-/// Buffer for pages, aligned for direct reads.
+/// A buffer for pages, aligned for direct reads.
 #[derive(Debug, Default)]
 pub struct PageBuffer {
     bytes: Vec<u8>,
@@ -22,13 +22,13 @@ impl PageBuffer {
         Self { bytes, start, length }
     }
 
-    /// The pages.
+    /// The bytes of the pages.
     pub fn bytes(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.start..self.start + self.length).unwrap_or_default()
     }
 }
 
-/// Whether a direct read may go into `buffer`.
+/// Whether `buffer` is aligned for a direct read.
 pub(crate) fn is_aligned(buffer: &[u8]) -> bool {
     buffer.as_ptr().align_offset(ALIGNMENT) == 0 && buffer.len().is_multiple_of(PAGE_BYTES)
 }

@@ -1,27 +1,29 @@
-//! The processor core's own cache, which decides how many pages of a cached file are copied at once.
+//! Finds out the size of a processor core's second-level cache. It determines how many pages of a file in the system's
+//! cache are copied at a time.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Where Linux describes the second-level cache of the first core.
+/// The folder in which Linux describes the second-level cache of the first core.
 const SECOND_LEVEL: &str = "/sys/devices/system/cpu/cpu0/cache/index2";
 
-/// From this size on, a core's cache counts as large: Intel servers since 2017, AMD servers since 2022.
+/// The smallest second-level cache that counts as large: Intel servers have such caches since 2017, AMD servers since
+/// 2022.
 const LARGE_CACHE_BYTES: u64 = 1 << 20;
 
-/// 32 pages are 256 KB, half of a cache of 512 KB.
+/// The pages to copy at a time with a small cache: 32 pages are 256 KB, which is half of a cache of 512 KB.
 const FEW_PAGES: u32 = 32;
 
-/// The most pages of a read-ahead file to copy before they are checked. With a small core cache, the copied pages
-/// should fit into it; with a large one, copies of a megabyte are faster than smaller ones if the file is in memory
-/// (docs/speed.md, "Reads from the page cache").
+/// The most pages to copy from a file before they are checked, if the system reads the file ahead. With a small core
+/// cache, the copied pages should fit into the cache. With a large core cache and a file in memory, copies of a
+/// megabyte are faster than smaller copies (docs/speed.md, "Reads from the page cache").
 pub(crate) fn pages_per_copy(is_in_memory: bool) -> u32 {
     static IS_LARGE: LazyLock<bool> =
         LazyLock::new(|| second_level_bytes(Path::new(SECOND_LEVEL)).is_some_and(|bytes| bytes >= LARGE_CACHE_BYTES));
     if is_in_memory && *IS_LARGE { u32::MAX } else { FEW_PAGES }
 }
 
-/// The cache size that this folder describes, if it is a second-level cache.
+/// The cache size in bytes that the files in `folder` describe; `None` if they do not describe a second-level cache.
 fn second_level_bytes(folder: &Path) -> Option<u64> {
     let read = |name| std::fs::read_to_string(folder.join(name)).ok();
     let is_second = read("level")?.trim() == "2";

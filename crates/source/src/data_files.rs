@@ -20,26 +20,29 @@ use crate::snapshot::{self, Snapshot, SnapshotFile};
 use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 
-/// The data files of one database, opened shared and read-only.
+/// The data files of one database, opened read-only and shared with other programs.
 #[derive(Debug)]
 pub struct DataFiles {
     files: Vec<DataFile>,
     handles: Vec<SharedFile>,
-    /// The same files, opened to bypass the system's cache; empty unless requested.
+    /// The same files, opened for reads that bypass the system's cache; empty unless this was requested.
     direct: Vec<SharedFile>,
-    /// Failed reads of each file.
+    /// The failed reads of each file.
     reads: Vec<Reads>,
-    /// The snapshot that the files belong to, if they do.
+    /// The snapshot to which the files belong, if any.
     snapshot: Option<Snapshot>,
 }
 
 impl DataFiles {
-    /// Opens the files of one database: in any order, identified by content. A folder means the data files in it; log
-    /// files, and folders that hold logs and no data files, are ignored if data files are given too. Files of a
-    /// database snapshot are laid over the files of its database if they are named; in a folder they are ignored.
+    /// Opens the files of one database, in any order; the content of a file shows what it is.
+    ///
+    /// * If a path names a folder, the data files in it are opened.
+    /// * If data files are given, log files are ignored, and so are folders that contain logs but no data files.
+    /// * If files of a database snapshot are named individually, they are laid over the files of their database.
+    ///   Snapshot files in a folder are ignored.
     ///
     /// # Errors
-    /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
+    /// [`OpenError`] if the files are not the data files of one database of SQL Server 2005 or later.
     pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
         let (mut opened, mut snapshots) = (Vec::new(), Vec::new());
         let (mut first_log, mut folders) = (None, Vec::new());
@@ -71,7 +74,7 @@ impl DataFiles {
             return Err(OpenError::Log { path });
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
-        // Duplicates: a folder and a file in it, or a link and its target.
+        // Remove duplicates: a folder and a file in it may both be given, or a link and its target.
         opened.dedup_by(|(later, _), (first, _)| {
             later.file_id == first.file_id && is_same_file(&later.path, &first.path)
         });
@@ -86,19 +89,19 @@ impl DataFiles {
         Ok(this)
     }
 
-    /// Requires that the named files, or the files in a folder, belong to one database.
+    /// Returns an error if the named files, or the files in a folder, belong to several databases.
     fn check_databases(&self, folder: Option<&Path>) -> Result<(), OpenError> {
         let in_it = || self.files.iter().filter(|file| folder.is_none_or(|folder| file.path.parent() == Some(folder)));
         let of = |file: &DataFile| file.binding_guid;
         let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(of).collect();
         let primaries: BTreeSet<[u8; 16]> = in_it().filter(|file| file.file_id == 1).filter_map(of).collect();
-        // A secondary file among the files of another database has an error of its own.
+        // If a single secondary file belongs to another database, `check_one_database` returns a more specific error.
         if bindings.len() < 2 || folder.is_none() && primaries.len() < 2 {
             return Ok(());
         }
         let mut databases: Vec<(String, Vec<PathBuf>)> = Vec::new();
         for binding in &bindings {
-            // By file ID: the primary comes first, if it is there.
+            // The files are sorted by file ID, so the primary file comes first if it was given.
             let mut files: Vec<&DataFile> = in_it().filter(|file| file.binding_guid == Some(*binding)).collect();
             // Copies of a file have the same ID.
             files.dedup_by_key(|file| file.file_id);
@@ -112,7 +115,7 @@ impl DataFiles {
             databases.push((name, paths));
         }
         databases.sort();
-        // A database whose primary file is there can be checked.
+        // The example is preferably a database with its primary file, because such a database can be checked.
         let is_whole = |paths: &[PathBuf]| {
             paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))
         };
@@ -127,11 +130,11 @@ impl DataFiles {
         name_in(self.handles.get(at)?)
     }
 
-    /// Bypasses the system's cache from now on, so that a check of a large database does not evict other programs'
-    /// data.
+    /// Makes all further reads bypass the system's cache, so that the check of a large database does not evict other
+    /// programs' data.
     ///
     /// # Errors
-    /// If the system, or the file system, does not support such reads.
+    /// An error if the operating system or the file system does not support such reads.
     pub fn read_directly(&mut self) -> Result<(), OpenError> {
         let open = |file: &DataFile| {
             SharedFile::open_with(&file.path, Cache::Bypassed)
@@ -141,8 +144,8 @@ impl DataFiles {
         self.snapshot.as_mut().map_or(Ok(()), Snapshot::read_directly)
     }
 
-    /// Fills `buffer` with pages of a file, as they are stored, from page `first` on. `of_base` gets the position in `buffer` of
-    /// each page that comes from the base of a snapshot.
+    /// Fills `buffer` with the stored bytes of a file's pages, starting with page `first`. `of_base` receives the index
+    /// in `buffer` of each page that comes from the base of a snapshot.
     pub(crate) fn read_stored(
         &self,
         file: usize,
@@ -160,7 +163,7 @@ impl DataFiles {
     }
 }
 
-/// The name that the database of the primary file at `path` has on the server, if the boot page can be read.
+/// The name on the server of the database with the primary file at `path`; `None` if the boot page cannot be read.
 pub fn database_name(path: &Path) -> Option<String> {
     name_in(&SharedFile::open(path).ok()?)
 }
@@ -175,7 +178,7 @@ fn name_in(primary: &SharedFile) -> Option<String> {
     Some(boot.name()).filter(|name| !name.is_empty())
 }
 
-/// What a file is, by its first pages.
+/// The kind of a file, according to its first pages.
 #[derive(Debug)]
 pub enum Looked {
     /// A data file.
@@ -186,14 +189,14 @@ pub enum Looked {
     Log,
     /// A backup.
     Backup,
-    /// The file cannot be checked; the error says why.
+    /// A file that cannot be checked; the error gives the reason.
     Refused(OpenError),
 }
 
-/// Finds out what the file at `path` is.
+/// Finds out the kind of the file at `path`.
 ///
 /// # Errors
-/// [`OpenError`] if it cannot be read.
+/// [`OpenError`] if the file cannot be read.
 pub fn look(path: &Path) -> Result<Looked, OpenError> {
     if !matches!(storage::kind(path).map_err(|cause| cannot_follow(path, cause))?, Kind::File { .. }) {
         return Ok(Looked::Refused(OpenError::NotAFile { path: path.to_owned() }));
@@ -207,7 +210,7 @@ pub fn look(path: &Path) -> Result<Looked, OpenError> {
     })
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths refer to the same file.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     if storage::url(one).is_some() {
         return one == other;
@@ -225,7 +228,8 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Requires one primary file, no file twice, files of one database only, and a supported version.
+/// Returns an error unless there is exactly one primary file, no file ID occurs twice, all files belong to one
+/// database, and the version is supported.
 pub(crate) fn check_one_database(source: &dyn PageSource) -> Result<(), OpenError> {
     let files = source.files();
     let primary = files.first().ok_or(OpenError::Nothing)?;
@@ -297,7 +301,8 @@ impl PageSource for DataFiles {
             }
             Ok(read)
         };
-        // If a read of several pages fails, each page is read again by itself.
+        // Only reads of a single page are retried: if a read of several pages fails, the caller reads each page
+        // separately.
         match if is_page { reads.patiently(attempt) } else { attempt() } {
             Ok(read) if read < wanted => {
                 let text = "the file has become shorter while it was read";
@@ -342,7 +347,7 @@ impl PageSource for DataFiles {
     }
 }
 
-/// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
+/// SQL Server's limit for the size of a file, 16 TiB. Page numbers therefore stay below 2^31.
 const MAX_PAGES: u32 = 1 << 31;
 
 enum Opened {
@@ -376,7 +381,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     })
 }
 
-/// The data file of `length` bytes described by its first pages; `None` for a log.
+/// Describes the data file of `length` bytes with the first pages `start`; `None` for a log file.
 pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
     let (file_id, header_is_sound) = match identify(start) {
@@ -415,7 +420,7 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
     Ok(Some(file))
 }
 
-/// Why `path` cannot be read: it may be a dangling symbolic link.
+/// The error for a `path` that cannot be read; the path may be a dangling symbolic link.
 fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
     let path = path.to_owned();
     match fs::read_link(&path) {
@@ -424,21 +429,21 @@ fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
     }
 }
 
-/// Whether a file has the default extension of data files.
+/// Whether a file has one of the usual extensions of data files (.mdf, .ndf).
 fn has_data_file_name(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     extension.eq_ignore_ascii_case("mdf") || extension.eq_ignore_ascii_case("ndf")
 }
 
-/// The contents of a folder.
+/// The database files in a folder.
 struct Folder {
-    /// The data files in it.
+    /// The data files.
     data: Vec<(DataFile, SharedFile)>,
-    /// The first log file in it.
+    /// The first log file.
     log: Option<PathBuf>,
 }
 
-/// The data files in a folder, including targets of symbolic links; other files are ignored. Not recursive.
+/// Opens the data files in a folder, including the targets of symbolic links. Other files and subfolders are ignored.
 fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
     let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
@@ -449,7 +454,7 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
         match storage::kind(&path) {
             Ok(Kind::File { .. }) => paths.push(path),
             Ok(_) => {}
-            // A dangling link is an error if it is named like a data file, and ignored otherwise.
+            // A dangling link is an error if it has the extension of a data file; otherwise it is ignored.
             Err(cause) if has_data_file_name(&path) || storage::may_be_there(&path, &cause) => {
                 return Err(cannot_follow(&path, cause));
             }
@@ -458,7 +463,7 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
     }
     let (mut found, mut seen) = (Folder { data: Vec::new(), log: None }, BTreeSet::new());
     for path in paths {
-        // A link and its target are one file.
+        // A link and its target count as one file.
         if storage::canonical(&path).is_ok_and(|file| !seen.insert(file)) {
             continue;
         }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{DataFile, storage};
 
-/// Groups data files by the database that their headers name, each group by file ID. Copies of a database in different
-/// folders count as separate databases, and so do copies of a primary file in one folder. If it is unclear which files
-/// belong together, they form one group, which cannot be opened.
+/// Groups data files by the database that their file headers name. Each group is sorted by file ID. Copies of a
+/// database in different folders count as separate databases; copies of a primary file in one folder do too. If it is
+/// unclear which files belong together, they form one group, which cannot be opened.
 ///
-/// A damaged header names no database. Such a file belongs to the only database in its folder if `has_file` confirms
-/// that the catalog of the primary file there lists this file, and no other file in the folder is unnamed; otherwise it
-/// forms a group by itself.
+/// A file with a damaged header names no database. All such files in a folder join the only database in the folder if
+/// all file IDs differ and `has_file` confirms that the catalog of the primary file lists each of them. If the folder
+/// contains no other database, they form a database together under the same conditions. Otherwise, each of them forms a
+/// group of its own.
 pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -> bool) -> Vec<Vec<DataFile>> {
     let (bound, unbound): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.binding_guid.is_some());
     let mut by_binding: BTreeMap<Option<[u8; 16]>, Vec<DataFile>> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -
     databases
 }
 
-/// Whether the files may form one database, including those whose header names none.
+/// Whether `known` and `nameless` may form one database; the headers of the `nameless` files name no database.
 fn is_database(
     known: &[DataFile],
     nameless: &[DataFile],
@@ -47,12 +48,12 @@ fn is_database(
     let Some(primary) = files.clone().find(|file| file.file_id == 1 && folder_of(file) == folder) else { return false };
     let mut seen = BTreeSet::new();
     let is_new = |file: &DataFile| seen.insert(file.file_id);
-    // If the primary file itself names no database, its catalog must list all other files.
+    // If the primary file names no database, its catalog must list all other files.
     let is_asked = |file: &&DataFile| file.binding_guid.is_none() || primary.binding_guid.is_none();
     files.clone().all(is_new) && files.all(|file| file.file_id == 1 || !is_asked(&file) || has_file(primary, file))
 }
 
-/// The copies of a database, each as a group.
+/// Splits the files of one database into its copies.
 fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     if is_one(&files) {
         return vec![files];
@@ -61,13 +62,13 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
     let (whole, rest): (Vec<_>, Vec<_>) = by_folder(files).into_values().partition(|files| is_whole(files));
     let mut found: Vec<Vec<DataFile>> = whole;
-    // A folder without a primary file holds part of a database that is spread over several folders.
+    // If a folder has no primary file, the database is spread over several folders, so the files are not split.
     let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));
     match has_primaries {
         true => found.extend(rest),
         false => found.push(rest.into_iter().flatten().collect()),
     }
-    // In one folder: copies of the primary file.
+    // A group that contains only primary files consists of copies of one file.
     let split = |files: Vec<DataFile>| match files.iter().all(|file| file.file_id == 1) {
         true => files.into_iter().map(|file| vec![file]).collect(),
         false => vec![files],
@@ -83,7 +84,7 @@ fn by_folder(files: Vec<DataFile>) -> BTreeMap<PathBuf, Vec<DataFile>> {
     folders
 }
 
-/// The canonical folder of a file.
+/// The canonical path of a file's folder.
 fn folder_of(file: &DataFile) -> PathBuf {
     let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     storage::canonical(folder).unwrap_or_else(|_| folder.to_owned())
@@ -138,7 +139,7 @@ mod tests {
         let in_folders =
             [("x/a.mdf", 1, Some(1)), ("x/a.ndf", 3, Some(1)), ("y/a.mdf", 1, Some(1)), ("y/a.ndf", 3, Some(1))];
         assert_eq!(grouped(&in_folders), [["x/a.mdf", "x/a.ndf"], ["y/a.mdf", "y/a.ndf"]]);
-        // It is ambiguous which of the two secondary files belongs to the database.
+        // Each of the two secondary files could belong to the database.
         let unclear = [("a.mdf", 1, Some(1)), ("a.ndf", 3, Some(1)), ("b.ndf", 3, Some(1)), ("c.mdf", 1, Some(2))];
         assert_eq!(grouped(&unclear), [vec!["a.mdf", "a.ndf", "b.ndf"], vec!["c.mdf"]]);
     }

@@ -1,4 +1,5 @@
-//! Why a database could not be opened or a page not read. Each message names file, place, cause and remedy in one line.
+//! The errors for databases that cannot be opened and pages that cannot be read. Each message is one line that names
+//! the file, the place, the cause and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,28 +9,28 @@ use format::Lsn;
 use crate::identify::{Archive, FileKind, identify};
 use crate::storage;
 
-/// Why standard input cannot be read as a backup.
+/// The reason why standard input cannot be read as a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StandardInput {
     /// The command does not read standard input.
     #[error("this command does not read standard input; save the backup to a file and name that")]
     NotRead,
-    /// `-` was given more than once.
+    /// The path `-` was given more than once.
     #[error("standard input is one backup file and can be named once; name other files by path")]
     Twice,
     /// Standard input is empty.
     #[error("standard input is empty: the command before the pipe wrote nothing")]
     Empty,
-    /// Standard input is a data file or a log.
+    /// Standard input is a data file or a log file.
     #[error("standard input is a {0}, and only a backup can come from there; name the file by its path")]
     OtherFile(&'static str),
-    /// Standard input is anything else.
+    /// Standard input is something else.
     #[error("standard input is not a SQL Server backup")]
     NotABackup,
 }
 
 impl StandardInput {
-    /// Explains why input that begins with `start` is not a backup.
+    /// The reason why an input that begins with `start` is not a backup.
     pub fn of(start: &[u8]) -> Self {
         match identify(start) {
             _ if start.is_empty() => Self::Empty,
@@ -40,401 +41,402 @@ impl StandardInput {
     }
 }
 
-/// The named files are not the data files, or the backup, of one database that can be checked.
+/// The reason why the named files cannot be opened as the data files of one database, or as a backup of one database.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: cannot be opened: {cause}{}", path.display(), remedy(cause))]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// A symbolic link that cannot be followed to a file.
+    /// A symbolic link that does not point to a readable file.
     #[error("{}: is a symbolic link to {}, which cannot be opened: {cause}; correct or remove the link", path.display(), target.display())]
     BrokenLink {
-        /// The link.
+        /// Path of the link.
         path: PathBuf,
         /// The target of the link.
         target: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// Reads that bypass the system's cache were requested.
+    /// The operating system does not support the requested reads that bypass its cache.
     #[error("{}: cannot be read directly, bypassing the system's cache: {cause}; leave out --direct", path.display())]
     Direct {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// `-` was given twice, or to a command that does not read it.
+    /// Standard input (`-`) cannot be read as a backup.
     #[error("-: {0}")]
     StandardInput(StandardInput),
     /// No path was given.
     #[error("no file given; name the .mdf and .ndf files of the database, or the folder that holds them")]
     Nothing,
-    /// A pipe that has a path: `<(...)` of a shell.
+    /// The path names a pipe, such as `<(...)` of a shell.
     #[error("{}: is a pipe; a backup from a pipe is named '-': COMMAND | mdfsck check -", path.display())]
     Pipe {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Neither a file nor a folder.
+    /// The path names neither a file nor a folder.
     #[error("{}: is not a regular file; name a .mdf or .ndf file, or a folder of them", path.display())]
     NotAFile {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// An empty file.
+    /// The file is empty.
     #[error("{}: is empty (0 bytes); a database file holds at least its header page", path.display())]
     Empty {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A log.
+    /// The file is a transaction log file.
     #[error("{}: is a transaction log file, not a data file; name the .mdf and .ndf files of the database", path.display())]
     Log {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A backup among data files.
+    /// The file is a backup, but the other files are data files.
     #[error("{}: is a {kind}, not a data file; name data files or backup files, not both", path.display())]
     Backup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Which kind of backup.
+        /// The kind of backup.
         kind: &'static str,
     },
-    /// A data file among backups.
+    /// The file is a data file, but the other files are backups.
     #[error("{}: is not a backup; name data files or backup files, not both", path.display())]
     NotABackup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Compressed by another program.
+    /// The file was compressed by a program other than SQL Server.
     #[error("{}: is compressed with {}: unpack it first; to check a backup in it: {}", path.display(), archive.name, archive.pipe(path))]
     Compressed {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// The program that compressed it.
+        /// The format of the compressed file.
         archive: &'static Archive,
     },
-    /// A database is in this file, in a form that has no pages to check.
+    /// The file contains a database in a form that has no pages to check.
     #[error("{}: {what}", path.display())]
     Held {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is, and what to check in its place.
+        /// The kind of file, and what to check instead.
         what: &'static str,
     },
-    /// Another file where backups are expected.
+    /// The file is not a backup, but backups are expected.
     #[error("{}: is not a SQL Server backup{what}", path.display())]
     OtherThanBackup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is, as the end of the message.
+        /// The kind of file, as the end of the message.
         what: &'static str,
     },
-    /// A backup without a set that can be read.
+    /// The file is a backup without a readable backup set.
     #[error("{}: no backup set can be read in it: it ends too early, or its configuration is damaged", path.display())]
     NoSet {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// `--set` names none of the sets.
+    /// No set in the file has the position given by `--set`.
     #[error("{}: no set has the number asked for; it holds {sets} (mdfsck info lists them)", path.display())]
     NoSuchSet {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// How many sets there are.
+        /// Number of sets in the file.
         sets: usize,
     },
-    /// WITH ENCRYPTION.
+    /// The backup was taken WITH ENCRYPTION.
     #[error("{}: the backup is encrypted: only the key's owner can read it; restore it and name its .mdf file", path.display())]
     EncryptedBackup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A log backup.
+    /// The set is a log backup, but a set with pages is needed.
     #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; 'mdfsck log' reads it", path.display())]
     LogBackup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// A differential backup without its full backup.
+    /// The set is a differential backup, and its full backup was not given.
     #[error("{}: set {position} is a differential backup: it holds only what changed; name the full backup it is based on too", path.display())]
     DifferentialAlone {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// A differential backup of another full backup.
+    /// The set is a differential backup that is based on another full backup.
     #[error("{}: set {position} is a differential backup, but of another full backup than the one given", path.display())]
     OtherBase {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// A log backup after a gap.
+    /// The set is a log backup after a gap in the log.
     #[error("{}: set {position} starts at {first}, but the log before it ends at {reached}: name the log backups between them too", path.display())]
     LogGap {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// Where the log ends that can be applied.
+        /// The LSN at which the applicable log ends.
         reached: Lsn,
-        /// Where this set starts.
+        /// The LSN at which the set's log starts.
         first: Lsn,
     },
-    /// A log backup of the same database from another recovery fork: before or after a restore to an earlier point.
+    /// The set is a log backup of the same database, but from another recovery fork, before or after a restore to an
+    /// earlier point.
     #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between them", path.display(), other.display())]
     OtherFork {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// The full backup.
+        /// Path of the full backup.
         other: PathBuf,
     },
-    /// A log backup that continues past the point to which the database was later restored.
+    /// The set is a log backup that continues beyond the point to which the database was later restored.
     #[error("{}: set {position} ends at {last}, in a recovery fork that was abandoned at {left_at}, when the database was restored; other backups continue from there", path.display())]
     LeftFork {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// The record after its log.
+        /// The first LSN after the set's log.
         last: Lsn,
-        /// The point to which the database was restored.
+        /// The LSN to which the database was restored.
         left_at: Lsn,
     },
-    /// A full backup that ends after the point in time to restore to.
+    /// The set is a full backup that ended after the point in time to which the restore goes.
     #[error("{}: set {position} ends at {finished}, after the point in time to restore to; name an earlier full backup", path.display())]
     EndsLater {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// When it ends, in the local time of the server.
+        /// The time when the backup ended, in the local time of the server.
         finished: String,
     },
-    /// A set without all its stripes, where all are needed.
+    /// The set lacks stripes, but all stripes are needed.
     #[error("{}: set {position} (\"{kind}\") is on several files, and {missing} of them are not given: log backups need all of them", path.display())]
     StripesMissing {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// What the set is.
+        /// The kind of the set.
         kind: &'static str,
-        /// How many stripes are missing.
+        /// Number of missing stripes.
         missing: u16,
     },
-    /// A set of another database.
+    /// The set is a backup of another database.
     #[error("{}: set {position} is of another database than the full backup {}; name the backups of one database", path.display(), other.display())]
     OtherDatabaseSet {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// The full backup.
+        /// Path of the full backup.
         other: PathBuf,
     },
-    /// Sets of files, none of which has the primary file.
+    /// The sets are file, filegroup or partial backups, and none of them contains the primary file.
     #[error("{}: set {position} holds files of a database without its primary file, which has the catalog; name the backup of the primary filegroup too", path.display())]
     WithoutPrimary {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// Sets of files, where a restore to a point in time is requested.
+    /// The set is a file, filegroup or partial backup, but a restore to a point in time was requested.
     #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no point in time can be chosen; leave it out, or name a full backup", path.display())]
     FilesHaveNoMoment {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// A log backup beside file or filegroup backups.
+    /// The set is a log backup, but the other sets are file or filegroup backups.
     #[error("{}: set {position} is a transaction log backup, and log is applied to full backups only, not to file or filegroup backups; leave it out", path.display())]
     LogOfFiles {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
     },
-    /// A differential of a file, filegroup or partial backup.
+    /// The set is of a type that cannot be read, such as a differential file, filegroup or partial backup.
     #[error("{}: set {position} is a backup of type \"{kind}\", which mdfsck does not read; restore it and name its .mdf file", path.display())]
     UnsupportedSet {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the set in the file.
+        /// Position of the backup set in the file.
         position: u16,
-        /// What it is.
+        /// The type of the set.
         kind: &'static str,
     },
-    /// A backup that belongs to none of the others.
+    /// The file is a backup that belongs to none of the other backups.
     #[error("{}: is neither a stripe of the backup {} nor a differential of it; give one backup at a time", path.display(), other.display())]
     OtherBackup {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// The backup that it should belong to.
+        /// Path of the backup to which it should belong.
         other: PathBuf,
     },
-    /// A file whose media header cannot be read, given together with others that it may belong to.
+    /// The media header of the file cannot be read, so it is unknown whether the file belongs to the other backups.
     #[error("{}: its media header cannot be read, so it cannot be matched with the other files; copy or write it again", path.display())]
     UnknownMedia {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// One stripe given twice.
+    /// The same stripe was given twice.
     #[error("{}: stripe {family} of the backup is given twice", path.display())]
     SameStripe {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the stripe.
         family: u16,
     },
-    /// A compressed backup that cannot be decompressed.
+    /// The file is a compressed backup that cannot be decompressed.
     #[error("{}: is a compressed backup in an unknown form: encrypted, or compressed with an algorithm other than MS_XPRESS, such as ZSTD (SQL Server 2025) or QAT_DEFLATE (RESTORE HEADERONLY shows which); restore it and name its .mdf file", path.display())]
     UnknownCompression {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The memory needed for a backup does not fit.
+    /// The backup needs more memory than its limit.
     #[error("{}: {what} need more memory than {}{}; {}", path.display(), bytes_text(*limit), of_grant(*granted), more_memory(*granted))]
     BackupTooLarge {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// What needs the memory.
+        /// The data that needs the memory.
         what: &'static str,
-        /// The grant of memory in bytes, if there was one.
+        /// The memory grant in bytes, if there was one.
         granted: Option<u64>,
-        /// The usable part of it, in bytes.
+        /// The memory limit for the backup in bytes: the part of the grant that the backup can use.
         limit: u64,
     },
-    /// A backup that claims more of something than any server writes.
+    /// The backup contains more objects of one kind than any server writes.
     #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged there; copy it again or take a new one", path.display())]
     BackupImpossible {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// What is claimed.
+        /// The kind of object.
         what: &'static str,
-        /// The maximum.
+        /// The greatest number that a server writes.
         limit: usize,
-        /// Offset in the backup, or in the decompressed tape of a compressed one.
+        /// Offset in the backup; for a compressed backup, the offset in the decompressed tape.
         at: u64,
     },
-    /// Longer than a data file can be.
+    /// The file is longer than a data file can be.
     #[error("{}: has {length} bytes, more than the 16 TiB that a data file of SQL Server can have", path.display())]
     TooLarge {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Its length.
+        /// Length of the file in bytes.
         length: u64,
     },
-    /// A file of a database snapshot, given without its base file.
+    /// The file belongs to a database snapshot, and its base file was not given.
     #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since: name it together with data file {file_id} of the database, or check the files of the database by themselves", path.display())]
     Snapshot {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// The file ID that both have.
+        /// The file ID of the snapshot file and of its base file.
         file_id: u16,
     },
-    /// A copy of a file of a database snapshot whose holes were filled with zeros.
+    /// The file is a copy of a snapshot file in which zeros have replaced the holes.
     #[error("{}: is a copy of a file of a database snapshot that lost its holes: it no longer shows which of its pages are zeros and which were never copied from the database; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
     SnapshotHoles {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A file of a database, given without its snapshot file.
+    /// The file belongs to a database, and its snapshot file was not given.
     #[error("{}: is a file of the database of which {} is a snapshot, but the matching file of the snapshot is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
     SnapshotIncomplete {
-        /// The file of the database.
+        /// Path of the database file.
         path: PathBuf,
-        /// A file of the snapshot.
+        /// Path of another file of the snapshot.
         snapshot: PathBuf,
     },
-    /// A file of a database that is shorter than its snapshot.
+    /// A database file is shorter than its snapshot file.
     #[error("{}: is shorter than {}, which is a snapshot of it: it was cut, or has shrunk since the snapshot was made; check the files of the database by themselves", path.display(), snapshot.display())]
     SnapshotBaseCut {
-        /// The file of the database.
+        /// Path of the database file.
         path: PathBuf,
-        /// The file of the snapshot.
+        /// Path of the snapshot file.
         snapshot: PathBuf,
     },
-    /// Something else.
+    /// The file is something other than a data file.
     #[error("{}: is not a SQL Server data file: it begins with neither a file header page nor allocation pages{}", path.display(), who_reads(path))]
     NotADataFile {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// SQL Server 2000 or older.
+    /// The file is from SQL Server 2000 or an earlier version.
     #[error("{}: database version {version} ({product}) is older than SQL Server 2005, whose catalog is the oldest known; attach it to SQL Server 2005 or 2008 first", path.display())]
     TooOld {
-        /// The path.
+        /// Path of the file.
         path: PathBuf,
-        /// Internal version.
+        /// Internal version number of the database.
         version: u16,
-        /// Product name.
+        /// Name of the product that wrote the file.
         product: &'static str,
     },
-    /// Only secondary files.
+    /// All files are secondary files.
     #[error("{}: is data file {file_id} of a database, but its primary file (file id 1, usually .mdf) is not among the files given; name it too", path.display())]
     NoPrimary {
-        /// One of the secondary files.
+        /// Path of one of the secondary files.
         path: PathBuf,
-        /// Its file id.
+        /// File ID of this file.
         file_id: u16,
     },
-    /// Two files with one id.
+    /// Two files have the same file ID.
     #[error("{} and {}: both are file {file_id} of a database; give the files of one database at a time", first.display(), second.display())]
     SameFileId {
-        /// One file.
+        /// Path of one file.
         first: PathBuf,
-        /// The other.
+        /// Path of the other file.
         second: PathBuf,
-        /// The ID that both have.
+        /// The file ID of both files.
         file_id: u16,
     },
-    /// Files of different databases.
+    /// A file belongs to another database than the primary file.
     #[error("{}: belongs to another database than {} (their binding ids differ); give the files of one database at a time", path.display(), primary.display())]
     OtherDatabase {
-        /// The file that does not fit.
+        /// Path of the file of the other database.
         path: PathBuf,
-        /// The primary file.
+        /// Path of the primary file.
         primary: PathBuf,
     },
-    /// A folder without data files.
+    /// The folder contains no data files.
     #[error("{}: no SQL Server data file in this folder, and no backup; {}", path.display(), look_below(path))]
     EmptyFolder {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// The data files of more than one database.
+    /// The files belong to several databases.
     #[error("{}: {}", of_several(folder.as_deref(), databases.len()), listed(databases))]
     SeveralDatabases {
-        /// The folder that holds them; `None` if they were named.
+        /// The folder that contains the files; `None` if the files were named individually.
         folder: Option<PathBuf>,
-        /// A name for each: its name on the server, with its primary file.
+        /// A name for each database: its name on the server and its primary file.
         databases: Vec<String>,
-        /// The data files of the first one.
+        /// Paths of the data files of one of the databases, preferably one with its primary file.
         example: Vec<PathBuf>,
     },
 }
 
-/// The most names in one message.
+/// The most names to list in one message.
 const MOST_NAMES: usize = 10;
 
-/// The first [`MOST_NAMES`] of several names, and the number of the others.
+/// The first [`MOST_NAMES`] names, followed by "..." if there are more.
 fn listed(names: &[String]) -> String {
     let more = if names.len() > MOST_NAMES { ", ..." } else { "" };
     let named: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
@@ -448,12 +450,12 @@ fn of_several(folder: Option<&Path>, count: usize) -> String {
     }
 }
 
-/// Paths as they are written in a command.
+/// Paths in the form in which a user types them in a command.
 pub fn arguments(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// The remedy for a folder that has no data files itself.
+/// The remedy for a folder that directly contains no data files.
 fn look_below(folder: &Path) -> String {
     let entries = storage::list(folder).unwrap_or_default();
     match entries.iter().any(|entry| entry.is_folder || entry.path.is_dir()) {
@@ -462,9 +464,10 @@ fn look_below(folder: &Path) -> String {
     }
 }
 
-/// A path, or another argument, as it is written in a command.
+/// A path, or another argument, in the form in which a user types it in a command.
 pub fn argument(path: &Path) -> String {
-    /// Characters with a meaning for shells; a backslash separates folders on Windows.
+    /// Characters that have a meaning for shells. On Windows, the backslash is not special because it separates
+    /// folders.
     const SPECIAL: &str = if cfg!(windows) { "\"&|<>()%^;," } else { "'\"$`&|;<>()*?[]{}!#~\\" };
     let text = path.display().to_string();
     let is_plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || SPECIAL.contains(c));
@@ -475,11 +478,11 @@ pub fn argument(path: &Path) -> String {
     }
 }
 
-/// The remedy for a file that the system refuses to read, as the end of a message; empty if the cause says it.
+/// The remedy for a file that the system refuses to read, as the end of a message; empty if there is no special remedy.
 pub fn remedy(cause: &io::Error) -> &'static str {
-    /// ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows.
+    /// The Windows errors ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION.
     const IN_USE: [i32; 2] = [32, 33];
-    /// EMFILE of Unix.
+    /// The Unix error EMFILE.
     const TOO_MANY_FILES: i32 = 24;
     match cause.kind() {
         io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read it",
@@ -496,14 +499,14 @@ pub fn remedy(cause: &io::Error) -> &'static str {
 /// The remedy for a failed read.
 fn remedy_of_read(path: &Path, cause: &io::Error) -> &'static str {
     match remedy(cause) {
-        // The object storage's own message has the remedy.
+        // The message of the object storage already contains a remedy.
         _ if storage::url(path).is_some() => "",
         "" => "; look at its storage, then check again, or check another copy",
         remedy => remedy,
     }
 }
 
-/// A number of bytes in MB.
+/// A number of bytes as text, in MB.
 fn bytes_text(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / f64::from(1 << 20))
 }
@@ -519,28 +522,28 @@ fn more_memory(granted: Option<u64>) -> &'static str {
     }
 }
 
-/// A page could not be read.
+/// The reason why a page could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: cannot read at byte {offset}: {cause}{}", path.display(), remedy_of_read(path, cause))]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Offset in the file.
         offset: u64,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
     /// The page is in a missing part of the backup.
     #[error("{}: page {page} is in a part of the backup that was not given", path.display())]
     NotInBackup {
-        /// The backup.
+        /// Path of the backup.
         path: PathBuf,
-        /// The page.
+        /// ID of the page.
         page: format::PageId,
     },
-    /// No such file.
+    /// The database has no file with this ID.
     #[error("file {file_id} of the database was not given")]
     NoSuchFile {
         /// The requested file ID.
@@ -551,14 +554,14 @@ pub enum ReadError {
         "page {page} as recovered cannot be read back from its temporary file: {cause}; look at the storage of --temp-dir"
     )]
     Recovered {
-        /// The page.
+        /// ID of the page.
         page: format::PageId,
-        /// The system's error.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
-/// The command that reads files with this name, as the end of a message.
+/// The command to read a file with this name, as the end of a message.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();

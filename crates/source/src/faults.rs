@@ -1,5 +1,5 @@
-//! Failed reads, recorded where they fail: a run reports them at its end, whichever phase met them and however it
-//! handled them. Transient errors are retried a bounded number of times.
+//! Failed reads. They are recorded when they fail and reported at the end of the run, whichever phase caused them and
+//! however that phase handled them. Transient errors are retried a limited number of times.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -10,35 +10,36 @@ use std::time::Duration;
 
 use crate::ReadError;
 
-/// How long to wait before each retry.
+/// The pause before each retry.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// Failed retries of a file before retrying stops: a broken disk stays broken, and each attempt may take seconds.
+/// The number of reads of a file that may fail in spite of retries before retrying stops. A broken disk stays broken,
+/// and each attempt may take seconds.
 const MAX_IN_VAIN: u32 = 16;
-/// Failed places recorded per file; further ones are only counted.
+/// The most failed places to record per file; further places are only counted.
 const MAX_PLACES: usize = 4096;
 
-/// Failed reads of a source.
+/// The failed reads of a page source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadFaults {
-    /// Files with places that could not be read.
+    /// The files with places that could not be read.
     pub failed: Vec<FailedReads>,
-    /// Files with reads that succeeded when retried, one line each.
+    /// One line per file with reads that failed first and succeeded when retried.
     pub healed: Vec<String>,
 }
 
-/// Reads of one file that failed even when retried.
+/// The reads of one file that failed in spite of retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedReads {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The error at each place, by offset.
+    /// The error at each place, by offset in bytes.
     pub places: BTreeMap<u64, String>,
-    /// Number of further places.
+    /// Number of further failed places.
     pub unlisted: u64,
 }
 
 impl FailedReads {
-    /// One line: the first place, its cause, the number of places.
+    /// One line with the first failed place, its cause and the number of failed places.
     pub fn text(&self) -> String {
         let places = self.places.len() as u64 + self.unlisted;
         let first = self.places.first_key_value().map_or("", |(_, text)| text);
@@ -47,7 +48,7 @@ impl FailedReads {
 }
 
 impl ReadFaults {
-    /// Adds the faults that another process met. A place that both met counts once.
+    /// Adds the failed reads of another process. A place that failed in both processes counts once.
     pub fn merge(&mut self, other: Self) {
         for failed in other.failed {
             match self.failed.iter_mut().find(|own| own.path == failed.path) {
@@ -67,13 +68,13 @@ impl ReadFaults {
     }
 }
 
-/// The reads of one file.
+/// Records the failed reads of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Reads(Mutex<Memory>);
 
 #[derive(Debug, Default)]
 struct Memory {
-    /// Causes by offset.
+    /// The cause of each failure, by offset in bytes.
     failed: BTreeMap<u64, io::Error>,
     unlisted: u64,
     healed: u64,
@@ -82,7 +83,7 @@ struct Memory {
 }
 
 impl Reads {
-    /// Runs `read`, and retries it if the cause may be transient.
+    /// Calls `read`, and calls it again if it fails and the cause may be transient.
     pub(crate) fn patiently<T>(&self, mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         let mut outcome = read();
         for pause in PAUSES {
@@ -106,7 +107,7 @@ impl Reads {
         outcome
     }
 
-    /// Records that the bytes from `offset` on cannot be read.
+    /// Records that the bytes at `offset` cannot be read.
     pub(crate) fn failed(&self, offset: u64, cause: &io::Error) {
         let cause = cause
             .raw_os_error()
@@ -142,8 +143,8 @@ impl Reads {
     }
 }
 
-/// Whether the same read may succeed shortly after: true for errors of the medium and its connection, not of the
-/// request.
+/// Whether a read may succeed if it is repeated shortly after. This is the case if the medium or the connection caused
+/// the error, and not the request.
 fn may_pass(cause: &io::Error) -> bool {
     const EIO: i32 = 5;
     let kinds =

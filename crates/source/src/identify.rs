@@ -1,4 +1,4 @@
-//! What a file is, by its content, never by its name.
+//! Finds out the kind of a file from its content, not from its name.
 
 use std::path::Path;
 
@@ -10,34 +10,34 @@ use format::{Page, PageBytes, PageId, PageType};
 
 use crate::error::argument;
 
-/// Bytes that [`identify`] needs: the first four pages.
+/// The number of bytes that [`identify`] needs: the first four pages.
 pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileKind {
-    /// A data file with this id.
+    /// A data file.
     Data {
-        /// File id.
+        /// File ID.
         file_id: u16,
-        /// Whether page 0 is a sound file header.
+        /// Whether page 0 is an undamaged file header page.
         header_is_sound: bool,
     },
     /// A transaction log file.
     Log,
-    /// A backup, and its kind.
+    /// A backup, with its kind as text.
     Backup(&'static str),
-    /// Something else.
+    /// Another kind of file.
     Other,
 }
 
-/// A format in which other programs compress files.
+/// A format of compressed files that programs other than SQL Server write.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Archive {
     /// Name of the format.
     pub name: &'static str,
     start: &'static [u8],
-    /// The command that writes the content to standard output.
+    /// The command that decompresses a file to standard output.
     command: &'static str,
 }
 
@@ -54,7 +54,7 @@ const ARCHIVES: [Archive; 8] = [
 ];
 
 impl Archive {
-    /// The format of a file that starts with these bytes, if another program compressed it.
+    /// The format of a compressed file that starts with these bytes; `None` if they are no known format.
     ///
     /// ```
     /// assert_eq!(source::Archive::of(b"PK\x03\x04...").map(|archive| archive.name), Some("zip"));
@@ -64,21 +64,22 @@ impl Archive {
         ARCHIVES.iter().find(|archive| start.starts_with(archive.start))
     }
 
-    /// The command that checks a backup in the archive without a copy on disk.
+    /// A command that checks the backup in the archive without decompressing it to disk first.
     pub(crate) fn pipe(&self, path: &Path) -> String {
         let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { argument(path) };
         format!("{} {path} | mdfsck check -", self.command)
     }
 }
 
-/// A file that holds a database in a form that cannot be checked.
+/// A kind of file that contains a database in a form that cannot be checked.
 pub(crate) struct Holder {
-    /// What the file is, and what can be checked instead.
+    /// The kind of file, and what can be checked instead.
     pub(crate) text: &'static str,
     start: &'static [u8],
-    /// Names of files in it, one of which follows somewhere in the first pages; empty if the start alone decides.
+    /// Names of files in the archive. One of them must occur in the first pages; if the list is empty, the start of the
+    /// file is enough.
     members: &'static [&'static str],
-    /// Extensions of such files, for files whose first pages may not show it.
+    /// Extensions that identify the kind if the first pages do not.
     extensions: &'static [&'static str],
 }
 
@@ -98,7 +99,7 @@ const HOLDERS: [Holder; 3] = [
     },
     Holder {
         text: "is the image of a disk (VHD): mount it read-only, and check the files on it",
-        // A fixed-size virtual disk begins with the disk itself, which has a partition table.
+        // A fixed-size virtual disk begins with the content of the disk, which starts with a partition table.
         start: b"conectix",
         members: &[],
         extensions: &["vhd"],
@@ -106,7 +107,7 @@ const HOLDERS: [Holder; 3] = [
 ];
 
 impl Holder {
-    /// The kind of a file with this name and these first bytes, if it holds a database in such a form.
+    /// The kind of a file with this path and these first bytes; `None` if it is not one of [`HOLDERS`].
     pub(crate) fn of(path: &Path, start: &[u8]) -> Option<&'static Self> {
         let has = |name: &str| start.windows(name.len()).any(|part| part == name.as_bytes());
         let extension = path.extension().unwrap_or_default();
@@ -122,7 +123,7 @@ impl Holder {
     }
 }
 
-/// Identifies a file by its first four pages (fewer if it is shorter).
+/// Identifies a file by its first four pages; a shorter file is given completely.
 pub fn identify(start: &[u8]) -> FileKind {
     if start.starts_with(b"MSSQLBAK") {
         return FileKind::Backup("compressed SQL Server backup");
@@ -135,7 +136,7 @@ pub fn identify(start: &[u8]) -> FileKind {
     if header_is_sound && start.get(PAGE_BYTES) == Some(&vlf::SIGNATURE) {
         return FileKind::Log;
     }
-    // A data file with a damaged header page is still recognized by its PFS, GAM and SGAM pages.
+    // A data file with a damaged header page is recognized by its PFS, GAM and SGAM pages.
     let by_maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].into_iter().find_map(|(page, kind)| {
         let bytes = page_at(start, page)?;
         let header = *Page::new(&bytes).header();
@@ -143,7 +144,7 @@ pub fn identify(start: &[u8]) -> FileKind {
             .then(|| header.page_id().file)
     });
     let by_header = header.as_ref().map(|bytes| Page::new(bytes).header().page_id().file);
-    // A log whose first VLF is damaged: its header page has no filegroup.
+    // A log file with a damaged first VLF is recognized by its header page, which has no filegroup.
     let is_without_group = || {
         let record = header.as_ref().and_then(|bytes| FileHeader::read(Page::new(bytes)).map(|file| file.filegroup()));
         record == Some(0)
@@ -159,8 +160,8 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
 }
 
-/// Whether `bytes` are an undamaged file header page: type, page id and protection are right, and the record names the
-/// same file.
+/// Whether `bytes` are an undamaged file header page: the type, the page ID and the protection must be correct, and the
+/// record must contain the same file ID.
 pub(crate) fn is_file_header(bytes: &PageBytes) -> bool {
     let mut undone = *bytes;
     undo_torn_bits(&mut undone);

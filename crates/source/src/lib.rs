@@ -1,9 +1,9 @@
-//! Where pages come from.
+//! The sources of pages.
 //!
-//! [`PageSource`] separates the checks from storage: they read pages through it and do not know whether the pages are
-//! in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database,
-//! [`BackupPages`] a backup of it, both opened shared and read-only, with large positioned reads. Files are never
-//! mapped and never written.
+//! [`PageSource`] separates the checks from storage: the checks read pages through it, and do not know whether the
+//! pages are in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database;
+//! [`BackupPages`] reads a backup of it. Both open their files read-only, shared with other programs, and use large
+//! positioned reads. Files are never memory-mapped and never written.
 
 // Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]
@@ -44,100 +44,101 @@ use std::path::{Path, PathBuf};
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
 
-/// What the program itself uses of a memory grant, in bytes: its code and tables, including object storage, and its
-/// read buffers. Measured with a catalog of 10,000 tables.
+/// The part of a memory grant that the program itself uses, in bytes: its code and tables, including object storage,
+/// and its read buffers. Measured with a catalog of 10,000 tables.
 pub const PROGRAM_BYTES: u64 = 11 << 20;
 
-/// One data file of the database.
+/// One data file of a database.
 #[derive(Clone, Debug)]
 pub struct DataFile {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// File id: 1 for the primary.
+    /// File ID; 1 for the primary file.
     pub file_id: u16,
-    /// Filegroup of the file.
+    /// ID of the file's filegroup.
     pub filegroup: u16,
     /// Logical name; empty if the header cannot be read.
     pub logical_name: String,
-    /// Whole pages that can be read.
+    /// Number of complete pages that can be read.
     pub pages: u32,
-    /// Pages according to the file header; `None` if the header cannot be trusted.
+    /// Number of pages according to the file header; `None` if the header cannot be trusted.
     pub header_pages: Option<u32>,
-    /// Bytes after the last whole page: not 0 in a file cut inside a page.
+    /// Number of bytes after the last complete page; not 0 if the file was cut off inside a page.
     pub tail_bytes: u32,
-    /// GUID of the database that the file belongs to; `None` if the header cannot be trusted.
+    /// GUID of the database to which the file belongs; `None` if the header cannot be trusted.
     pub binding_guid: Option<[u8; 16]>,
-    /// Whether page 0 could be read as a file header.
+    /// Whether page 0 is an undamaged file header page.
     pub header_is_sound: bool,
 }
 
 impl DataFile {
-    /// The bytes of the file.
+    /// Length of the file in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.pages) * format::PAGE_BYTES as u64 + u64::from(self.tail_bytes)
     }
 }
 
-/// Pages of one database. Reads are positioned and may come from several threads at once.
+/// A source of one database's pages. Its reads are positioned, and several threads may read at the same time.
 pub trait PageSource: Sync {
-    /// The data files, by ascending file id.
+    /// The data files, in ascending order of their file IDs.
     fn files(&self) -> &[DataFile];
 
-    /// Reads the pages from `first` on into `buffer`, as stored on disk (checksums and torn bits are not removed).
-    /// Returns how many whole pages were read: fewer than requested only at the end of the file.
+    /// Reads pages into `buffer`, starting with `first`, in the form in which they are stored (checksums and torn bits
+    /// are not removed). Returns the number of complete pages read, which is less than requested only at the end of the
+    /// file.
     ///
     /// # Errors
     /// [`ReadError`] if the file is not one of [`Self::files`] or the system cannot read it.
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError>;
 
-    /// Announces that this many pages from `first` on will be read soon. Does nothing unless the source can use the
-    /// hint.
+    /// Announces that `pages` pages from `first` will be read soon. This is only a hint, which a source may ignore.
     fn prefetch(&self, first: PageId, pages: u32) {
         let _ = (first, pages);
     }
 
-    /// The largest number of pages from `first` on that one request should read if they are used right after. Few if
-    /// the system reads ahead after [`Self::prefetch`], so that the copied pages are still in the processor's cache;
-    /// all pages if the cost of a request matters more.
+    /// The most pages from `first` that one request should read if the pages are used immediately after. The number is
+    /// small if the system reads ahead after [`Self::prefetch`]: the copied pages are then still in the processor's
+    /// cache when they are used. If each request is expensive, all pages should be read by one request.
     fn pages_per_read(&self, first: PageId) -> u32 {
         let _ = first;
         u32::MAX
     }
 
-    /// All reads that have failed so far. For data files only reads of single pages count: larger reads that fail are
+    /// All failed reads up to now. For data files, only reads of single pages count: a larger read that fails is
     /// repeated page by page.
     fn read_faults(&self) -> ReadFaults {
         ReadFaults::default()
     }
 
-    /// The backup that holds the pages, if any. It knows about its log and about damage around the pages.
+    /// The backup that contains the pages, if any. It gives access to its log, and to damage outside the pages.
     fn backup(&self) -> Option<&BackupPages> {
         None
     }
 
-    /// The snapshot that the pages belong to, if they do.
+    /// The snapshot to which the pages belong, if any.
     fn snapshot(&self) -> Option<&Snapshot> {
         None
     }
 
-    /// The pages, ascending, that lack changes in the log or are newer than their snapshot. Empty if there are none,
-    /// `None` if the source does not know.
+    /// The pages that lack changes in the log or are newer than their snapshot, in ascending order. An empty slice
+    /// means that there are no such pages; `None` means that the source does not know them.
     fn in_flight(&self) -> Option<&[PageId]> {
         self.backup().and_then(BackupPages::in_flight)
     }
 
-    /// The pages in flight that are damaged in the files and that no log record formats anew: their damage is proven.
+    /// The pages in flight that are damaged in the files and that no log record formats anew. Their damage is therefore
+    /// proven.
     fn damaged_in_flight(&self) -> &[PageId] {
         &[]
     }
 
-    /// Whether pages were recovered from a log. Values that the database writes only at checkpoints, without a log
-    /// record, are not current then.
+    /// Whether pages were recovered from a log. If so, values that the server writes only at checkpoints and does not
+    /// log may be outdated.
     fn has_recovered_pages(&self) -> bool {
         false
     }
 
-    /// The file with id `file_id`.
+    /// The file with the ID `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {
         let files = self.files();
         files.binary_search_by_key(&file_id, |file| file.file_id).ok().and_then(|at| files.get(at))
@@ -148,7 +149,7 @@ pub trait PageSource: Sync {
         self.file(page.file).is_some_and(|file| page.page < file.pages)
     }
 
-    /// Reads one page as stored on disk; `None` if it is outside the files or cannot be read.
+    /// Reads one page in the form in which it is stored; `None` if it is outside the files or cannot be read.
     fn read_page(&self, page: PageId) -> Option<Box<PageBytes>> {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         match self.read(page, bytes.as_mut_slice()) {
@@ -158,9 +159,10 @@ pub trait PageSource: Sync {
     }
 }
 
-/// Forwards methods of [`PageSource`] to the field `inner`: the files, the backup, and what logs say.
+/// Forwards methods of [`PageSource`] to the field `inner`: those for the files, the backup, and facts from logs.
 ///
-/// For implementations of [`PageSource`] that wrap another source; they implement reads, hints and faults themselves.
+/// It is for implementations of [`PageSource`] that wrap another source. They implement the methods for reads, hints
+/// and faults themselves.
 #[macro_export]
 macro_rules! as_inner {
     () => {
@@ -190,19 +192,19 @@ macro_rules! as_inner {
     };
 }
 
-/// Opens data files, or backup files: but not both. `sets` selects sets of backup files by position; `direct` bypasses
-/// the system's cache for data files.
+/// Opens either data files or backup files. `sets` selects sets of backup files by position; with `direct`, reads
+/// of data files bypass the system's cache.
 ///
 /// # Errors
-/// [`OpenError`] if they are not the files of one database, or one backup of it.
+/// [`OpenError`] if the files are not the data files of one database, or one backup of it.
 pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn PageSource>, OpenError> {
     open_within(paths, sets, direct, None)
 }
 
-/// Like [`open`], with at most `granted` bytes of memory for a backup.
+/// Like [`open`], but a backup uses at most `granted` bytes of memory.
 ///
 /// # Errors
-/// [`OpenError`] as [`open`]; [`OpenError::BackupTooLarge`] if the grant is too small.
+/// [`OpenError`] as for [`open`], and [`OpenError::BackupTooLarge`] if the limit is too small.
 pub fn open_within(
     paths: &[PathBuf],
     sets: &[u16],
@@ -223,7 +225,7 @@ pub fn open_within(
     }
 }
 
-/// Whether the content of the file at `path` is that of a data file.
+/// Whether the file at `path` is a data file, according to its content.
 pub fn is_data_file(path: &Path) -> bool {
     let mut start = vec![0; identify::IDENTIFY_BYTES];
     let read = match storage::is_file(path) {
@@ -233,15 +235,15 @@ pub fn is_data_file(path: &Path) -> bool {
     matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Data { .. }))
 }
 
-/// Whether the content of the file at `path` is that of a backup.
+/// Whether the file at `path` is a backup, according to its content.
 pub fn is_backup(path: &Path) -> bool {
     storage::is_file(path) && starts_backup(path).unwrap_or(false)
 }
 
-/// Whether a file begins like a backup.
+/// Whether the file at `path` begins like a backup.
 ///
 /// # Errors
-/// Those of the system: then it is not known.
+/// Errors of the operating system, which leave the answer unknown.
 pub fn starts_backup(path: &Path) -> io::Result<bool> {
     let mut start = [0; 8];
     let read = read_fully_at(&SharedFile::open(path)?, &mut start, 0)?;

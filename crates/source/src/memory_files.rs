@@ -11,8 +11,8 @@ use crate::data_files::{check_one_database, describe};
 use crate::identify::IDENTIFY_BYTES;
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
-/// The data files of one database, held in memory. Copies share the bytes of the files: a copy with some different
-/// pages costs only those pages.
+/// The data files of one database, held in memory. Clones share the bytes of the files, so a clone with some different
+/// pages needs memory only for those pages.
 #[derive(Clone, Debug)]
 pub struct MemoryFiles {
     contents: Vec<Content>,
@@ -23,7 +23,7 @@ pub struct MemoryFiles {
 struct Content {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
-    /// Available bytes of the file; fewer than it has if it was cut.
+    /// The number of bytes available; it is smaller than the length of the content if the file was cut.
     length: usize,
     changed: BTreeMap<u32, Arc<PageBytes>>,
 }
@@ -60,10 +60,10 @@ impl Content {
 }
 
 impl MemoryFiles {
-    /// Opens the files of one database, in any order; logs are ignored.
+    /// Opens the files of one database, in any order; log files are ignored.
     ///
     /// # Errors
-    /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
+    /// [`OpenError`] if the files are not the data files of one database of SQL Server 2005 or later.
     pub fn open(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Self, OpenError> {
         let contents = files.into_iter().map(|(path, bytes)| {
             let length = bytes.len();
@@ -86,7 +86,7 @@ impl MemoryFiles {
         Ok(this)
     }
 
-    /// The same database with some pages replaced; places outside the files are ignored.
+    /// The same database with some pages replaced; pages outside the files are ignored.
     ///
     /// # Errors
     /// [`OpenError`] if the changed files are no longer the data files of one database.
@@ -103,10 +103,10 @@ impl MemoryFiles {
         if describes_itself { Self::of(contents) } else { Ok(Self { contents, files: self.files.clone() }) }
     }
 
-    /// The same database with one file cut after `length` bytes.
+    /// The same database with one file cut off after `length` bytes.
     ///
     /// # Errors
-    /// [`OpenError`] if too little is left.
+    /// [`OpenError`] if the remaining bytes are not a data file.
     pub fn cut(&self, file_id: u16, length: usize) -> Result<Self, OpenError> {
         let mut contents = self.contents.clone();
         let position = self.files.iter().position(|file| file.file_id == file_id);
@@ -116,7 +116,7 @@ impl MemoryFiles {
         Self::of(contents)
     }
 
-    /// The path of a file as given.
+    /// The path under which a file was given.
     pub fn path(&self, file_id: u16) -> Option<&Path> {
         self.file(file_id).map(|file| file.path.as_path())
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use format::page::HEADER_BYTES;
 
-    /// The minimum that is recognized as a data file: maps with their page IDs.
+    /// The least content that is recognized as a data file: allocation maps with their page IDs.
     fn maps(file_id: u16) -> Vec<u8> {
         let mut bytes = vec![0; 12 * PAGE_BYTES];
         for (page, kind) in [(1u32, 11u8), (2, 8), (3, 9)] {

@@ -1,4 +1,4 @@
-//! Positioned reads: no shared cursor, so that threads need no lock.
+//! Positioned reads. They share no cursor, so threads need no lock.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,10 +16,10 @@ mod handles;
 #[cfg(windows)]
 use handles::Handles;
 
-/// Reads from `offset` on until `buffer` is full or the file ends; returns the bytes read.
+/// Reads from `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
 ///
 /// # Errors
-/// Those of the system; an interrupted read is repeated.
+/// Errors of the operating system. An interrupted read is repeated instead.
 pub fn read_fully_at(file: &(impl ReadAt + ?Sized), buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -33,12 +33,12 @@ pub fn read_fully_at(file: &(impl ReadAt + ?Sized), buffer: &mut [u8], offset: u
     Ok(done)
 }
 
-/// Bytes that several threads can read at any offset at once.
+/// Bytes that several threads can read at any offset at the same time.
 pub trait ReadAt {
-    /// Reads at least one byte from `offset` on, none at the end.
+    /// Reads at least one byte from `offset`, or none at the end.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
@@ -54,7 +54,7 @@ impl ReadAt for File {
     }
 }
 
-/// A file, or an object in object storage, that many threads read at once.
+/// A file, or an object in object storage, that many threads can read at the same time.
 #[derive(Debug)]
 pub struct SharedFile(Shared);
 
@@ -64,14 +64,14 @@ enum Shared {
     Object(Arc<dyn Object>),
 }
 
-/// A file of the system.
+/// A file of the local system.
 #[derive(Debug)]
 struct LocalFile {
     file: File,
-    /// Whether the file had no length when it was opened. Some such files in /proc have content nevertheless, and
-    /// reading them blocks forever.
+    /// Whether the length of the file was 0 when it was opened. Such a file is never read: some files in /proc have a
+    /// length of 0 but have content, and reading some of them blocks forever.
     is_empty: bool,
-    /// Further handles: Windows serializes the reads of one handle.
+    /// Further handles of the file, because Windows serializes the reads of one handle.
     #[cfg(windows)]
     handles: Option<Handles>,
     #[cfg(target_os = "linux")]
@@ -84,7 +84,7 @@ impl SharedFile {
         cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
     }
 
-    /// Whether the range that the system was last asked about was in its memory.
+    /// Whether the range of the last query was in the system's cache.
     pub(crate) fn is_in_memory(&self) -> bool {
         match &self.0 {
             #[cfg(target_os = "linux")]
@@ -93,15 +93,15 @@ impl SharedFile {
         }
     }
 
-    /// Opens a file, so that others may write, rename and delete it.
+    /// Opens a file in such a mode that other programs may write, rename and delete it.
     ///
     /// # Errors
-    /// Those of the system, or of the object storage.
+    /// Errors of the operating system or of the object storage.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, Cache::Used)
     }
 
-    /// The same, through the system's cache or not; objects have no such cache.
+    /// Like [`Self::open`], with or without the system's cache. Objects have no such cache.
     pub(crate) fn open_with(path: &Path, cache: Cache) -> io::Result<Self> {
         if let Some(storage) = storage::of(path) {
             return storage.and_then(|(storage, url)| storage.open(url)).map(Shared::Object).map(Self);
@@ -117,10 +117,10 @@ impl SharedFile {
         })))
     }
 
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn length(&self) -> io::Result<u64> {
         match &self.0 {
             Shared::Local(local) => Ok(local.file.metadata()?.len()),
@@ -128,13 +128,13 @@ impl SharedFile {
         }
     }
 
-    /// The offset of the first hole of the file, or a lower bound of it: a hole is a range without disk space, which
-    /// reads as zeros.
+    /// The offset of the first hole of the file, or a lower bound of that offset. A hole is a range that has no disk
+    /// space and reads as zeros.
     pub(crate) fn first_hole(&self) -> Option<u64> {
         let Shared::Local(local) = &self.0 else { return None };
         let metadata = local.file.metadata().ok()?;
-        // The number of used blocks does not help: on a compressing file system, every file uses fewer than its length
-        // needs.
+        // The number of allocated blocks does not show holes: on a compressing file system, every file has fewer blocks
+        // than its length needs.
         #[cfg(target_os = "linux")]
         {
             let hole = rustix::fs::seek(&local.file, rustix::fs::SeekFrom::Hole(0));
@@ -153,7 +153,7 @@ impl SharedFile {
     }
 }
 
-/// The file gets no path.
+/// A file opened by the caller; its path is unknown, so no further handles can be opened.
 impl From<File> for SharedFile {
     fn from(file: File) -> Self {
         Self(Shared::Local(LocalFile {
@@ -192,7 +192,7 @@ impl ReadAt for LocalFile {
     }
 }
 
-/// Whether reads go through the system's cache.
+/// Whether reads use the system's cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cache {
     Used,
@@ -214,7 +214,7 @@ fn options(cache: Cache) -> io::Result<OpenOptions> {
 fn options(cache: Cache) -> io::Result<OpenOptions> {
     use std::os::windows::fs::OpenOptionsExt;
     const FILE_FLAG_NO_BUFFERING: u32 = 0x2000_0000;
-    /// Read ahead, and free what was read.
+    /// The flag makes Windows read ahead and free the cached data after it was read.
     const FILE_FLAG_SEQUENTIAL_SCAN: u32 = 0x0800_0000;
     let mut options = File::options();
     options.read(true).custom_flags(match cache {
@@ -234,7 +234,7 @@ fn options(cache: Cache) -> io::Result<OpenOptions> {
     Ok(options)
 }
 
-/// Announces that bytes will be read soon: a hint, which may fail without harm.
+/// Announces that bytes will be read soon. This is a hint; its failure does no harm.
 pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
     match &file.0 {
         Shared::Local(local) => local_will_need(local, offset, bytes),
@@ -244,7 +244,7 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    // Three sampled places decide; a wrong guess costs only speed.
+    // Three bytes are sampled. A wrong guess costs only speed.
     let last = bytes.saturating_sub(1);
     let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
     if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {
@@ -253,8 +253,8 @@ fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
     }
 }
 
-/// Whether the byte at `offset` can be read without waiting for a disk; also true after the end. False if the file
-/// system cannot tell.
+/// Whether the byte at `offset` can be read without waiting for a disk. The result is also true after the end of the
+/// file, and false if the file system cannot tell.
 #[cfg(target_os = "linux")]
 fn is_in_memory(file: &File, offset: u64) -> bool {
     let mut byte = [0];
@@ -262,11 +262,11 @@ fn is_in_memory(file: &File, offset: u64) -> bool {
     rustix::io::preadv2(file, &mut buffers, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
 }
 
-/// This system has no call for it.
+/// This operating system has no call to announce reads.
 #[cfg(not(target_os = "linux"))]
 fn local_will_need(_local: &LocalFile, _offset: u64, _bytes: u64) {}
 
-/// A file that is read from its start to its end.
+/// A file that is read sequentially from its start to its end.
 #[derive(Debug)]
 pub struct FromStart {
     file: SharedFile,
@@ -274,7 +274,7 @@ pub struct FromStart {
 }
 
 impl FromStart {
-    /// Reads from the first byte on.
+    /// Reads `file` from its first byte.
     pub fn new(file: SharedFile) -> Self {
         Self { file, at: 0 }
     }

@@ -1,5 +1,5 @@
-//! Database snapshots: sparse files with the old versions of pages that were changed since, laid over the files of their
-//! database, the base.
+//! Database snapshots. The sparse files of a snapshot contain the old versions of the pages that were changed after the
+//! snapshot was taken. They are laid over the files of their database, which is called the base.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -16,73 +16,77 @@ use crate::buffer::is_aligned;
 use crate::positioned::{Cache, SharedFile, read_fully_at};
 use crate::{DataFile, DataFiles, OpenError, PageSource};
 
-/// Bytes at the start of a file that show whether it may belong to a snapshot: they hold all maps of its first
-/// interval.
+/// The number of bytes at the start of a file that show whether it may belong to a snapshot. They contain all
+/// allocation maps of the first GAM interval.
 pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
 
-/// Maps that every data file has among its first pages: PFS, GAM, SGAM, differential, minimally logged.
+/// Page numbers of the allocation maps at the start of every data file: PFS, GAM, SGAM, differential map, minimally
+/// logged map.
 const MAPS: [usize; 5] = [1, 2, 3, 6, 7];
 
-/// Bytes at the start of a primary file that the catalog fills without a hole.
+/// The number of bytes at the start of a primary file that the catalog occupies without a hole.
 const CATALOG_BYTES: u64 = 64 * PAGE_BYTES as u64;
 
-/// Newer pages that are listed at most; the others are only counted.
+/// The most newer pages to list; further pages are only counted.
 pub const MOST_NEWER: usize = 1 << 14;
 
-/// Pages read at once when looking for newer pages.
+/// Pages per read when searching for newer pages.
 const CHUNK_PAGES: u32 = 128;
 
-/// A snapshot that is laid over its base.
+/// A database snapshot that is laid over its base.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// For each data file.
+    /// The base of each data file.
     bases: Vec<Base>,
     newer: OnceLock<Newer>,
 }
 
-/// A data file of the base.
+/// A data file of the base, which is the database under the snapshot.
 #[derive(Debug)]
 struct Base {
     path: PathBuf,
     file: SharedFile,
-    /// The same file, opened to bypass the system's cache, if requested.
+    /// The same file, opened for reads that bypass the system's cache, if this was requested.
     direct: Option<SharedFile>,
 }
 
-/// Pages of the base that are in use in the snapshot but newer than it.
+/// Pages of the base that the snapshot uses although they are newer than the snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Newer {
-    /// The first [`MOST_NEWER`] of them, ascending.
+    /// The first [`MOST_NEWER`] of these pages, in ascending order.
     pub(crate) pages: Vec<PageId>,
     count: u64,
 }
 
-/// A file of a snapshot, as opened.
+/// An opened file of a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     pub(crate) file: DataFile,
     pub(crate) handle: SharedFile,
-    /// Whether its holes are still there.
+    /// Whether the file still has its holes.
     pub(crate) is_sparse: bool,
 }
 
-/// Whether a data file that begins with `start`, and whose first hole is at `hole`, belongs to a snapshot: by its name,
-/// its header, or the maps that it lacks.
+/// Whether a data file belongs to a snapshot, according to its name, its file header, or allocation maps that it lacks.
+/// The file begins with `start`; its first hole is at offset `hole`.
 pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
     let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
     shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
 }
 
-/// The same decision, given the flag of a sound header and the number of missing maps.
+/// Decides as [`is_snapshot`] does, from the sparse flag of the file header (`None` if the header is damaged) and the
+/// number of missing allocation maps.
 fn shows_snapshot(path: &Path, says_sparse: Option<bool>, lacking: usize, hole: Option<u64>) -> bool {
-    // Damage zeroes maps too, and copy programs turn zeros into holes. Only missing maps together with a hole where
-    // the catalog begins show a snapshot.
+    // Missing maps alone prove nothing, because damage may fill maps with zeros; holes alone prove nothing, because
+    // copy programs turn zeros into holes. Without a flag or a name, the file counts as a snapshot only if maps are
+    // missing and there is a hole within the range of the catalog.
     let lacks_catalog = says_sparse.is_some() && lacking > 1 && hole.is_some_and(|at| at < CATALOG_BYTES);
     let is_named = has_snapshot_name(path) && (hole.is_some() || lacking > 0);
     says_sparse == Some(true) || is_named || lacks_catalog
 }
 
-/// Whether the file header has the flag that `sysfiles.status` has for sparse files; `None` if the header is damaged.
+/// Whether the file header has the flag for sparse files, which `sysfiles.status` shows; `None` if the header is
+/// damaged.
 fn says_sparse(start: &[u8]) -> Option<bool> {
     let mut bytes = *start.first_chunk::<PAGE_BYTES>()?;
     verify(&bytes).ok()?;
@@ -90,16 +94,16 @@ fn says_sparse(start: &[u8]) -> Option<bool> {
     FileHeader::read(Page::new(&bytes)).map(|header| header.is_sparse())
 }
 
-/// Whether a file is named like the snapshot files that DBCC creates (`sales.mdf_MSSQL_DBCC11`), or as snapshots
-/// customarily are.
+/// Whether a file has the name of a snapshot file: DBCC creates names such as `sales.mdf_MSSQL_DBCC11`, and users
+/// usually choose the extension `.ss`.
 fn has_snapshot_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let is_of_dbcc = |(_, number): (&str, &str)| number.bytes().all(|byte| byte.is_ascii_digit());
     name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
 }
 
-/// Which of these data files are copies of snapshots that lost their holes: each is named like a snapshot's file, and
-/// has zeros where another file, its base, has pages.
+/// The paths of data files that are copies of snapshot files without their holes. Such a copy is named like a snapshot
+/// file and contains zeros where another file, its base, contains pages.
 pub fn copies_without_holes(files: &[&DataFile]) -> Vec<PathBuf> {
     let has_lost = |file: &DataFile, base: &DataFile| {
         let open = |file: &DataFile| SharedFile::open(&file.path).ok();
@@ -140,19 +144,19 @@ fn has_zeros_over(file: &SharedFile, base: &SharedFile) -> io::Result<bool> {
 }
 
 fn is_zeros(bytes: &[u8]) -> bool {
-    // The first byte decides for most pages.
+    // For most pages, the first byte is enough to decide.
     bytes.first() == Some(&0) && bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Puts each file of a snapshot in the place of its base among the `opened` files. `None` if there is no snapshot.
+/// Replaces each base file among the `opened` files by its snapshot file. `None` if there is no snapshot.
 ///
 /// # Errors
-/// [`OpenError`] if a file is missing on either side, or a file of the snapshot has lost its holes.
+/// [`OpenError`] if the snapshot or the base lacks a file, or if a snapshot file has lost its holes.
 pub(crate) fn lay(
     opened: &mut Vec<(DataFile, SharedFile)>,
     mut snapshots: Vec<SnapshotFile>,
 ) -> Result<Option<Snapshot>, OpenError> {
-    // Copies without holes look like data files until they are compared with their base.
+    // Copies without holes look like data files, so they are found by comparison with their base.
     let copies = copies_without_holes(&opened.iter().map(|(file, _)| file).collect::<Vec<_>>());
     let copies = opened.extract_if(.., |(file, _)| copies.contains(&file.path));
     snapshots.extend(copies.map(|(file, handle)| SnapshotFile { file, handle, is_sparse: false }));
@@ -187,23 +191,23 @@ pub(crate) fn lay(
 }
 
 impl Snapshot {
-    /// The base files, over which the snapshot is laid.
+    /// The paths of the base files over which the snapshot is laid.
     pub fn bases(&self) -> impl Iterator<Item = &Path> {
         self.bases.iter().map(|base| base.path.as_path())
     }
 
-    /// How many pages of the base are newer than the snapshot, although the snapshot uses them; known once
-    /// [`PageSource::in_flight`] was called.
+    /// Number of pages of the base that the snapshot uses although they are newer than the snapshot. The number is 0
+    /// until [`PageSource::in_flight`] is called.
     pub fn newer_pages(&self) -> u64 {
         self.newer.get().map_or(0, |newer| newer.count)
     }
 
-    /// The base of the data file at this index.
+    /// The base file of the data file with this index.
     pub(crate) fn base(&self, file: usize) -> Option<&SharedFile> {
         self.bases.get(file).map(|base| &base.file)
     }
 
-    /// Bypasses the system's cache from now on.
+    /// Makes all further reads bypass the system's cache.
     pub(crate) fn read_directly(&mut self) -> Result<(), OpenError> {
         for base in &mut self.bases {
             let file = SharedFile::open_with(&base.path, Cache::Bypassed);
@@ -212,8 +216,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Replaces pages of zeros, which were never copied into the snapshot, by the pages of its base. `pages` were read
-    /// from `offset` of the snapshot's file on. `filled` gets the position in `pages` of each page that was replaced.
+    /// Replaces the pages in `pages` that are all zeros by the pages of the base, because they were never copied into
+    /// the snapshot. `pages` were read from `offset` of the snapshot file. `filled` receives the index in `pages` of
+    /// each replaced page.
     pub(crate) fn fill(
         &self,
         file: usize,
@@ -236,13 +241,14 @@ impl Snapshot {
                     Err(cause) => return Err(base.named(cause)),
                 }
             }
-            // The page after the holes belongs to the snapshot.
+            // The page after the zeros is a page of the snapshot, so it is skipped.
             at += holes + 1;
         }
         Ok(())
     }
 
-    /// The pages of the base that are newer than the snapshot. Pages that the system cannot read are left to the check.
+    /// The pages of the base that are newer than the snapshot. Pages that cannot be read are skipped; the check reports
+    /// them.
     pub(crate) fn newer(&self, files: &DataFiles) -> &Newer {
         self.newer.get_or_init(|| {
             let mut newer = Newer::default();
@@ -271,7 +277,7 @@ impl Snapshot {
         let mut of_base = Vec::new();
         match files.read_stored(number, first, bytes, |page| of_base.push(page)) {
             Ok(()) => {}
-            // Retry page by page.
+            // A failed read of several pages is repeated page by page.
             Err(_) if pages > 1 => {
                 for page in first..first + pages {
                     self.add_newer((files, number), (page, 1), (moment, pfs), bytes, newer);
@@ -283,7 +289,7 @@ impl Snapshot {
         for at in of_base {
             let Some(page) = bytes.get(at * PAGE_BYTES..).and_then(<[u8]>::first_chunk::<PAGE_BYTES>) else { continue };
             let number = first + at as u32;
-            // The LSN of a damaged page is meaningless; the damage itself is proven.
+            // Damaged pages are left out: their LSN is meaningless, and their damage is proven by their checksum.
             if Page::new(page).header().lsn() > moment && pfs.has(number) && verify(page).is_ok() {
                 newer.count += 1;
                 if newer.pages.len() < MOST_NEWER {
@@ -300,7 +306,7 @@ impl Base {
     }
 }
 
-/// The checkpoint LSN of the snapshot; the lowest LSN if its boot page does not show it.
+/// The checkpoint LSN of the snapshot, from its boot page; the lowest LSN if the boot page cannot be read.
 fn moment(files: &DataFiles) -> Lsn {
     let boot = files.read_page(PageId::BOOT).and_then(|mut bytes| {
         undo_torn_bits(&mut bytes);
@@ -310,17 +316,17 @@ fn moment(files: &DataFiles) -> Lsn {
     boot.unwrap_or_default()
 }
 
-/// Which pages of a file are in use.
+/// Finds out from PFS pages whether pages of a file are in use.
 struct Pfs<'a> {
     files: &'a DataFiles,
     file_id: u16,
-    /// The PFS page that was read last.
+    /// Number of the PFS page that was read last.
     page: u32,
     bytes: Option<Box<PageBytes>>,
 }
 
 impl Pfs<'_> {
-    /// Whether a page is in use, or may be.
+    /// Whether a page is in use; true if its PFS page cannot be read.
     fn has(&mut self, page: u32) -> bool {
         let at = pfs_page_of(page);
         if self.page != at {

@@ -1,7 +1,7 @@
-//! Files by their paths: files of the system, and objects in object storage if the program supports it.
+//! Access to files by path: files of the local system, and objects in object storage if the program supports it.
 //!
-//! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate does not read URLs: a program gives an
-//! [`ObjectStorage`] to [`use_storage`], which opens and lists all paths that are URLs from then on.
+//! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate does not read URLs itself. A program
+//! passes an [`ObjectStorage`] to [`use_storage`]; from then on, it opens and lists all paths that are URLs.
 
 use std::fmt;
 use std::fs;
@@ -9,55 +9,58 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Objects by their URLs.
+/// Access to objects by URL.
 pub trait ObjectStorage: Send + Sync {
-    /// Opens an object. Opening it again yields the same bytes, or an error, until [`Self::forget`].
+    /// Opens an object. Until [`Self::forget`] is called, opening it again yields the same bytes or an error.
     ///
     /// # Errors
-    /// If it cannot be read; the text says why and what to do, and holds no secret.
+    /// An error if the object cannot be read. Its text gives the reason and the remedy, and contains no secret.
     fn open(&self, url: &str) -> io::Result<Arc<dyn Object>>;
 
-    /// What is at `url`.
+    /// The kind of thing at `url`.
     ///
     /// # Errors
-    /// As for [`Self::open`]; of the kind `NotFound` if there is nothing.
+    /// As for [`Self::open`]; the kind of the error is `NotFound` if there is nothing at `url`.
     fn kind(&self, url: &str) -> io::Result<Kind>;
 
-    /// The objects and folders directly below `url`, by name.
+    /// The objects and folders directly below `url`, sorted by name.
     ///
     /// # Errors
-    /// If they cannot be listed; the text says why and what to do, and holds no secret.
+    /// An error if they cannot be listed. Its text gives the reason and the remedy, and contains no secret.
     fn list(&self, url: &str) -> io::Result<Vec<Entry>>;
 
-    /// Announces that these URLs will be opened soon.
+    /// Announces that the objects at these URLs will be opened soon.
     fn announce(&self, urls: &[&str]);
 
-    /// Forgets which objects exist and why some could not be opened: the next use looks each up again. Open objects do
-    /// not change.
+    /// Forgets which objects exist and which could not be opened, so that the next use of an object looks it up again.
+    /// Objects that are open do not change.
     fn forget(&self);
 
-    /// The most memory used for contents of objects, in bytes.
+    /// The most memory used for contents of objects up to now, in bytes.
     fn held_bytes(&self) -> u64;
 }
 
-/// An object that many threads read at once.
+/// An object that many threads can read at the same time.
 pub trait Object: Send + Sync + fmt::Debug {
-    /// Its length in bytes.
+    /// Length of the object in bytes.
     fn length(&self) -> u64;
 
-    /// Identifies this version of the object, for example its ETag.
+    /// An identifier of this version of the object, for example its ETag.
     fn version(&self) -> String;
 
-    /// Whether the version is a strong entity tag (RFC 9110, 8.8.1): objects with other bytes never share it.
+    /// Whether the version is a strong entity tag (RFC 9110, 8.8.1). Objects with different bytes never have the same
+    /// strong entity tag.
     fn has_strong_version(&self) -> bool;
 
-    /// Reads at least one byte from `offset` on, none at the end. All bytes come from the object as it was when opened.
+    /// Reads at least one byte from `offset`, or none at the end. All bytes come from the version of the object that
+    /// was opened.
     ///
     /// # Errors
-    /// If it cannot be read, or was overwritten; the text says why and what to do, and holds no secret.
+    /// An error if the object cannot be read or was overwritten. Its text gives the reason and the remedy, and contains
+    /// no secret.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Announces that bytes will be read soon.
+    /// Announces that `bytes` bytes from `offset` will be read soon.
     fn prefetch(&self, offset: u64, bytes: u64);
 }
 
@@ -66,57 +69,58 @@ pub trait Object: Send + Sync + fmt::Debug {
 pub struct Version {
     /// Length of the object in bytes.
     pub bytes: u64,
-    /// What identifies this version, for example an ETag.
+    /// An identifier of the version, for example an ETag.
     pub name: String,
-    /// Whether objects with other bytes never share this name.
+    /// Whether objects with different bytes always have different identifiers.
     pub is_strong: bool,
 }
 
-/// What a path leads to.
+/// The kind of thing that a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A file or an object with its length.
+    /// A file or an object.
     File {
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// A folder, or the common start of the names of objects.
+    /// A folder, or a common prefix of the names of objects.
     Folder,
-    /// A pipe that has a path.
+    /// A pipe that is named by a path.
     Pipe,
-    /// Something else.
+    /// Neither a file, a folder nor a pipe.
     Other,
 }
 
 /// An entry of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its path.
+    /// Path of the entry.
     pub path: PathBuf,
-    /// Whether it is a folder; a link to one is not.
+    /// Whether the entry is a folder; a link to a folder does not count as one.
     pub is_folder: bool,
 }
 
 static STORAGE: OnceLock<Box<dyn ObjectStorage>> = OnceLock::new();
 
-/// Opens URLs with `storage` from now on. Only the first call counts.
+/// Uses `storage` for all URLs from now on. Only the first call has an effect.
 pub fn use_storage(storage: Box<dyn ObjectStorage>) {
     let _ = STORAGE.set(storage);
 }
 
-/// The most memory used for contents of objects, in bytes; 0 if no path of this run is a URL.
+/// The most memory used for contents of objects up to now, in bytes; 0 if no path of this run is a URL.
 pub fn held_bytes() -> u64 {
     STORAGE.get().map_or(0, |storage| storage.held_bytes())
 }
 
-/// Forgets which objects exist, for callers that look again and again: see [`ObjectStorage::forget`].
+/// Forgets which objects exist; see [`ObjectStorage::forget`]. It is for callers that look at the same paths
+/// repeatedly.
 pub fn forget() {
     if let Some(storage) = STORAGE.get() {
         storage.forget();
     }
 }
 
-/// The URL that a path is, if it is one.
+/// The path as a URL; `None` if it is not a URL.
 ///
 /// ```
 /// use std::path::Path;
@@ -130,17 +134,18 @@ pub fn url(path: &Path) -> Option<&str> {
     is_scheme.then_some(text)
 }
 
-/// The storage of a URL; `None` for a path of the system.
+/// The object storage for a path that is a URL, and the URL; `None` for a path of the local system.
 pub(crate) fn of(path: &Path) -> Option<io::Result<(&'static dyn ObjectStorage, &str)>> {
     let url = url(path)?;
     let missing = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no object storage");
     Some(STORAGE.get().map(|storage| (storage.as_ref(), url)).ok_or_else(missing))
 }
 
-/// What `path` leads to.
+/// The kind of thing that `path` names.
 ///
 /// # Errors
-/// Those of the system or of the storage: of the kind `NotFound` if there is nothing.
+/// Errors of the operating system or of the storage; the kind of the error is `NotFound` if there is nothing at
+/// `path`.
 pub fn kind(path: &Path) -> io::Result<Kind> {
     if let Some(storage) = of(path) {
         return storage.and_then(|(storage, url)| storage.kind(url));
@@ -154,23 +159,23 @@ pub fn kind(path: &Path) -> io::Result<Kind> {
     })
 }
 
-/// Whether something may exist at `path` although [`kind`] failed: a request for an object may fail for many reasons,
-/// while a file in a folder whose kind cannot be read is a dangling link.
+/// Whether something may exist at `path` although [`kind`] failed. A request for an object may fail for many reasons.
+/// An entry of a local folder for which [`kind`] fails is a dangling link.
 pub fn may_be_there(path: &Path, cause: &io::Error) -> bool {
     url(path).is_some() && cause.kind() != io::ErrorKind::NotFound
 }
 
-/// Whether `path` leads to a file or an object.
+/// Whether `path` names a file or an object.
 pub fn is_file(path: &Path) -> bool {
     matches!(kind(path), Ok(Kind::File { .. }))
 }
 
-/// Whether `path` leads to a folder, or is the common start of the names of objects.
+/// Whether `path` names a folder, or is a common prefix of the names of objects.
 pub fn is_folder(path: &Path) -> bool {
     matches!(kind(path), Ok(Kind::Folder))
 }
 
-/// The length of a file or an object in bytes, if it can be known.
+/// The length of a file or an object in bytes; `None` if it cannot be found out.
 pub fn length(path: &Path) -> Option<u64> {
     match kind(path) {
         Ok(Kind::File { bytes }) => Some(bytes),
@@ -178,10 +183,10 @@ pub fn length(path: &Path) -> Option<u64> {
     }
 }
 
-/// The version of the object at `path`; `None` for a path of the system.
+/// The version of the object at `path`; `None` for a path of the local system.
 ///
 /// # Errors
-/// Those of the storage.
+/// Errors of the storage.
 pub fn version(path: &Path) -> Option<io::Result<Version>> {
     let object = of(path)?.and_then(|(storage, url)| storage.open(url));
     let version = |object: Arc<dyn Object>| Version {
@@ -192,15 +197,15 @@ pub fn version(path: &Path) -> Option<io::Result<Version>> {
     Some(object.map(version))
 }
 
-/// The direct entries of a folder, by name.
+/// The direct entries of a folder, sorted by name.
 ///
 /// # Errors
-/// Those of the system or of the storage.
+/// Errors of the operating system or of the storage.
 pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
     if let Some(storage) = of(folder) {
         return storage.and_then(|(storage, url)| storage.list(url));
     }
-    // An entry that was deleted since is noticed when it is opened.
+    // If an entry was deleted in the meantime, opening it will fail later.
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     let entry = |entry: fs::DirEntry| Entry { is_folder: is_folder(&entry), path: entry.path() };
     let mut entries = fs::read_dir(folder)?.map(|found| found.map(entry)).collect::<io::Result<Vec<_>>>()?;
@@ -208,7 +213,8 @@ pub fn list(folder: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The paths of the files in a folder, by name: links to files are files too. None if the folder cannot be read.
+/// The paths of the files in a folder, sorted by name; links to files count as files. The result is empty if the folder
+/// cannot be read.
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     files_among(list(folder).unwrap_or_default())
 }
@@ -219,7 +225,7 @@ pub fn files_among(entries: Vec<Entry>) -> Vec<PathBuf> {
     paths.filter(|path| url(path).is_some() || path.is_file()).collect()
 }
 
-/// Announces that these files will be opened soon: objects are then opened together.
+/// Announces that these files will be opened soon, so that the storage can open several objects at the same time.
 pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
     let urls: Vec<&str> = paths.filter_map(url).collect();
     if let Some(storage) = STORAGE.get().filter(|_| !urls.is_empty()) {
@@ -227,12 +233,13 @@ pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
     }
 }
 
-/// The path without links: one name for a file that may have several. A URL is its own canonical name.
+/// The path with all links resolved, which is the same for all names of a file. A URL is its own canonical path.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     if url(path).is_some() { Ok(path.to_owned()) } else { fs::canonicalize(path) }
 }
 
-/// How SQL Server statements name a backup file: `DISK` with its full path, or `URL`; `None` if its path is not UTF-8.
+/// The device type and name of a backup file in SQL Server statements: `DISK` with its full path, or `URL`. `None` if
+/// the path is not UTF-8.
 pub fn device(path: &Path) -> Option<(&'static str, String)> {
     if let Some(url) = url(path) {
         return Some(("URL", url.to_owned()));
@@ -241,13 +248,13 @@ pub fn device(path: &Path) -> Option<(&'static str, String)> {
     Some(("DISK", full.to_str()?.to_owned()))
 }
 
-/// Whether a path leads to a pipe.
+/// Whether a path names a pipe.
 #[cfg(unix)]
 fn is_pipe(metadata: &fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
 }
 
-/// Pipes have no paths that a user would name.
+/// On this operating system, pipes have no paths that a user would name.
 #[cfg(not(unix))]
 fn is_pipe(_: &fs::Metadata) -> bool {
     false

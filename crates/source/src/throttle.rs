@@ -1,4 +1,4 @@
-//! Limits the speed of reading to what the user allows.
+//! Limits the read speed to a rate that the user sets.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -8,22 +8,23 @@ use format::PageId;
 
 use crate::{PageSource, ReadError, ReadFaults};
 
-/// Reads the pages of another source at no more than this many bytes per second over all threads.
+/// A page source that reads the pages of another source at a limited rate. The limit, in bytes per second, is for all
+/// threads together.
 pub struct Throttled<'a> {
     inner: &'a dyn PageSource,
     bytes_per_second: u64,
-    /// When the next read may start.
+    /// The time from which the next read may start.
     free_at: Mutex<Instant>,
 }
 
 impl<'a> Throttled<'a> {
-    /// Limits `inner`. A limit of 0 counts as 1.
+    /// Limits the reads of `inner`. A limit of 0 counts as 1.
     pub fn new(inner: &'a dyn PageSource, bytes_per_second: u64) -> Self {
         Self { inner, bytes_per_second: bytes_per_second.max(1), free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits for a read's turn. Each read first reserves its time slot and then sleeps, so that threads do not wait for
-    /// each other's sleep.
+    /// Waits until a read may start. Each read first reserves its time slot under the lock and then sleeps without it,
+    /// so that threads do not hold each other up.
     fn wait(&self, bytes: usize) {
         let time = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();
@@ -80,7 +81,7 @@ mod tests {
                 });
             }
         });
-        // 20 MB at 100 MB per second; no wait is needed after the last read.
+        // 20 MB at 100 MB per second take 200 ms; the last read needs no wait after it.
         assert!(start.elapsed() >= Duration::from_millis(185), "{:?}", start.elapsed());
     }
 }

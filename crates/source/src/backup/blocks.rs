@@ -1,4 +1,4 @@
-//! The tape: descriptor blocks and their streams in Microsoft Tape Format (docs/format/backups.md#tape).
+//! The tape: descriptor blocks and their streams in Microsoft Tape Format (see docs/format/backups.md#tape).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,26 +12,28 @@ use super::media::{Media, Part};
 use super::room::Room;
 use super::sets::LEAD_BYTES;
 
-/// All offsets in a tape are multiples of this; also the unit of checksums.
+/// All offsets of blocks in a tape are multiples of this. Checksums are also computed per sector.
 pub(crate) const SECTOR_BYTES: usize = 512;
-/// Length of the header that every block starts with.
+/// Length of the header at the start of every block.
 const HEADER_BYTES: usize = 52;
-/// Length of the header of a stream.
+/// Length of a stream's header.
 const STREAM_BYTES: usize = 22;
-/// A block's own fields end before its first stream; the longest seen has 600 bytes.
+/// The greatest length of a block's own fields, which end before its first stream. The longest fields seen have 600
+/// bytes.
 const MAX_FIELDS: usize = 4096;
-/// Streams of one block at most; SQL Server writes no more than six.
+/// The most streams in one block; SQL Server writes no more than six.
 const MAX_STREAMS: usize = 64;
-/// How much is read at once to find the next block after damage: little at first, as the next block is usually near.
+/// The number of bytes read per step when searching for the next block after damage. The first step is short because
+/// the next block is usually near.
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
-/// Memory for a damaged place, without its path.
+/// Memory for the description of one damaged place, without its path.
 const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
-/// Types of undescribed blocks that are counted separately.
+/// The most types of undescribed blocks that are counted separately.
 const MOST_TYPES: usize = 64;
-/// Stands for all further types.
+/// The tag under which all further types are counted together.
 const OTHER_TYPES: Tag = *b"????";
 
-/// Four letters that name a block or stream type.
+/// The four letters that name the type of a block or stream.
 pub(crate) type Tag = [u8; 4];
 
 const BLOCKS: [&Tag; 9] = [b"TAPE", b"SFMB", b"SSET", b"VOLB", b"MSCI", b"MSDA", b"MSTL", b"MSLS", b"ESET"];
@@ -42,7 +44,7 @@ pub(crate) struct Block {
     pub(crate) tag: Tag,
     /// Offset of the block in the tape.
     pub(crate) at: u64,
-    /// The bytes up to the first stream.
+    /// The bytes of the block up to its first stream.
     pub(crate) fields: Vec<u8>,
     pub(crate) streams: Vec<Stream>,
 }
@@ -51,20 +53,20 @@ pub(crate) struct Block {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     pub(crate) tag: Tag,
-    /// Where its data starts in the tape.
+    /// The tape offset at which the stream's data starts.
     pub(crate) at: u64,
-    /// Length of its data, up to the end of the tape.
+    /// Length of the stream's data, cut off at the end of the tape.
     pub(crate) length: u64,
     pub(crate) is_encrypted: bool,
 }
 
 impl Block {
-    /// The first stream called `tag`.
+    /// The first stream with this tag.
     pub(crate) fn stream(&self, tag: &Tag) -> Option<&Stream> {
         self.streams.iter().find(|stream| stream.tag == *tag)
     }
 
-    /// The text at the length and offset stored at `at` of the fields.
+    /// The text whose length and offset are stored at offset `at` of the block's fields.
     pub(crate) fn text(&self, at: usize) -> String {
         let place = |at| u16_at(&self.fields, at).map(usize::from);
         let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
@@ -78,7 +80,7 @@ impl Block {
     }
 }
 
-/// The length of the soft filemark block at the start of `bytes`; `None` if there is none.
+/// The length of the soft filemark block at the start of `bytes`; `None` if `bytes` do not start with one.
 pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
     let length = usize::from(u16_at(bytes, 8)?);
     let is_mark = bytes.starts_with(b"SFMB")
@@ -88,13 +90,13 @@ pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
     is_mark.then_some(length)
 }
 
-/// The first `count` words XORed.
+/// The XOR of the first `count` 16-bit words.
 fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
     let (words, _) = bytes.get(..2 * count)?.as_chunks::<2>();
     Some(words.iter().fold(0, |sum, word| sum ^ u16::from_le_bytes(*word)))
 }
 
-/// Whether `bytes` start with the sound header of a stream.
+/// Whether `bytes` start with the undamaged header of a stream.
 fn is_stream(bytes: &[u8]) -> bool {
     bytes.iter().take(4).all(u8::is_ascii_uppercase)
         && words_xor(bytes, 10).is_some_and(|sum| Some(sum) == u16_at(bytes, 20))
@@ -105,9 +107,10 @@ pub(crate) struct Walk<'a> {
     media: &'a Media,
     at: u64,
     room: &'a Room,
-    /// Damage found so far, by offset in the tape.
+    /// The damage found up to now, each with its tape offset.
     pub(crate) damage: Vec<(u64, DamageKind)>,
-    /// Number of blocks so far with sound headers but a type that this program does not use, by type.
+    /// The number of blocks found up to now, by type, that have an undamaged header but a type that this program does
+    /// not use.
     pub(crate) undescribed: BTreeMap<Tag, u64>,
 }
 
@@ -123,7 +126,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The next block; `None` at the end.
+    /// The next block; `None` at the end of the tape.
     pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
         while self.at < self.media.length() {
             let at = self.at;
@@ -137,7 +140,7 @@ impl<'a> Walk<'a> {
             };
             fields.truncate(read);
             if read == 0 {
-                // The length of a pipe is known only here.
+                // This is the end of a pipe: its length was unknown until now.
                 break;
             }
             if read < HEADER_BYTES {
@@ -149,7 +152,8 @@ impl<'a> Walk<'a> {
             let first_stream = usize::from(u16_at(&fields, 8).unwrap_or_default());
             let is_known = BLOCKS.contains(&&tag) && first_stream >= HEADER_BYTES;
             if at > 0 && fields.iter().take(SECTOR_BYTES).all(|&byte| byte == 0) {
-                // Zeros after the last block are padding by a device. Between blocks they are wiped blocks.
+                // Zeros after the last block are padding by the device. Zeros between blocks are blocks that were
+                // wiped.
                 self.search(at)?;
                 if self.at < self.media.length() {
                     self.note(at, DamageKind::Lost)?;
@@ -182,8 +186,9 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Steps over a block of a type that SQL Server has not been seen to write: the tape format has more of them
-    /// (docs/format/backups.md#tape). The bytes after its header need not be streams.
+    /// Steps over a block of a type that SQL Server has never been seen to write; the tape format defines more types
+    /// (docs/format/backups.md#tape). The bytes after the header of such a block need not be streams, so damage found
+    /// in them is not reported.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
         let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
         *self.undescribed.entry(if is_told { tag } else { OTHER_TYPES }).or_default() += 1;
@@ -193,7 +198,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The streams of a block, up to SPAD; sets where the next block starts.
+    /// The streams of a block, up to and including SPAD. Sets `self.at` to the start of the next block.
     fn streams(&mut self, first: u64) -> io::Result<Vec<Stream>> {
         let mut streams = Vec::new();
         let mut at = first;
@@ -214,7 +219,7 @@ impl<'a> Walk<'a> {
                 return Ok(streams);
             }
             if header == [0; STREAM_BYTES] {
-                // The checksum is right, but SPAD must come before anything that is not a stream.
+                // The checksum of an all-zero header is correct, but a block's streams must end with SPAD.
                 self.note(at, DamageKind::Lost)?;
                 self.search(at)?;
                 return Ok(streams);
@@ -231,7 +236,8 @@ impl<'a> Walk<'a> {
             let data = at + STREAM_BYTES as u64;
             let length = claimed.min(end.saturating_sub(data));
             let is_encrypted = u16_at(&header, 16) != Some(0);
-            // The amount of lost tape inside is unknown. The length is then wrong, so the next block is searched for.
+            // The stream's data contains lost records, and the lost length is unknown. The stream's length is then
+            // unreliable, so the next block is searched for.
             if let Some(lost) = self.media.loss_in(data, length)
                 && !self.is_followed(at, &header)?
             {
@@ -256,7 +262,8 @@ impl<'a> Walk<'a> {
         Ok(streams)
     }
 
-    /// Whether the length in a damaged stream header leads to something sound and can therefore be trusted.
+    /// Whether the stream's length can be trusted although its header or data is damaged: a valid header of a stream or
+    /// block follows the data.
     fn is_followed(&self, at: u64, header: &[u8; STREAM_BYTES]) -> io::Result<bool> {
         let length = u64_at(header, 8).unwrap_or(u64::MAX);
         let Some(next) = at.checked_add(STREAM_BYTES as u64).and_then(|data| data.checked_add(length)) else {
@@ -272,11 +279,11 @@ impl<'a> Walk<'a> {
         Ok(is_stream(bytes) || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
     }
 
-    /// Length of the page or log data from `data` on, which is followed by padding and then by the block at `end`.
+    /// The length of the page or log data that starts at `data`. Padding follows it, then the block at `end`.
     fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
         let unit = PAGE_BYTES as u64;
         let mut units = end.saturating_sub(data + LEAD_BYTES) / unit;
-        // Padding is at most as long as a block.
+        // The padding is at most one unit of data long.
         for _ in 0..2 {
             let length = LEAD_BYTES + units * unit;
             let mut header = [0; STREAM_BYTES];
@@ -289,8 +296,8 @@ impl<'a> Walk<'a> {
         Ok(end.saturating_sub(data))
     }
 
-    /// Moves to the next sound block at or after `from`, at a multiple of a sector; reports skipped bytes unless they
-    /// are all zeros.
+    /// Moves to the next undamaged block at or after `from`; blocks start at multiples of a sector. If there is no
+    /// further block, the skipped bytes are reported unless they are all zeros.
     fn search(&mut self, from: u64) -> io::Result<()> {
         let from = from.next_multiple_of(SECTOR_BYTES as u64);
         let mut window = Vec::new();
@@ -302,13 +309,13 @@ impl<'a> Walk<'a> {
             let read = match self.media.read_part(&mut window, at) {
                 Ok(Part::Read(0)) => break,
                 Ok(Part::Read(read)) => read,
-                // Damage inside the container: step over it.
+                // Damaged records of the compressed container are stepped over.
                 Ok(Part::Damaged(bytes)) => {
                     at = at.saturating_add(bytes.next_multiple_of(SECTOR_BYTES as u64));
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
-                // A window that cannot be read as a whole is read sector by sector.
+                // If the whole window cannot be read, its sectors are read one by one.
                 Err(_) => {
                     if wanted == SECTOR_BYTES {
                         at += SECTOR_BYTES as u64;

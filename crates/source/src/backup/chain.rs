@@ -1,4 +1,4 @@
-//! Restore chains: which full, differential and log backups follow each other without a gap.
+//! Restore chains: sequences of full, differential and log backups that follow each other without a gap in the log.
 
 mod logs;
 mod moments;
@@ -20,61 +20,63 @@ pub use moments::{Missing, Moment};
 pub use points::{Beside, Span};
 pub use unused::Unused;
 
-/// The most steps listed for all chains of a database except the newest, which is always listed in full: with as many
-/// old full backups as log backups, the lists would grow quadratically.
+/// The most steps listed for all chains of a database together, not counting the newest chain, which is always listed
+/// in full. Without this limit, the lists would grow quadratically if a database has as many full backups as log
+/// backups.
 pub const MOST_STEPS: usize = 1_000_000;
 
-/// The restore that starts at one full backup. Numbers are indexes into [`DatabaseChains::sets`].
+/// The restore chain that starts at one full backup. Its numbers are indexes into [`DatabaseChains::sets`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
     /// The full backup.
     pub full: usize,
-    /// The recovery forks that it goes through.
+    /// The recovery forks that the chain passes through.
     pub line: Arc<Line>,
-    /// Its differentials, by time.
+    /// The differential backups of this full backup, by time.
     pub differentials: Vec<usize>,
-    /// The sets that lead to the latest point: the full backup, the last differential, log backups.
+    /// The sets to restore for the latest point in time, in order: the full backup, the last differential backup, log
+    /// backups.
     pub steps: Vec<usize>,
-    /// Number of log backups before the last step that are not listed because of [`MOST_STEPS`].
+    /// Number of log backups before the last step that `steps` omits because of [`MOST_STEPS`].
     pub omitted: usize,
-    /// The missing log before later log backups: from this LSN, to this LSN.
+    /// The missing log (first LSN, end LSN), if later log backups exist after the end of the chain.
     pub gap: Option<(Lsn, Lsn)>,
 }
 
-/// The backups of one database.
+/// The backups of one database, and the restore chains that they form.
 #[derive(Clone, Debug)]
 pub struct DatabaseChains {
     /// Name of the database.
     pub database: String,
     /// Name of the server.
     pub server: String,
-    /// All sets, by first LSN.
+    /// All backup sets, sorted by first LSN.
     pub sets: Vec<ChainSet>,
-    /// One chain per whole full backup.
+    /// One chain per full backup that is complete and undamaged.
     pub chains: Vec<Chain>,
-    /// Index of the chain to the latest point, by the shortest path: the chain of the newest full backup, unless the
-    /// database was restored to an earlier point and other backups show how it continued.
+    /// Index of the chain that restores the latest point in time. This is the chain of the newest full backup, unless
+    /// the database was restored to an earlier point and other backups show how it continued from there.
     pub newest: Option<usize>,
-    /// The points in time that can be restored on the database's latest line of recovery forks, ascending.
+    /// The points in time that can be restored on the recovery forks of the newest chain, ascending.
     pub points: Vec<Span>,
-    /// The points in time that lie only on abandoned recovery forks.
+    /// The points in time that can be restored only on abandoned recovery forks.
     pub left_points: Vec<Span>,
-    /// Sets that some restore needs although the newest chain does not.
+    /// Sets that the newest chain does not need but some other restore does.
     pub beside: Vec<Beside>,
-    /// Sets that no restore can use: differentials without their full backup, log backups with no backup that they can
-    /// follow.
+    /// Sets that no restore can use, for example differential backups without their full backup, or log backups after a
+    /// gap in the log.
     pub unused: Vec<usize>,
-    /// For each unused set, the reason.
+    /// For each entry of `unused`, the reason.
     pub reasons: Vec<Unused>,
 }
 
 impl DatabaseChains {
-    /// The chain to the latest point.
+    /// The chain that restores the latest point in time.
     pub fn newest(&self) -> Option<&Chain> {
         self.chains.get(self.newest?)
     }
 
-    /// The same database without these sets, as if they were damaged.
+    /// Finds the chains of this database again, with the sets `damaged` marked as damaged.
     #[must_use]
     pub fn without(&self, damaged: &HashSet<usize>) -> Self {
         let mut sets = self.sets.clone();
@@ -85,12 +87,12 @@ impl DatabaseChains {
     }
 }
 
-/// Finds the restore chains in `media`, by database.
+/// Finds the restore chains in `media`, grouped by database.
 pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     by_database(media).into_iter().map(|(database, sets)| of_database(database, sets)).collect()
 }
 
-/// Like [`chains`], with damaged sets too; of several copies, a sound one is used.
+/// Like [`chains`], but also uses damaged sets. If a set has several copies, an undamaged copy is preferred.
 pub(super) fn chains_of_damaged(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     let as_sound = |(database, mut sets): (String, Vec<ChainSet>)| {
         sets.iter_mut().for_each(|set| set.is_damaged = false);
@@ -126,7 +128,7 @@ fn of_database(database: String, sets: Vec<ChainSet>) -> DatabaseChains {
     DatabaseChains { database, server, chains, newest, points, left_points, beside, unused, reasons, sets }
 }
 
-/// The newest chain, unless a restore took the database off that path and another chain shows how it
+/// The index of the last chain, unless a restore abandoned its recovery fork and another chain shows how the database
 /// continued.
 fn newest_of(chains: &[Chain]) -> Option<usize> {
     let left: HashSet<&Option<String>> = chains.iter().flat_map(|chain| chain.line.left()).collect();
@@ -134,20 +136,20 @@ fn newest_of(chains: &[Chain]) -> Option<usize> {
     chains.iter().rposition(|chain| !is_left(chain)).or(chains.len().checked_sub(1))
 }
 
-/// The sets of a database and how they relate to each other.
+/// The sets of a database and their relations.
 struct Model<'s> {
     sets: &'s [ChainSet],
     lines: Lines,
-    /// The log backups of each line.
+    /// The log backups of each line of recovery forks.
     logs: Vec<Logs>,
     /// The full backup of each differential.
     bases: Vec<Option<usize>>,
-    /// Full backups that are whole.
+    /// The full backups that are complete and undamaged.
     fulls: Vec<usize>,
-    /// The whole differentials of each full backup.
+    /// The complete and undamaged differential backups of each full backup.
     differentials: HashMap<usize, Vec<usize>>,
-    /// Where restores on each line can begin: a full backup by itself, and the full backup with each of its
-    /// differentials.
+    /// The possible starts of a restore on each line: each full backup alone, and each full backup with one of its
+    /// differential backups.
     starts: Vec<Vec<Start>>,
 }
 
@@ -185,13 +187,13 @@ impl<'s> Model<'s> {
         starts
     }
 
-    /// The differentials of a full backup that are on a line.
+    /// The differential backups of a full backup that belong to a line.
     fn differentials_on(&self, line: usize, full: usize) -> impl Iterator<Item = usize> + '_ {
         let differentials = self.differentials.get(&full).into_iter().flatten().copied();
         differentials.filter(move |&index| self.is_on(line, index))
     }
 
-    /// Where restores on a line can begin.
+    /// The possible starts of a restore on a line.
     fn starts(&self, line: usize) -> &[Start] {
         self.starts.get(line).map(Vec::as_slice).unwrap_or_default()
     }
@@ -208,8 +210,8 @@ impl<'s> Model<'s> {
         self.set(index)?.set.config.finished.as_deref()
     }
 
-    /// The time up to which a log backup certainly contains the log. Changes committed while the backup runs may be in
-    /// it or in the next one.
+    /// The time up to which a log backup certainly contains the log. A change committed while the backup runs may be in
+    /// this log backup or in the next one.
     fn log_until(&self, index: usize) -> Option<&'s str> {
         let config = &self.set(index)?.set.config;
         config.started.as_deref().or(config.finished.as_deref())
@@ -220,22 +222,22 @@ impl<'s> Model<'s> {
         line.zip(self.set(index)).is_some_and(|(line, set)| line.has(&set.set.config))
     }
 
-    /// The steps from `start`, followed by the log backups from `first` of the line on.
+    /// The steps of a restore: the sets of `start`, then the line's log backups from number `first` on.
     fn steps(&self, line: usize, start: Start, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
         let logs = self.logs.get(line);
         let after = logs.into_iter().flat_map(move |logs| logs.from(first).filter_map(|number| logs.sets.get(number)));
         std::iter::once(start.full).chain(start.differential).chain(after.copied())
     }
 
-    /// The log that is missing on a line after `reached`, if later log exists.
+    /// The missing log of a line after `reached` (first LSN, end LSN); `None` if no later log backup exists.
     fn gap_after(&self, line: usize, reached: Option<Lsn>) -> Option<(Lsn, Lsn)> {
         let lsns = &self.logs.get(line)?.lsns;
         let later = lsns.get(lsns.partition_point(|(first, _)| *first <= reached)..).unwrap_or_default();
         reached.zip(later.iter().find_map(|(first, _)| *first))
     }
 
-    /// The chain of a full backup, with at most this many steps if possible, and the number of its line. If there are
-    /// several lines, the one that the database followed last.
+    /// The chain of a full backup, and the number of its line. A chain with more than `most` steps omits most of its
+    /// log backups. If the full backup is on several lines, the line that the database followed last is used.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();
@@ -260,16 +262,16 @@ impl<'s> Model<'s> {
     }
 }
 
-/// The start of a restore: a full backup, with or without a differential.
+/// The start of a restore: a full backup, with or without a differential backup.
 #[derive(Clone, Copy)]
 struct Start {
     full: usize,
-    /// The differential restored over the full backup.
+    /// The differential backup to restore after the full backup.
     differential: Option<usize>,
 }
 
 impl Start {
-    /// The set that is restored last.
+    /// The last set to restore.
     fn set(self) -> usize {
         self.differential.unwrap_or(self.full)
     }
@@ -277,12 +279,12 @@ impl Start {
 
 /// The path from a full backup to the end of one line of recovery forks.
 struct Reach {
-    /// The number of the line.
+    /// The number of the line of recovery forks.
     line: usize,
-    /// The differentials on it.
+    /// The differential backups of the full backup on this line.
     differentials: Vec<usize>,
     start: Start,
-    /// The first log backup after that, by its number among the log backups of the line.
+    /// The first log backup after `start`, by its number among the log backups of the line.
     first: Option<usize>,
     /// The LSN that the path reaches.
     reached: Option<Lsn>,
@@ -294,14 +296,15 @@ impl Reach {
     fn of(model: &Model<'_>, full: usize, line: usize) -> Option<Self> {
         let (way, logs) = (model.lines.get(line)?, model.logs.get(line)?);
         let differentials: Vec<usize> = model.differentials_on(line, full).collect();
-        // The path over the last differential is the shortest; if its log breaks off earlier, the path of the full
-        // backup alone may continue. If two paths reach the same LSN, the one with fewer steps comes first.
+        // The path through the last differential backup is the shortest. If the log after it breaks off earlier, the
+        // path from the full backup alone may reach a later LSN. If the two paths reach the same LSN, the shorter one
+        // wins.
         let over = differentials.last().map(|&last| Start { full, differential: Some(last) });
         let starts = over.into_iter().chain([Start { full, differential: None }]);
         let ways = starts.map(|start| (logs.reach(model.last_lsn(start.set())), start));
         let ((reached, first), start) = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best })?;
         let end = first.and_then(|first| logs.sets.get(logs.way(first).end)).copied().unwrap_or(start.set());
-        // A path that ends in an earlier fork belongs to the line of that fork.
+        // A path that ends in an earlier fork belongs to the line that ends with that fork.
         let end_fork = &model.set(end)?.set.config.recovery_fork_id;
         let is_there = way.last().is_some_and(|fork| fork.id == *end_fork);
         is_there.then_some(Self { line, differentials, start, first, reached, end })

@@ -1,4 +1,4 @@
-//! Groups the sets in backup files by database. The stripes of a set are joined, and copies of a set count once.
+//! Groups the sets in backup files by database. The stripes of a set are joined; copies of a set count once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -9,52 +9,52 @@ use super::damage::{Damage, DamageKind};
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
-/// The most full backups with one checkpoint that are compared with a differential. Each backup makes its own
-/// checkpoint, so only made-up labels have more.
+/// The most full backups with the same checkpoint LSN that are compared with a differential. Each backup makes its own
+/// checkpoint, so only forged labels have more.
 const MOST_WITH_ONE_CHECKPOINT: usize = 16;
 
-/// A backup set of a database, all its stripes together.
+/// A backup set of a database, with all its stripes.
 #[derive(Clone, Debug)]
 pub struct ChainSet {
-    /// The set, according to its first stripe.
+    /// The set as described by its first undamaged stripe, or by its first stripe if all are damaged.
     pub set: BackupSet,
-    /// The files that hold its stripes.
+    /// The files that hold the stripes.
     pub paths: Vec<PathBuf>,
-    /// Copies of these files under other names.
+    /// Copies of these files at other paths.
     pub copies: Vec<PathBuf>,
     /// Number of stripes.
     pub stripes: u16,
-    /// Stripes that were not found.
+    /// Number of stripes that were not found.
     pub missing_stripes: u16,
-    /// The numbers of the first missing stripes, from 1.
+    /// The numbers of the missing stripes, from 1; a long list is cut off.
     pub missing: Vec<u16>,
-    /// Whether one of its files is damaged.
+    /// Whether one of the files is damaged.
     pub is_damaged: bool,
 }
 
 impl ChainSet {
-    /// Whether it can be restored, according to its labels.
+    /// Whether the set can be restored, according to its labels.
     pub fn is_whole(&self) -> bool {
         self.missing_stripes == 0 && !self.is_damaged && !self.is_too_old()
     }
 
-    /// Whether a release wrote it whose backups are not understood.
+    /// Whether the set was written by a SQL Server version whose backups this program does not understand.
     pub fn is_too_old(&self) -> bool {
         let found = self.set.config.version;
         found != 0 && found < version::OLDEST
     }
 }
 
-/// A stripe of a set, as found in one file.
+/// A stripe of a set, found in one file.
 struct Stripe {
     family: u16,
     path: PathBuf,
     is_damaged: bool,
 }
 
-/// A set while its files are being collected.
+/// A set during the collection of its stripes.
 struct Collected {
-    /// The set as the first stripe shows it, or the first sound one.
+    /// The set as described by its first undamaged stripe, or by its first stripe if all are damaged.
     set: BackupSet,
     is_damaged: bool,
     families: u16,
@@ -63,7 +63,7 @@ struct Collected {
 
 impl Collected {
     fn finish(self) -> ChainSet {
-        // Among several copies of a stripe, a sound one is used.
+        // If a stripe has several copies, an undamaged copy is preferred.
         let mut best: BTreeMap<u16, Stripe> = BTreeMap::new();
         let mut copies = Vec::new();
         for stripe in self.stripes {
@@ -88,11 +88,11 @@ impl Collected {
     }
 }
 
-/// The most missing stripes to name; SQL Server writes at most 64 stripes.
+/// The most missing stripes to list; SQL Server writes at most 64 stripes.
 pub(super) const MOST_MISSING_NAMED: usize = 64;
 
-/// The sets in `media` by database: its name, and its sets in order. A restore does not change the database's family,
-/// but it changes its binding ID.
+/// Groups the sets in `media` by database; each entry has the database's name and its sets in order. A database is
+/// identified by its family ID, because a restore changes its binding ID.
 pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)> {
     let mut databases: BTreeMap<(String, String), Vec<Collected>> = BTreeMap::new();
     // For each database and set GUID, the position of the set in the database's list.
@@ -103,7 +103,8 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
             let id = set.config.lasting_id().unwrap_or_default().to_owned();
             let database = (set.config.database.clone(), id);
             let sets = databases.entry(database.clone()).or_default();
-            // A set may be written to only one media set; copies of a file belong to the same one.
+            // Within a database, the GUID identifies a set: a set is written to only one media set, and copies of a
+            // file belong to the same media set.
             let key = set.guid.clone().map(|guid| (database, guid));
             let index = key.map(|key| *known.entry(key).or_insert(sets.len())).unwrap_or(sets.len());
             if index >= sets.len() {
@@ -111,7 +112,7 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
                 sets.push(Collected { set, is_damaged: true, families: media.families, stripes: Vec::new() });
             }
             let Some(collected) = sets.get_mut(index) else { continue };
-            // A set that is in a file twice counts once.
+            // If a file contains the same set twice, the set counts once.
             if collected.stripes.last().is_some_and(|stripe| stripe.path == media.path) {
                 continue;
             }
@@ -130,9 +131,9 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     join_renamed(finished.collect())
 }
 
-/// Joins databases that are one database under two names: they share family, recovery fork and server, and all backups
-/// under one name ended before the first under the other began. Copies of a database that continued side by side stay
-/// separate.
+/// Joins the sets of a database that was renamed. Two names belong to one database if the database family, the recovery
+/// fork and the server are the same and all backups under one name ended before the first backup under the other began.
+/// Copies of a database that were used in parallel stay separate.
 fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (_, sets)) in databases.iter().enumerate() {
@@ -161,7 +162,7 @@ fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<Cha
     databases.into_iter().flatten().collect()
 }
 
-/// The time when the first set was started, and the time when the last one finished.
+/// The start time of the first set, and the end time of the last set.
 fn times(sets: &[ChainSet]) -> (Option<&String>, Option<&String>) {
     let started = sets.iter().map(|set| set.set.config.started.as_ref()).min().flatten();
     (started, sets.iter().map(|set| set.set.config.finished.as_ref()).max().flatten())
@@ -182,8 +183,8 @@ fn sort(sets: &mut [ChainSet]) {
     });
 }
 
-/// The indexes of the sets that the damage of a file affects: the set that the damage lies in or names, or the last set
-/// if the file is cut off.
+/// The indexes of the sets that a file's damage affects. Damage affects the set that contains it or that it names; a
+/// missing end affects the last set.
 fn damaged(media: &BackupMedia) -> HashSet<usize> {
     let of_position = |position: u16| media.sets.iter().position(|set| set.position == position);
     let is_incomplete = |damage: &Damage| matches!(damage.kind, DamageKind::SetIncomplete { .. });
@@ -192,17 +193,18 @@ fn damaged(media: &BackupMedia) -> HashSet<usize> {
         DamageKind::SetIncomplete { position } | DamageKind::Configuration { position } => of_position(position),
         DamageKind::Truncated if names_its_end => None,
         DamageKind::Truncated => media.sets.len().checked_sub(1),
-        // Sets are in the order of the tape; before them is the label of the whole tape.
+        // Sets are listed in tape order. Before the first set is the label of the whole tape; damage there counts for
+        // the first set.
         _ => Some(media.sets.partition_point(|set| set.at <= damage.at).saturating_sub(1)),
     };
     media.damage.iter().filter_map(concerned).collect()
 }
 
-/// For each differential, the full backup that it names, found without comparing each differential with all full
-/// backups.
+/// For each differential backup, the full backup that it names. The search uses maps, to avoid comparing each
+/// differential backup with all full backups.
 pub(super) fn bases(sets: &[ChainSet]) -> Vec<Option<usize>> {
     let fulls = || sets.iter().enumerate().filter(|(_, set)| set.set.kind == SetKind::Full);
-    // Among several copies, the first is used.
+    // If the full backup has several copies, the first copy is used.
     let by_guid: HashMap<&str, usize> =
         fulls().rev().filter_map(|(index, full)| Some((full.set.guid.as_deref()?, index))).collect();
     let mut by_checkpoint: HashMap<Lsn, Vec<usize>> = HashMap::new();

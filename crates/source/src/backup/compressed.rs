@@ -17,58 +17,58 @@ use super::version::{MAX_SECTORS, Version, checksum};
 use super::xpress;
 use crate::positioned::{SharedFile, read_fully_at};
 
-/// First bytes of the container.
+/// The first bytes of a compressed container.
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
-/// Decompressed groups kept in memory.
+/// Number of decompressed groups kept in memory.
 const CACHED: usize = 16;
-/// Index entries per step of the coarse index.
+/// Number of index entries per entry of the coarse index.
 const STEP: usize = 256;
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadRecord {
-    /// Offset in the file.
+    /// Offset of the record in the file.
     pub(crate) at: u64,
-    /// Why it cannot be read.
+    /// The reason why the record cannot be read.
     pub(crate) fault: RecordFault,
 }
 
-/// Why a record cannot be read.
+/// The reason why a record cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordFault {
-    /// No record is there.
+    /// There is no record at this offset.
     Lost,
-    /// Its stored checksum differs from that of its bytes.
+    /// The stored checksum of the record differs from the checksum computed from its bytes.
     Checksum { stored: u32, computed: u32 },
-    /// Its checksum is right, but its bytes do not decompress to as many sectors as its header says. The checksum does
-    /// not cover the header, so the header may be damaged, or the compression unknown.
+    /// The checksum of the record is correct, but its bytes do not decompress to the number of sectors in its header.
+    /// Either the header is damaged (the checksum does not cover it), or the compression is unknown.
     Malformed,
 }
 
-/// The content of a group, and which sectors of it cannot be read, one bit each.
+/// The content of a group. `bad` marks the sectors that cannot be read.
 #[derive(Debug)]
 struct Held {
     bytes: Box<[u8]>,
     bad: BadSectors,
 }
 
-/// Sectors of a group that cannot be read.
+/// The sectors of a group that cannot be read, one bit each.
 #[derive(Clone, Copy, Default, Debug)]
 struct BadSectors {
-    /// Sectors of records that are lost or have a wrong checksum.
+    /// Sectors of records that are lost or have wrong checksums.
     damaged: u128,
-    /// Sectors of records whose checksum is right but whose form is unknown.
+    /// Sectors of records that have correct checksums but an unknown form.
     unknown: u128,
 }
 
 impl BadSectors {
-    /// One bit for each sector of the bytes from `from` to `to` of a group.
+    /// A mask with one bit for each sector of a group's bytes `from..to`.
     fn mask(from: usize, to: usize) -> u128 {
         let bits = |sectors: usize| if sectors >= 128 { u128::MAX } else { (1 << sectors) - 1 };
         bits(to.div_ceil(SECTOR_BYTES)) & !bits(from / SECTOR_BYTES)
     }
 
-    /// Fails if one of these sectors cannot be read.
+    /// Fails if a sector of `mask` cannot be read.
     fn check(self, mask: u128) -> io::Result<()> {
         if self.damaged & mask != 0 {
             return Err(damaged("the record of the compressed backup that holds it has a wrong checksum or is lost"));
@@ -80,7 +80,8 @@ impl BadSectors {
     }
 }
 
-/// A group, by number, once a thread has decompressed it; `None` if it cannot be read.
+/// The number of a group and its content. The cell is empty until a thread has decompressed the group; it holds `None`
+/// if the group cannot be read.
 type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 
 /// A compressed container, open for reading.
@@ -88,28 +89,28 @@ type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 pub(crate) struct Compressed {
     version: Version,
     entries: Vec<Entry>,
-    /// Tape offset of every [`STEP`]th entry.
+    /// The tape offset of every [`STEP`]th entry.
     steps: Vec<u64>,
     losses: Vec<u64>,
     lost_end: Option<u64>,
     /// Length of the tape.
     pub(crate) length: u64,
-    /// Whether the last record ends at the end of the file, except for padding after a soft filemark.
+    /// Whether the file ends with the last record, or with padding after a soft filemark.
     pub(crate) is_whole: bool,
-    /// Entries whose records have all been read, one bit each.
+    /// The entries whose records have all been read without error, one bit each.
     sound: Vec<AtomicU64>,
     cache: Mutex<VecDeque<Slot>>,
 }
 
 impl Compressed {
-    /// Bytes kept in memory: the index, and the groups decompressed last.
+    /// Number of bytes kept in memory for the index and the cached groups.
     pub(super) fn held_bytes(&self) -> usize {
         let lists = size_of_val(self.entries.as_slice()) + size_of_val(self.losses.as_slice());
         let index = lists * 3 / 2 + size_of_val(self.steps.as_slice());
         index + size_of_val(self.sound.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
     }
 
-    /// Indexes the records of `file`; `None` if this version of the container is unknown.
+    /// Builds the index of the records of `file`; `None` if this version of the container is unknown.
     pub(super) fn open(file: &SharedFile, length: u64, room: &Room) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
         read_fully_at(file, &mut start, 0)?;
@@ -129,13 +130,14 @@ impl Compressed {
         let sound = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let cache = Mutex::new(VecDeque::new());
         let this = Self { version, entries, steps, losses, lost_end, length, is_whole, sound, cache };
-        // If the first record cannot be decompressed, the container is encrypted or uses another algorithm.
+        // If the first record cannot be decompressed, the container is encrypted or compressed with another algorithm.
         let is_readable = this.entries.first().is_some_and(|entry| entry.is(Entry::LOST))
             || this.with_group(file, 0, |held| held.bad.check(1)).is_ok();
         Ok(is_readable.then_some(this))
     }
 
-    /// Reads the tape from offset `at`; returns the bytes read, fewer than requested only at its end.
+    /// Reads the tape from offset `at` and returns the number of bytes read. At the end of the tape, that is fewer than
+    /// requested.
     pub(crate) fn read_at(&self, file: &SharedFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(0) };
         let mut skip = (at - start) as usize;
@@ -144,7 +146,7 @@ impl Compressed {
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let bytes = entry.bytes();
             done += match rest.get_mut(..bytes) {
-                // The whole group is requested: decompress straight into the destination.
+                // The whole group is requested, so it is decompressed directly into the caller's buffer.
                 Some(whole) if skip == 0 => {
                     self.decode(file, number, whole)?.check(u128::MAX)?;
                     bytes
@@ -165,7 +167,7 @@ impl Compressed {
         Ok(done)
     }
 
-    /// Reads the tape from offset `at`, up to the end of a group or the next damage in it.
+    /// Reads the tape from offset `at` up to the next damage, or returns the length of the damage if it begins at `at`.
     pub(super) fn read_part(&self, file: &SharedFile, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(Part::Read(0)) };
         let mut skip = (at - start) as usize;
@@ -177,7 +179,8 @@ impl Compressed {
             }
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let (taken, is_bad) = self.with_group(file, number, |held| {
-                // Up to the next sector that is readable where the first one is not, or the other way round.
+                // Take the readable or the unreadable sectors from `skip` on, up to the first sector of the opposite
+                // kind.
                 let bad = (held.bad.damaged | held.bad.unknown) >> (skip / SECTOR_BYTES);
                 let is_bad = bad & 1 != 0;
                 let sectors = if is_bad { bad.trailing_ones() } else { bad.trailing_zeros() };
@@ -198,7 +201,7 @@ impl Compressed {
         Ok(Part::Read(done))
     }
 
-    /// Reads all records not read yet, and reports unreadable ones in file order.
+    /// Reads all records that have not been read yet, and reports unreadable records in file order.
     pub(crate) fn verify_all(&self, file: &SharedFile, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
         let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
@@ -224,7 +227,7 @@ impl Compressed {
         Ok(())
     }
 
-    /// The end of the first place where records are lost, within this many bytes of the tape from `at` on.
+    /// The end of the first place with lost records in the `length` bytes of the tape from `at`.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         let next = self.losses.partition_point(|&end| end <= at);
         let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
@@ -235,7 +238,7 @@ impl Compressed {
         self.sound.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0)
     }
 
-    /// The entry that holds tape offset `at`, and its start.
+    /// The number of the entry that contains tape offset `at`, and the tape offset of its start.
     fn entry_at(&self, at: u64) -> Option<(usize, u64)> {
         let step = self.steps.partition_point(|&start| start <= at).checked_sub(1)?;
         let mut start = *self.steps.get(step)?;
@@ -249,8 +252,8 @@ impl Compressed {
         None
     }
 
-    /// Calls `with` on the content of a group. If several threads need the same group, one decompresses it and the
-    /// others wait.
+    /// Calls `with` on the content of a group. If several threads need the same group, one thread decompresses it and
+    /// the other threads wait.
     fn with_group<T>(
         &self,
         file: &SharedFile,
@@ -271,23 +274,23 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // The group may have been read before `BackupPages::forget_seen`.
+                // The group may be cached from before `BackupPages::forget_seen`, so it is marked again.
                 self.saw(number, held.bad);
                 with(held)
             }
-            // Tried once more, to return the error, or the content if the error was transient.
+            // The group is read again: the cell does not keep the error, and a transient error may be gone.
             None => with(&self.held(file, number)?),
         }
     }
 
-    /// The content of a group.
+    /// Reads and decompresses a group.
     fn held(&self, file: &SharedFile, number: usize) -> io::Result<Held> {
         let mut bytes = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())].into_boxed_slice();
         let bad = self.decode(file, number, &mut bytes)?;
         Ok(Held { bytes, bad })
     }
 
-    /// The range of the file that holds the tape from `at` on.
+    /// The range of the file (offset, length) that contains `length` bytes of the tape from `at`.
     pub(crate) fn stored(&self, at: u64, length: u64) -> Option<(u64, u64)> {
         let (first, _) = self.entry_at(at)?;
         let last = self.entry_at(at.saturating_add(length)).map_or(self.entries.len(), |(number, _)| number);
@@ -296,7 +299,8 @@ impl Compressed {
         Some((start, end.saturating_sub(start)))
     }
 
-    /// Decompresses a group into `out`, which has its size, except for unreadable records.
+    /// Decompresses a group into `out`, whose length is the size of the group. Unreadable records are left out and
+    /// returned.
     fn decode(&self, file: &SharedFile, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         if entry.is(Entry::LOST) {
@@ -326,22 +330,23 @@ impl Compressed {
         Ok(bad)
     }
 
-    /// Notes that a group was read, unless part of it is bad.
+    /// Notes that a group was read; a group with unreadable sectors is not noted.
     fn saw(&self, number: usize, bad: BadSectors) {
         if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged | bad.unknown == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }
     }
 
-    /// The groups that were read and are sound, one bit each.
+    /// The groups that were read without error, one bit each.
     pub(super) fn seen(&self) -> &[AtomicU64] {
         &self.sound
     }
 
-    /// Reads the range of the file that holds a group.
+    /// Reads the range of the file that contains a group.
     fn fetch(&self, file: &SharedFile, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
         let Some(entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
-        // The next entry bounds the read; at a soft filemark or the end, some padding is read too.
+        // The start of the next entry bounds the read. Before a soft filemark or the end of the file, some padding is
+        // read too.
         let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
         raw.resize(end.saturating_sub(entry.offset()).min(self.version.most_bytes()) as usize, 0);
         let read = read_fully_at(file, raw, entry.offset())?;
@@ -350,7 +355,7 @@ impl Compressed {
     }
 }
 
-/// Copies as many bytes as are available and fit; returns the number.
+/// Copies as many bytes as both slices have, and returns their number.
 fn copy(from: &[u8], to: &mut [u8]) -> usize {
     let taken = from.len().min(to.len());
     if let (Some(to), Some(from)) = (to.get_mut(..taken), from.get(..taken)) {
@@ -359,9 +364,10 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     taken
 }
 
-/// Decompresses a record's payload into `out`, which has its size; returns whether it succeeded.
+/// Decompresses a record's payload into `out`, whose length must be the size of the content. Returns whether it
+/// succeeded.
 fn expand(payload: &[u8], out: &mut [u8]) -> bool {
-    // A payload as long as its content is stored uncompressed.
+    // A payload with the same length as its content is stored uncompressed.
     if payload.len() == out.len() {
         out.copy_from_slice(payload);
         return true;
@@ -369,21 +375,21 @@ fn expand(payload: &[u8], out: &mut [u8]) -> bool {
     xpress::decompress(payload, out).is_ok()
 }
 
-/// The records in the bytes of a group.
+/// An iterator over the records of a group; `raw` holds the bytes of the group in the file.
 struct Records<'a> {
     version: Version,
     raw: &'a [u8],
     entry: Entry,
-    /// Offset in `raw`, and in the group's content.
+    /// The offset of the next record in `raw` (`at`) and in the group's content (`place`).
     at: usize,
     place: usize,
 }
 
 /// A record of a group.
 struct Record<'a> {
-    /// Offset in the file.
+    /// Offset of the record in the file.
     at: u64,
-    /// Range of the group's content, in bytes.
+    /// The range of bytes in the group's content that the record holds.
     from: usize,
     to: usize,
     payload: Result<&'a [u8], BadRecord>,
@@ -411,7 +417,7 @@ impl<'a> Iterator for Records<'a> {
         let stored = u32_at(rest, self.version.checksum);
         let is_record = rest.first() == Some(&self.version.tag) && from < to && to <= whole;
         let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
-            // The record was there when the file was opened.
+            // The record existed when the file was opened; it cannot be found now.
             self.place = whole;
             return Some(Record { at, from, to: whole, payload: Err(BadRecord { at, fault: RecordFault::Lost }) });
         };

@@ -1,4 +1,4 @@
-//! Configuration objects: what a set says about its database, files and filegroups
+//! Configuration objects: the description of a backup set's database, files and filegroups
 //! (docs/format/backups.md#configuration).
 
 use std::io;
@@ -8,14 +8,15 @@ use format::bytes::{array_at, u16_at, u32_at, u64_at, utf16};
 
 use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
 
-/// Tag and length of an object.
+/// Length of an object's tag and length field.
 const HEAD_BYTES: usize = 8;
-/// Maximum bytes read of one object: three texts of at most 64 KB, and fields.
+/// The most bytes to read of one object: its fields, and three texts of at most 64 KB.
 const MAX_OBJECT_BYTES: u64 = 256 << 10;
-/// Named in the error if there is not enough memory.
+/// The text in the error message when these lists exceed the memory limit.
 const FILES: &str = "the names of its files";
 
-/// A date without time zone, in the server's local time: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
+/// A date in the server's local time, without a time zone. The bits are: year 14, month 4, day 5, hour 5, minute 6,
+/// second 6.
 pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
     let raw = array_at::<5>(bytes, at)?.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
     let field = |shift: u32, bits: u32| raw >> shift & ((1 << bits) - 1);
@@ -25,7 +26,7 @@ pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
     is_date.then(|| format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"))
 }
 
-/// A GUID as SQL Server prints it; `None` for zeros.
+/// A GUID in SQL Server's notation; `None` if all bytes are zero.
 pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<String> {
     let raw = array_at::<16>(bytes, at).filter(|raw| raw.iter().any(|&byte| byte != 0))?;
     let mut text = String::with_capacity(36);
@@ -38,40 +39,41 @@ pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<String> {
     Some(text)
 }
 
-/// The LSN at `at`; `None` for zero.
+/// The LSN at offset `at`; `None` if it is zero.
 fn lsn(bytes: &[u8], at: usize) -> Option<Lsn> {
     Lsn::read(bytes, at).filter(|&lsn| lsn != Lsn::default())
 }
 
-/// The text at the length and offset stored at `at` of an object.
+/// The text whose length and offset are stored at offset `at` of an object.
 fn text(object: &[u8], at: usize) -> String {
     let place = |at| u16_at(object, at).map(usize::from);
     let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
     utf16(object.get(offset..).and_then(|rest| rest.get(..length)).unwrap_or_default())
 }
 
-/// Bits of a set's flags.
+/// The bits of a backup set's flags.
 pub(crate) mod set_flags {
     /// WITH CHECKSUM.
     pub(crate) const CHECKSUM: u32 = 0x10;
     /// WITH COPY_ONLY.
     pub(crate) const COPY_ONLY: u32 = 0x400;
-    /// Flags that the BACKUP statement sets. The server sets others while BACKUP runs: 0x20 means that damage was found
-    /// and skipped (RESTORE HEADERONLY, Flags).
+    /// The flags that the BACKUP statement sets. The server sets further flags while the backup runs: 0x20 means that
+    /// it found damage and continued (see the column Flags of RESTORE HEADERONLY).
     pub(crate) const OF_STATEMENT: u32 = CHECKSUM | COPY_ONLY;
 }
 
-/// SCIN: properties of the set as a whole.
+/// The configuration object SCIN, with the properties of the backup set as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SetConfig {
     pub(crate) flags: u32,
-    /// Start of the log that a restore needs.
+    /// The start of the log that a restore of this set needs.
     pub first_lsn: Option<Lsn>,
-    /// The first LSN after the log of the backup.
+    /// The first LSN after the log in the backup.
     pub last_lsn: Option<Lsn>,
-    /// The checkpoint that the backup made; the checkpoint of a full backup is the base of its differentials.
+    /// The LSN of the checkpoint that the backup made. Differential backups are based on the checkpoint of their full
+    /// backup.
     pub checkpoint_lsn: Option<Lsn>,
-    /// The checkpoint of the latest full backup before this one.
+    /// The checkpoint LSN of the latest full backup before this backup.
     pub database_backup_lsn: Option<Lsn>,
     /// When the database was created.
     pub database_created: Option<String>,
@@ -80,42 +82,43 @@ pub struct SetConfig {
     /// When the backup finished.
     pub finished: Option<String>,
     pub(crate) type_letter: u8,
-    /// Compatibility level.
+    /// Compatibility level of the database.
     pub compatibility_level: u8,
-    /// Internal version of the database.
+    /// Internal version number of the database.
     pub version: u16,
-    /// Size in bytes, uncompressed.
+    /// Uncompressed size of the backup in bytes.
     pub bytes: u64,
     /// Name of the database.
     pub database: String,
     /// Name of the server.
     pub server: String,
-    /// Locale id.
+    /// Locale ID.
     pub locale: u16,
-    /// Identifies the database.
+    /// The binding ID of the database (RESTORE HEADERONLY, BindingID).
     pub binding_id: Option<String>,
-    /// The binding ID as the database's files store it; zeros without one.
+    /// The binding ID in the form in which the database's files store it; zeros if there is no binding ID.
     pub binding_guid: [u8; 16],
-    /// Identifies the recovery fork of the database.
+    /// The ID of the database's recovery fork.
     pub recovery_fork_id: Option<String>,
-    /// Where this fork began: the point to which the database was restored. `None` if it never was.
+    /// The LSN at which this recovery fork began: the point to which the database was restored. `None` if the database
+    /// was never restored to an earlier point.
     pub fork_point_lsn: Option<Lsn>,
-    /// The recovery fork before this one.
+    /// The ID of the recovery fork before this one.
     pub earlier_fork_id: Option<String>,
-    /// Identifies the full backup that a differential is based on.
+    /// The GUID of the full backup on which a differential backup is based.
     pub differential_base_guid: Option<String>,
-    /// Identifies the database permanently: a restore keeps it, also under another name.
+    /// The family ID of the database. It never changes, even if the database is restored under another name.
     pub family_id: Option<String>,
 }
 
 impl SetConfig {
-    /// The family ID, which a restore keeps; without it the binding ID, which a restore changes. `None` if neither is
-    /// known.
+    /// The family ID, which a restore keeps. If it is unknown, the binding ID, which a restore changes. `None` if both
+    /// IDs are unknown.
     pub(super) fn lasting_id(&self) -> Option<&str> {
         self.family_id.as_deref().or(self.binding_id.as_deref())
     }
 
-    /// Whether both are of one database that was neither restored nor upgraded between them.
+    /// Whether both sets come from one database that was neither restored nor upgraded between the two backups.
     pub(super) fn is_of_same_database(&self, other: &Self) -> bool {
         let ids = |config: &Self| (config.family_id.clone(), config.binding_id.clone(), config.version);
         self.database == other.database && ids(self) == ids(other)
@@ -150,26 +153,27 @@ impl SetConfig {
     }
 }
 
-/// SFIN: a file of the database.
+/// The configuration object SFIN, which describes a file of the database.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BackupFile {
-    /// File id.
+    /// File ID.
     pub file_id: u16,
-    /// Whether it is a data file (.mdf, .ndf).
+    /// Whether the file is a data file (.mdf, .ndf).
     pub is_data: bool,
-    /// Whether it is a log file.
+    /// Whether the file is a log file.
     pub is_log: bool,
-    /// Pages copied, all stripes together.
+    /// Number of pages copied, over all stripes.
     pub pages_copied: u32,
-    /// Filegroup.
+    /// ID of the filegroup.
     pub filegroup: u16,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Logical name.
+    /// Logical name of the file.
     pub logical_name: String,
-    /// Path on the server.
+    /// Path of the file on the server.
     pub physical_name: String,
-    /// The checkpoint after which the changes in a differential begin.
+    /// The LSN of the checkpoint on which a differential backup is based; the differential contains the changes after
+    /// it.
     pub differential_base_lsn: Option<Lsn>,
 }
 
@@ -189,16 +193,16 @@ impl BackupFile {
     }
 }
 
-/// SFGI: a filegroup.
+/// The configuration object SFGI, which describes a filegroup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BackupFilegroup {
-    /// Its id.
+    /// ID of the filegroup.
     pub id: u16,
-    /// Its name.
+    /// Name of the filegroup.
     pub name: String,
 }
 
-/// All objects of one configuration stream.
+/// All configuration objects of one stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Configuration {
     pub(crate) set: SetConfig,
@@ -207,8 +211,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads the objects, which have `length` bytes in all, fetched by `read` at their offset; `None` if none of them
-    /// describes a set. The first one is at tape offset `at`.
+    /// Reads the configuration objects, which have a total length of `length` bytes. `read` fetches bytes at an offset
+    /// in them; `at` is the tape offset of the first object. `None` if no object describes a backup set.
     pub(super) fn read_from(
         length: u64,
         read: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
@@ -218,7 +222,7 @@ impl Configuration {
         let mut found = Self::default();
         let (mut has_set, mut objects, mut next) = (false, 0, 0);
         let mut bytes = Vec::new();
-        // Each object is tag, length and fields; offsets in it count from the tag.
+        // Each object consists of tag, length and fields; its offsets are relative to the tag.
         while next < length {
             let mut head = [0; HEAD_BYTES];
             let is_head = read(next, &mut head)? == HEAD_BYTES;
@@ -230,7 +234,7 @@ impl Configuration {
             at_most(MOST_OBJECTS, objects, "objects in a configuration", at)?;
             let tag = head.first_chunk::<4>();
             if let Some(tag @ (b"SCIN" | b"SFIN" | b"SFGI")) = tag {
-                // The texts of an object have at most 64 KB.
+                // Each text of an object has at most 64 KB.
                 bytes.resize(size.min(MAX_OBJECT_BYTES) as usize, 0);
                 let got = read(next, &mut bytes)?;
                 bytes.truncate(got);
@@ -260,8 +264,8 @@ impl Configuration {
         Ok(has_set.then_some(found))
     }
 
-    /// Whether all names and IDs are equal, as they must be at the start and at the end of a backup. The compatibility
-    /// level may change while a backup runs.
+    /// Whether all names and IDs are equal in both configurations. A backup stores its configuration at its start and
+    /// at its end. Only the compatibility level may change while the backup runs.
     pub(crate) fn has_same_constants(&self, other: &Self) -> bool {
         let names = |set: &SetConfig| {
             let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);
@@ -308,7 +312,7 @@ mod tests {
         assert!(!with(|set| set.database.push('2')));
     }
 
-    /// The configuration in `bytes`, within this memory grant.
+    /// Reads the configuration in `bytes` with a memory limit of `granted` bytes.
     fn read_with(bytes: &[u8], granted: Option<u64>) -> io::Result<Option<Configuration>> {
         let read = |at: u64, buffer: &mut [u8]| {
             let rest = bytes.get(at as usize..).unwrap_or_default();

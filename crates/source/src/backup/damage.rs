@@ -1,64 +1,65 @@
-//! Damage to a backup outside its pages.
+//! Damage in a backup outside its pages.
 
 use std::path::PathBuf;
 
 use super::blocks::Tag;
 
-/// A damaged place of a backup.
+/// Damage at one place in a backup.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Damage {
-    /// The backup file.
+    /// Path of the backup file.
     pub path: PathBuf,
-    /// Offset in it; for damage found after decompression, offset in the decompressed tape.
+    /// Offset of the damage in the file. If the damage was found after decompression, the offset in the decompressed
+    /// tape.
     pub at: u64,
-    /// The damage.
+    /// The kind of damage.
     pub kind: DamageKind,
 }
 
-/// The kind of damage at a place of a backup.
+/// The kind of damage in a backup.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DamageKind {
-    /// Wrong checksum of a descriptor block's header.
+    /// The header of a descriptor block has a wrong checksum.
     BlockChecksum {
         /// The block's type.
         tag: Tag,
     },
-    /// A block of unknown type, though its checksum is right.
+    /// A block has an unknown type although its checksum is correct.
     UnknownBlock {
-        /// Its type.
+        /// The block's type.
         tag: Tag,
     },
-    /// Wrong checksum of a stream's header.
+    /// The header of a stream has a wrong checksum.
     StreamChecksum {
         /// The stream's type.
         tag: Tag,
     },
-    /// Wrong checksum of a stream's data (WITH CHECKSUM).
+    /// The data of a stream has a wrong checksum (BACKUP WITH CHECKSUM).
     DataChecksum {
-        /// As stored.
+        /// The checksum stored in the backup.
         stored: u32,
-        /// According to the bytes.
+        /// The checksum computed from the bytes.
         computed: u32,
     },
-    /// Wrong checksum of a record of a compressed backup.
+    /// A record of a compressed backup has a wrong checksum.
     RecordChecksum {
-        /// As stored.
+        /// The checksum stored in the backup.
         stored: u32,
-        /// According to the bytes.
+        /// The checksum computed from the bytes.
         computed: u32,
     },
-    /// No record of the compressed backup where one must be.
+    /// A compressed backup has no record at an offset where it must have one.
     RecordLost,
-    /// A record of the compressed backup that does not decompress to what its header says: the header is damaged, or
-    /// the form unknown.
+    /// A record of a compressed backup does not decompress to the length in its header: the header is damaged, or the
+    /// form of the record is unknown.
     RecordForm,
-    /// An invalid log block, or one with a wrong checksum.
+    /// A log block is invalid or has a wrong checksum.
     LogBlock,
-    /// The file ends before the backup does.
+    /// The file ends before the end of the backup.
     Truncated,
-    /// Bytes that belong to no block.
+    /// Bytes in the file belong to no block.
     Lost,
-    /// A set without its final configuration.
+    /// A backup set lacks the configuration at its end.
     SetIncomplete {
         /// Position of the set in the file.
         position: u16,
@@ -68,13 +69,13 @@ pub enum DamageKind {
         /// Position of the set in the file.
         position: u16,
     },
-    /// Fewer pages than were copied.
+    /// The backup contains fewer pages of a file than its label counts as copied.
     PagesMissing {
-        /// The data file.
+        /// ID of the data file.
         file_id: u16,
-        /// Pages copied.
+        /// Number of pages copied, according to the label.
         expected: u64,
-        /// Pages found.
+        /// Number of pages found.
         found: u64,
     },
 }

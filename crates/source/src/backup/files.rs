@@ -1,5 +1,6 @@
-//! File, filegroup and partial backups: each holds some complete files of a database; the newest copies of all files
-//! make up the backed-up part of the database (docs/format/backups.md#files-and-filegroups).
+//! File, filegroup and partial backups ("sets of files"). Each contains all pages of some files of a database. The
+//! newest copies of all files together make up the backed-up part of the database
+//! (docs/format/backups.md#files-and-filegroups).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,13 +16,14 @@ use super::placement::{Placed, Stripes};
 use super::places::FRAME_BYTES;
 use super::sets::{BackupMedia, BackupSet};
 
-/// A key that orders sets of one database by age, since their log sequence numbers ascend. Of several copies, the one
-/// with the most stripes counts as the newest.
+/// A key that sorts the sets of one database by age; LSNs ascend with time. Among copies of a set, the copy with the
+/// most stripes sorts last.
 fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
     (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }
 
-/// The sets of files among the `chosen` sets, of the same database as the first of them, oldest first.
+/// The sets of files among the `chosen` sets, oldest first. Sets of a different database than the first one are left
+/// out.
 pub(super) fn sets_of_files<'a>(
     labels: &'a [BackupMedia],
     chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
@@ -44,7 +46,8 @@ pub(super) fn sets_of_files<'a>(
     groups.into_iter().map(|(group, _)| group).collect()
 }
 
-/// The sets of files among `sets`, grouped by database, oldest first, without sets that newer ones supersede.
+/// The sets of files among `sets`, grouped by database, oldest first. A set is left out if newer sets contain all its
+/// files.
 pub(super) fn databases_of_files(sets: &[ChainSet]) -> Vec<Vec<ChainSet>> {
     let mut databases: Vec<Vec<&ChainSet>> = Vec::new();
     for set in sets.iter().filter(|set| set.set.kind.is_of_files()) {
@@ -76,21 +79,23 @@ fn not_superseded(mut sets: Vec<&ChainSet>) -> Vec<ChainSet> {
     used
 }
 
-/// The files that the label of a set lists as copied, with the number of their pages.
+/// The files that a set's label lists as copied, each with its number of pages.
 fn copied_files(set: &BackupSet) -> impl Iterator<Item = (u16, u32)> {
     let files = set.files.iter().filter(|file| file.is_data && file.pages_copied > 0);
     files.map(|file| (file.file_id, file.pages_copied))
 }
 
-/// Whether the set is large enough for the pages that its label names. Some labels count files that are not in the set,
-/// and then it is too small. The label of a single stripe does not decide this.
+/// Whether the set can contain all pages that its label counts. Some labels also count files that are not in the set;
+/// the set is then too small. With several stripes, the label of one stripe does not show the size of the set, so the
+/// result is false.
 fn says_what_it_has(set: &ChainSet) -> bool {
     let bytes: u64 = copied_files(&set.set).map(|(_, pages)| u64::from(pages) * PAGE_BYTES as u64).sum();
     set.stripes == 1 && set.set.pages.first().is_some_and(|region| region.length >= bytes)
 }
 
-/// The files in a set of files: those whose first extent, which is always copied, is where it belongs; and all files
-/// that the label counts, if the set has as many extents as the label says. `placed` has all files.
+/// The IDs of the files that a set of files contains. A file is contained if its first extent, which a backup always
+/// copies, is at its place. If the set has as many extents as its label counts, all files in the label are contained.
+/// `placed` lists all files of the database.
 pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -> io::Result<BTreeSet<u16>> {
     let mut members: BTreeSet<u16> =
         placed.files.iter().filter(|file| file.has_start()).map(|file| file.file_id).collect();
@@ -101,7 +106,7 @@ pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -
         for (tape, set) in stripes {
             let (Some(media), Some(region)) = (media.get(usize::from(*tape)), set.pages.first()) else { continue };
             let mut frames = region.length.div_ceil(FRAME_BYTES);
-            // Fillers end the region.
+            // Fillers at the end of the region are not counted.
             while frames > 0 && names(media, region.at + (frames - 1) * FRAME_BYTES, &SetFiles::default())?.is_filler {
                 frames -= 1;
             }
@@ -114,7 +119,8 @@ pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -
     Ok(members)
 }
 
-/// For sets of files, oldest first: keeps each file only in the newest set that has it, and removes sets without files.
+/// Keeps each file only in the newest set of files that contains it, and removes sets without remaining files. `parts`
+/// must be sorted from old to new.
 pub(super) fn keep_newest(parts: &mut Vec<Part<'_>>) {
     let mut owned = BTreeSet::new();
     for part in parts.iter_mut().rev().filter(|part| part.set.kind.is_of_files()) {
@@ -123,7 +129,7 @@ pub(super) fn keep_newest(parts: &mut Vec<Part<'_>>) {
     parts.retain(|part| !part.set.kind.is_of_files() || !part.placed.files.is_empty());
 }
 
-/// Whether all sets of a file are sets of files of the database of `base`.
+/// Whether `base` and all sets in a backup file are sets of files of the same database.
 pub(super) fn is_of_files_of(label: &BackupMedia, labels: &[BackupMedia], base: &Group) -> bool {
     let base = first_set(labels, base).filter(|base| base.kind.is_of_files());
     let is_of_it = |base: &BackupSet| {

@@ -1,5 +1,6 @@
-//! Recovery forks: when a database is restored to an earlier point and continues from there, its later changes are
-//! abandoned. The sets of both forks share one name, but from that point on each fork has its own LSNs.
+//! Recovery forks. If a database is restored to an earlier point and used again, its changes after that point are
+//! abandoned and a new recovery fork begins. Backup sets of both forks have the same database name, but from the
+//! restored point on each fork has its own LSNs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,63 +10,66 @@ use format::Lsn;
 use super::chain_sets::ChainSet;
 use super::config::SetConfig;
 
-/// The most recovery forks of one database to follow. If there are more, each is separate: their sets do not join.
+/// The most recovery forks of one database that are connected. If a database has more forks, chains do not cross from
+/// one fork to another.
 const MOST_FORKS: usize = 64;
 
 /// A recovery fork in the history of a database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fork {
-    /// ID of the fork.
+    /// ID of the recovery fork.
     pub id: Option<String>,
-    /// Where the database was restored to, and the next fork begins: sets beyond that point are useless. `None` for the
-    /// last fork.
+    /// The point to which the database was restored and at which the next fork begins; sets of this fork beyond that
+    /// point cannot be used. `None` for the last fork.
     pub until: Option<Lsn>,
 }
 
-/// The recovery forks that a database went through, the last one first.
+/// The recovery forks that a database passed through, from the last to the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line(Vec<Fork>);
 
 impl Line {
-    /// The forks, the last one first.
+    /// The recovery forks, from the last to the first.
     pub fn forks(&self) -> &[Fork] {
         &self.0
     }
 
-    /// The last fork.
+    /// The last recovery fork.
     pub(super) fn last(&self) -> Option<&Fork> {
         self.0.first()
     }
 
-    /// The IDs of the forks that the database left.
+    /// The IDs of the recovery forks that the database left: all forks except the last.
     pub(super) fn left(&self) -> impl Iterator<Item = &Option<String>> {
         self.0.iter().skip(1).map(|fork| &fork.id)
     }
 
-    /// Whether the whole set lies in the history of the database.
+    /// Whether the database passed through the set's recovery fork and left the fork no earlier than the end of the
+    /// set.
     pub(super) fn has(&self, config: &SetConfig) -> bool {
         let fork = self.0.iter().find(|fork| fork.id == config.recovery_fork_id);
         fork.is_some_and(|fork| fork.until.is_none_or(|until| config.last_lsn.is_some_and(|last| last <= until)))
     }
 
-    /// Where the fork of a set was left, if the database went through it.
+    /// The LSN at which the database left the set's recovery fork; `None` if that fork is the last one or is not on
+    /// this line.
     pub(super) fn left_at(&self, config: &SetConfig) -> Option<Lsn> {
         self.0.iter().find(|fork| fork.id == config.recovery_fork_id)?.until
     }
 }
 
-/// The lines of forks that lead to each fork of some sets.
+/// For each recovery fork of some sets, the line of forks that ends with it.
 pub(super) struct Lines {
     lines: Vec<Arc<Line>>,
-    /// The lines that go through a fork.
+    /// For each recovery fork, the numbers of the lines that contain it.
     through: HashMap<Option<String>, Vec<usize>>,
 }
 
-/// The parent of each fork, and the LSN at which the fork began.
+/// For each recovery fork, its parent fork and the LSN at which it began.
 type Parents<'a> = BTreeMap<Option<&'a String>, (Option<&'a String>, Lsn)>;
 
 impl Lines {
-    /// `bases` has the full backup of each differential.
+    /// Finds the lines of `sets`; `bases` holds the full backup of each differential backup.
     pub(super) fn of(sets: &[ChainSet], bases: &[Option<usize>]) -> Self {
         let forks: BTreeSet<Option<&String>> =
             sets.iter().map(|set| set.set.config.recovery_fork_id.as_ref()).collect();
@@ -90,7 +94,7 @@ impl Lines {
         self.lines.get(number)
     }
 
-    /// The numbers of the lines that a set is on.
+    /// The numbers of the lines to which a set belongs.
     pub(super) fn with<'a>(&'a self, config: &'a SetConfig) -> impl Iterator<Item = usize> + 'a {
         let through = self.through.get(&config.recovery_fork_id).map(Vec::as_slice).unwrap_or_default();
         through.iter().copied().filter(|number| self.get(*number).is_some_and(|line| line.has(config)))
@@ -102,7 +106,8 @@ fn line<'a>(fork: Option<&'a String>, named: &Parents<'a>, inferred: &Parents<'a
     let mut forks = vec![Fork { id: fork.cloned(), until: None }];
     let (mut at, mut until) = (fork, None::<Lsn>);
     loop {
-        // A fork that is its own ancestor ends the line; no server writes this.
+        // A fork that is its own ancestor would make the line endless, so the line stops before it. No server writes
+        // such sets.
         let of = |parents: &Parents<'a>, fork| parents.get(fork).filter(|(parent, _)| !seen.contains(parent)).copied();
         let earlier = of(named, &at).or_else(|| seen.iter().rev().find_map(|fork| of(inferred, fork)));
         let Some((parent, point)) = earlier else { return Line(forks) };
@@ -113,7 +118,7 @@ fn line<'a>(fork: Option<&'a String>, named: &Parents<'a>, inferred: &Parents<'a
     }
 }
 
-/// The parents that the sets themselves name.
+/// The parent forks that the sets name in their labels.
 fn named(sets: &[ChainSet]) -> Parents<'_> {
     let mut parents = Parents::new();
     for config in sets.iter().map(|set| &set.set.config) {
@@ -124,7 +129,8 @@ fn named(sets: &[ChainSet]) -> Parents<'_> {
     parents
 }
 
-/// Parents inferred from differentials: the full backup that a differential names is in the history of its fork.
+/// The parent forks inferred from differential backups: the fork of the full backup that a differential backup names is
+/// an ancestor of the differential's fork.
 fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     let mut parents = Parents::new();
     for (differential, base) in sets.iter().zip(bases) {
@@ -137,7 +143,8 @@ fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     parents
 }
 
-/// If two sets disagree about a fork, the earlier point is used: both agree on everything before it.
+/// Notes the parent of a fork. If two sets disagree, the earlier point is kept, because the sets agree on the history
+/// before it.
 fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Option<&'a String>, Lsn)) {
     let known = parents.entry(fork).or_insert(parent);
     if (parent.1, parent.0) < (known.1, known.0) {
@@ -156,7 +163,7 @@ mod tests {
         Lsn { vlf: 1, block, slot: 1 }
     }
 
-    /// A log backup of a fork; `before` names the earlier fork, and where it was left.
+    /// A log backup of a recovery fork. `before` names the parent fork and the block at which the database left it.
     fn log((first, last): (u32, u32), fork: &str, before: Option<(&str, u32)>) -> ChainSet {
         let mut log = set(SetKind::Log, first, last);
         log.set.config.recovery_fork_id = Some(fork.to_owned());
@@ -165,7 +172,7 @@ mod tests {
         log
     }
 
-    /// The line that leads to a fork: IDs with the blocks up to which each fork is valid.
+    /// The line that ends with a recovery fork: the ID of each fork, and the block up to which it is valid.
     fn line_to(sets: &[ChainSet], fork: &str) -> Vec<(String, Option<u32>)> {
         let lines = Lines::of(sets, &bases(sets));
         let found = (0..lines.len()).filter_map(|number| lines.get(number));
@@ -175,13 +182,14 @@ mod tests {
 
     #[test]
     fn a_fork_goes_back_over_those_that_sets_name() {
-        // A was left at 50 for B, which was left at 40 for C: nothing of A after 40 is on the line.
+        // The database left fork A at block 50 for B, and left B at block 40 for C. On the line of C, A is therefore
+        // valid only up to block 40.
         let sets = [log((10, 60), "A", None), log((50, 60), "B", Some(("A", 50))), log((40, 70), "C", Some(("B", 40)))];
         let to = |id: &str, until: Option<u32>| (id.to_owned(), until);
         assert_eq!(line_to(&sets, "A"), [to("A", None)]);
         assert_eq!(line_to(&sets, "B"), [to("B", None), to("A", Some(50))]);
         assert_eq!(line_to(&sets, "C"), [to("C", None), to("B", Some(40)), to("A", Some(40))]);
-        // Without the sets of B its parent is unknown.
+        // Without the sets of B, the parent of B is unknown.
         assert_eq!(line_to(&[sets[0].clone(), sets[2].clone()], "C"), [to("C", None), to("B", Some(40))]);
     }
 

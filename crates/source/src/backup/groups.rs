@@ -1,19 +1,21 @@
-//! The index of a compressed container: which part of the file holds which part of the tape.
+//! The index of a compressed container; it maps tape offsets to file offsets.
 
 use super::blocks::SECTOR_BYTES;
 use super::version::MAX_SECTORS;
 
-/// Memory for a group: its entry in a growing list, its bit, and its part of a step.
+/// Memory for one group: its entry in a growing list, its bit in the list of groups read, and its share of the coarse
+/// index.
 pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
-/// An index entry: offset in the file, size in the tape, and how it is stored, in 64 bits.
+/// An index entry in 64 bits: the offset in the file, the number of sectors in the tape, and flags for how the group is
+/// stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry(u64);
 
 impl Entry {
-    /// Uncompressed in the container: a soft filemark.
+    /// Flag of a soft filemark, which the container stores uncompressed.
     pub(super) const LITERAL: u64 = 1 << 8;
-    /// Unreadable records.
+    /// Flag of an entry for lost records.
     pub(super) const LOST: u64 = 1 << 9;
 
     pub(super) fn new(offset: u64, sectors: u8, flags: u64) -> Self {
@@ -37,26 +39,27 @@ impl Entry {
     }
 }
 
-/// The result of walking a container: groups of adjacent records that hold at most 64 KB of the tape, as much as one
-/// record of the usual size. So the index grows with the tape, whatever the size of the records.
+/// The index that results from a walk over a container. A group consists of adjacent records that hold at most 64 KB of
+/// the tape, which is the content of one record of the usual size. The index therefore grows with the tape, even if the
+/// records are very small.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) entries: Vec<Entry>,
-    /// Tape offsets where lost records end.
+    /// The tape offsets at which lost records end.
     pub(super) losses: Vec<u64>,
     /// Length of the tape.
     pub(super) length: u64,
-    /// Offset in the file after which no record is found.
+    /// The file offset after which no further record was found.
     pub(super) lost_end: Option<u64>,
-    /// Whether the last record ends at the end of the file, except for padding after a soft filemark.
+    /// Whether the file ends with the last record, or with padding after a soft filemark.
     pub(super) is_whole: bool,
-    /// Bytes read by the walk, and bytes whose checksums were computed.
+    /// The number of bytes that the walk read, and the number of bytes over which it computed checksums.
     pub(super) read_bytes: u64,
     pub(super) summed_bytes: u64,
 }
 
 impl Groups {
-    /// Adds the record in the bytes `at` to `end` of the file.
+    /// Adds the record that occupies the bytes from `at` to `end` of the file.
     pub(super) fn add_record(&mut self, at: u64, sectors: u8, end: u64, header: usize) {
         self.length += u64::from(sectors) * SECTOR_BYTES as u64;
         if let Some(last) = self.entries.last_mut()
@@ -76,20 +79,20 @@ impl Groups {
         self.entries.push(Entry::new(at, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
     }
 
-    /// Adds damage at `at` of the file, up to the next record. It counts as one lost record: the pages after it
-    /// identify themselves.
+    /// Adds damage that extends from file offset `at` to the next record. The damage counts as one lost record of the
+    /// maximum size. The tape offsets after it may then be wrong, but pages are identified by their own headers.
     pub(super) fn add_loss(&mut self, at: u64) {
         self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
         self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
         self.losses.push(self.length);
     }
 
-    /// Number of entries; damage counts twice.
+    /// Number of entries kept in memory; damage counts twice because it has an entry in two lists.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.losses.len()
     }
 
-    /// Whether anything but damage was found.
+    /// Whether the container has any entry that is not damage.
     pub(super) fn has_records(&self) -> bool {
         self.entries.len() > self.losses.len()
     }

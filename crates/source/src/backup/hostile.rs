@@ -1,5 +1,5 @@
-//! Entry points that must accept any bytes, for fuzz targets and benches: they reach code that checksums protect from
-//! most damage in whole backups.
+//! Entry points for fuzz targets and benches that must accept any bytes. They reach code that checksums shield from
+//! most damage when whole backups are read.
 
 use format::log::Block;
 
@@ -9,11 +9,11 @@ use super::log_portion::LogPortion;
 use super::version::Version;
 use super::xpress;
 
-/// Number of bytes to expect (u16), then a compressed block. Decompresses it with the fast decoder and symbol by
-/// symbol; both must agree.
+/// Decompresses a block with the fast decoder and with the decoder that works symbol by symbol, and compares the
+/// results. `bytes` start with the decompressed length (u16, in bytes); the compressed block follows.
 ///
 /// # Panics
-/// If they disagree.
+/// If the results differ.
 pub fn xpress(bytes: &[u8]) {
     let Some((&size, block)) = bytes.split_first_chunk() else { return };
     let mut one_by_one = vec![0; u16::from_le_bytes(size).into()];
@@ -21,18 +21,18 @@ pub fn xpress(bytes: &[u8]) {
     assert_eq!(decompressed(block, one_by_one.len()), is_whole.then_some(one_by_one));
 }
 
-/// Decompresses a block into `out`, which has the size of its content; returns whether it succeeded.
+/// Decompresses a block into `out`, whose length must be the size of the content. Returns whether it succeeded.
 pub fn decompress(block: &[u8], out: &mut [u8]) -> bool {
     xpress::decompress(block, out).is_ok()
 }
 
-/// The `size` bytes that a compressed block holds.
+/// The `size` bytes to which a block decompresses; `None` if it cannot be decompressed.
 pub fn decompressed(block: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut out = vec![0; size];
     xpress::decompress(block, &mut out).ok().map(|()| out)
 }
 
-/// The compressed blocks of a compressed backup up to the first damage, with the number of bytes that each holds.
+/// The compressed blocks of a compressed backup up to the first damage, each with its decompressed length in bytes.
 pub fn compressed_blocks(backup: &[u8]) -> Vec<(&[u8], usize)> {
     let mut blocks = Vec::new();
     let words = backup.strip_prefix(MAGIC).and_then(|rest| rest.get(..8));
@@ -41,7 +41,7 @@ pub fn compressed_blocks(backup: &[u8]) -> Vec<(&[u8], usize)> {
     while let Some(rest) = backup.get(at..).filter(|rest| !rest.is_empty()) {
         if let Some((sectors, payload)) = version.record(rest) {
             let bytes = usize::from(sectors) * SECTOR_BYTES;
-            // Other records are stored uncompressed.
+            // A payload with the length of its content is stored uncompressed.
             if payload.len() < bytes {
                 blocks.push((payload, bytes));
             }
@@ -57,7 +57,7 @@ pub fn compressed_blocks(backup: &[u8]) -> Vec<(&[u8], usize)> {
     blocks
 }
 
-/// A block of a log.
+/// Reads the records of one log block.
 pub fn log_block(bytes: &[u8]) {
     let mut portion = LogPortion::default();
     if let Ok(block) = Block::restore(&mut bytes.to_vec()) {

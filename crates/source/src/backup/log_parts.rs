@@ -1,4 +1,4 @@
-//! The log in backup files: the log of log backups, and the log portion of full and differential ones
+//! Access to the log in backup files: the log of log backups, and the log portion of full and differential backups
 //! (docs/format/backups.md#log-portion).
 
 use std::collections::BTreeSet;
@@ -17,22 +17,22 @@ use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{OpenError, ReadFaults};
 
-/// A set whose log can be read.
+/// A backup set with log that can be read.
 #[derive(Clone, Debug)]
 pub struct LogSet {
-    /// The file with its first stripe.
+    /// Path of the file that contains the set's first stripe.
     pub path: PathBuf,
-    /// Its position there, from 1.
+    /// Position of the set in that file, from 1.
     pub position: u16,
-    /// What the set holds.
+    /// The kind of backup set.
     pub kind: SetKind,
-    /// Identifies the database; zeros if the set does not say.
+    /// The binding ID of the database; zeros if the set does not store it.
     pub binding_guid: [u8; 16],
     /// Name of the database.
     pub database: String,
-    /// Start of the set's log, according to the set.
+    /// The first LSN of the set's log, according to the set's label.
     pub first_lsn: Option<Lsn>,
-    /// The first LSN after the set's log, according to the set.
+    /// The first LSN after the set's log, according to the set's label.
     pub last_lsn: Option<Lsn>,
     /// Number of stripes of the set.
     pub stripes: u16,
@@ -41,30 +41,31 @@ pub struct LogSet {
 }
 
 impl LogSet {
-    /// Whether its label shows that it holds no log: nothing was written to the database since the previous log backup.
+    /// Whether the set's label shows that the set contains no log, because nothing was written to the database since
+    /// the previous log backup.
     pub fn is_empty(&self) -> bool {
         self.first_lsn.is_some() && self.first_lsn == self.last_lsn
     }
 }
 
-/// Log of one virtual log file (VLF) in a set.
+/// The log of one virtual log file (VLF) in one backup set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogPart {
     /// The VLF.
     pub vlf: Vlf,
-    /// Position in [`BackupLog::sets`].
+    /// Index of the set in [`BackupLog::sets`].
     pub set: usize,
-    /// The log file that the VLF is in.
+    /// ID of the log file that contains the VLF.
     pub file_id: u16,
-    /// Where the part starts in the log file: at a block.
+    /// Offset in the log file at which the part starts; a log block starts there.
     pub from: u64,
-    /// Where the part ends.
+    /// Offset in the log file at which the part ends.
     pub to: u64,
     tape: u16,
     at: u64,
 }
 
-/// The log in backup files.
+/// The log of all sets in some backup files.
 #[derive(Debug)]
 pub struct BackupLog {
     media: Arc<Vec<Media>>,
@@ -74,11 +75,11 @@ pub struct BackupLog {
 }
 
 impl BackupLog {
-    /// Opens backup files to read the log of all their sets, of whatever kind or database. `positions` selects sets by
-    /// position in their file.
+    /// Opens backup files to read the log of their sets, of any kind and any database. `positions` selects sets by
+    /// their positions in the files.
     ///
     /// # Errors
-    /// [`OpenError`] if one of them cannot be read or is not a readable backup.
+    /// [`OpenError`] if one of the files cannot be read or is not a readable backup.
     pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
         let room = Room::new(None, size_of_files(paths, None));
         let (media, labels) = open_all(paths, None, &room)?;
@@ -99,7 +100,8 @@ impl BackupLog {
         Ok(Self::new(Arc::new(media), &labels, &groups))
     }
 
-    /// The log of sets, each with the numbers of the media that hold its stripes.
+    /// Collects the log of sets. Each group lists the stripes of one set, as index of the file and index of the set in
+    /// the file.
     pub(super) fn new(media: Arc<Vec<Media>>, labels: &[BackupMedia], groups: &[Group]) -> Self {
         let mut this = Self { media, sets: Vec::new(), parts: Vec::new(), unusable: 0 };
         for group in groups {
@@ -139,20 +141,20 @@ impl BackupLog {
         &self.sets
     }
 
-    /// The parts, by set.
+    /// The parts of the log, in the order of the sets.
     pub fn parts(&self) -> &[LogPart] {
         &self.parts
     }
 
-    /// Number of parts that are left out because the backup's description of them is impossible.
+    /// Number of parts left out because the backup describes them with impossible values.
     pub fn unusable_parts(&self) -> usize {
         self.unusable
     }
 
-    /// Reads a part from offset `at` of its log file on; fewer bytes than requested only at its end.
+    /// Reads a part from offset `at` of its log file. At the end of the part, fewer bytes than requested are read.
     ///
     /// # Errors
-    /// Those of the system; `InvalidData` where the backup is damaged.
+    /// Errors of the operating system; `InvalidData` where the backup is damaged.
     pub fn read_at(&self, part: &LogPart, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let (Some(media), Some(within)) = (self.media.get(usize::from(part.tape)), at.checked_sub(part.from)) else {
             return Ok(0);
@@ -161,7 +163,7 @@ impl BackupLog {
         media.read_at(buffer.get_mut(..left).unwrap_or_default(), part.at.saturating_add(within))
     }
 
-    /// All reads that have failed so far.
+    /// All read errors up to now.
     pub fn read_faults(&self) -> ReadFaults {
         let mut faults = ReadFaults::default();
         self.media.iter().for_each(|media| media.add_read_faults(&mut faults));
@@ -169,7 +171,7 @@ impl BackupLog {
     }
 }
 
-/// The part that a region holds; `None` if the set's description of it is impossible.
+/// The part of the log that a region contains; `None` if the backup describes the region with impossible values.
 fn part(region: &LogRegion, set: usize, tape: u16) -> Option<LogPart> {
     let vlf = region.vlf;
     let (from, to) = (region.start, region.start.checked_add(region.used)?);

@@ -1,9 +1,9 @@
-//! The log inside a backup: which pages it still changes (docs/format/log.md#log-blocks,
+//! The log inside a backup, which shows the pages that a restore would still change (docs/format/log.md#log-blocks,
 //! docs/format/backups.md#log-portion).
 //!
-//! A backup copies pages while the database changes. Restoring it redoes the log written meanwhile and undoes
-//! transactions that had not committed at its end; a page that neither step changes is already as in the restored
-//! database.
+//! A backup copies pages while the database changes. A restore redoes the log written during the backup and then undoes
+//! the transactions that had not committed at its end. A page that neither step changes already has the content that it
+//! has in the restored database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,31 +16,32 @@ use super::media::Media;
 use super::room::Room;
 use super::sets::LogRegion;
 
-/// The effect of a set's log.
+/// The changes in the log of a backup set.
 #[derive(Debug, Default)]
 pub(crate) struct LogPortion {
-    /// Last change of each page.
+    /// The LSN of the last change of each page.
     pub(crate) changes: BTreeMap<PageId, Lsn>,
-    /// Pages changed by transactions that had not ended.
+    /// The pages changed by transactions that had not ended.
     pub(crate) undone: Vec<PageId>,
-    /// Whether part of the log is not understood, so that its effect is unknown.
+    /// Whether a part of the log is not understood, so that the changes are not completely known.
     pub(crate) is_unknown: bool,
-    /// Tape offsets of invalid blocks and blocks with wrong checksums.
+    /// The tape offsets of log blocks that are invalid or have wrong checksums.
     pub(crate) bad_blocks: Vec<u64>,
-    /// Transactions that began and have not ended, and the pages changed by each.
+    /// The transactions that have begun but not ended (`open`), and the pages that each of them changed (`changed`).
     open: BTreeSet<TransactionId>,
     changed: BTreeSet<(TransactionId, PageId)>,
 }
 
-/// Additional memory per entry of the sets and maps, as their nodes are not full.
+/// Additional memory per entry of a set or map, because the nodes of a B-tree are not full.
 const BYTES_PER_ENTRY: usize = 16;
-/// Memory for a page that the log changes: its last change, and later its entry in the list of pages in flight.
+/// Memory for a page that the log changes: the LSN of its last change, and later its entry in the list of pages in
+/// flight.
 const BYTES_PER_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_PER_ENTRY + size_of::<PageId>();
 const BYTES_PER_TRANSACTION: usize = size_of::<TransactionId>() + BYTES_PER_ENTRY;
 const BYTES_PER_CHANGE: usize = size_of::<(TransactionId, PageId)>() + BYTES_PER_ENTRY + size_of::<PageId>();
 
 impl LogPortion {
-    /// Reads all log blocks of a region, in the order written.
+    /// Reads all log blocks of a region, in the order in which they were written.
     pub(super) fn read(&mut self, media: &Media, log: &LogRegion, room: &Room) -> io::Result<()> {
         let mut buffer = vec![0; MAX_BYTES];
         let (mut at, end) = (log.region.at, log.region.at + log.used);
@@ -56,7 +57,7 @@ impl LogPortion {
             let before = self.held_bytes();
             match (Block::restore(bytes), size) {
                 (Ok(block), _) => self.block(&block),
-                // A block in an unknown form with a right checksum is not damage.
+                // A block with a correct checksum but an unknown form is not damaged.
                 (Err(BlockFault::Format(_) | BlockFault::Records), Some(_)) => self.is_unknown = true,
                 _ => {
                     self.bad(at);
@@ -71,7 +72,7 @@ impl LogPortion {
         Ok(())
     }
 
-    /// Approximate bytes kept in memory.
+    /// Approximate number of bytes kept in memory.
     fn held_bytes(&self) -> usize {
         self.changes.len() * BYTES_PER_PAGE
             + self.open.len() * BYTES_PER_TRANSACTION
@@ -84,7 +85,7 @@ impl LogPortion {
         self.is_unknown = true;
     }
 
-    /// Notes what the records of a block do.
+    /// Notes the changes made by the records of a block.
     pub(super) fn block(&mut self, block: &Block<'_>) {
         self.is_unknown |= block.is_encrypted();
         for (lsn, record) in block.records() {
@@ -106,19 +107,19 @@ impl LogPortion {
                 Some(change) => {
                     let last = self.changes.entry(change.page).or_default();
                     *last = lsn.max(*last);
-                    // A transaction that began before this log is also open.
+                    // A transaction that began before the start of this log is open too.
                     if transaction != TransactionId::default() {
                         self.open.insert(transaction);
                         self.changed.insert((transaction, change.page));
                     }
                 }
-                // The record changes a page without naming it.
+                // The record changes a page but does not name it.
                 None => self.is_unknown |= operation.is_on_a_page(),
             },
         }
     }
 
-    /// Forgets a transaction: its pages are not undone.
+    /// Notes that a transaction ended: its changes need no undo.
     fn end(&mut self, transaction: TransactionId) {
         if self.open.remove(&transaction) {
             let first = (transaction, PageId::new(0, 0));
@@ -128,7 +129,7 @@ impl LogPortion {
         }
     }
 
-    /// Ends the log: open transactions are undone.
+    /// Must be called at the end of the log: the transactions still open will be undone.
     pub(crate) fn finish(&mut self) {
         self.undone = std::mem::take(&mut self.changed).into_iter().map(|(_, page)| page).collect();
         self.undone.sort_unstable();
@@ -148,7 +149,8 @@ mod tests {
     const HEADER_BYTES: usize = 28;
     const SECTOR_BYTES: usize = 512;
 
-    /// A log block as SQL Server 2005 writes it, with these records: transaction, operation, page of file 1.
+    /// A log block in the form of SQL Server 2005. Each record is given by its transaction, its operation and the
+    /// number of its page in file 1.
     fn block(records: &[(u8, u8, u32)]) -> Vec<u8> {
         let used = HEADER_BYTES + records.len() * (RECORD_BYTES + 2);
         let size = (used + MAX_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
@@ -174,7 +176,7 @@ mod tests {
         block
     }
 
-    /// Reads these blocks within this memory grant.
+    /// Reads log blocks with a memory limit of `granted` bytes.
     fn read(blocks: &[u8], granted: u64) -> io::Result<LogPortion> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(blocks).unwrap();
@@ -206,7 +208,8 @@ mod tests {
         let begin = block(&[(1, BEGIN, 0), (2, BEGIN, 0)]);
         let records: Vec<_> = (0..600).map(|number| (1 + number as u8 / 2 % 2, INSERT, 100 + number % 8)).collect();
         let changes = block(&records).repeat(500);
-        // A few pages, 300,000 records: they fit where one entry per record would not.
+        // 300,000 records change eight pages. One entry per page fits into the memory limit; one entry per record would
+        // not.
         let portion = read(&[begin.clone(), changes.clone()].concat(), crate::PROGRAM_BYTES + 4096).unwrap();
         let pages = |numbers: &[u32]| numbers.iter().map(|&page| PageId::new(1, page)).collect::<Vec<_>>();
         assert_eq!(portion.undone, pages(&[100, 101, 102, 103, 104, 105, 106, 107]));

@@ -1,4 +1,4 @@
-//! One backup file, read as a tape.
+//! One backup file, which is read as a tape.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::room::Room;
 use crate::faults::{ReadFaults, Reads};
 use crate::positioned::{SharedFile, read_fully_at, will_need};
 
-/// A backup file; offsets are those of the tape, which for a compressed backup is the decompressed content.
+/// A backup file. All offsets are tape offsets; the tape of a compressed backup is its decompressed content.
 #[derive(Debug)]
 pub(crate) struct Media {
     pub(crate) path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Media {
     reads: Reads,
 }
 
-/// Whether an error comes from the data and not from reading it: damage to the container, or its end.
+/// Whether an error means that the data is damaged or ends early, and not that reading failed.
 pub(super) fn is_damage(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
@@ -32,7 +32,7 @@ enum Input {
 }
 
 impl Media {
-    /// Bytes kept in memory.
+    /// Number of bytes kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.input {
             Input::File(..) => 0,
@@ -56,7 +56,7 @@ impl Media {
         Ok(Some(Self { path: path.to_owned(), input, reads: Reads::default() }))
     }
 
-    /// A backup that can be read only once.
+    /// A backup from a pipe, which can be read only once.
     pub(crate) fn pipe(path: &Path, pipe: Pipe) -> Self {
         Self { path: path.to_owned(), input: Input::Pipe(pipe), reads: Reads::default() }
     }
@@ -70,7 +70,7 @@ impl Media {
         }
     }
 
-    /// The groups of records of a compressed backup that were read and are sound, one bit each.
+    /// The groups of records of a compressed backup that were read without error, one bit each.
     pub(super) fn seen(&self) -> &[AtomicU64] {
         match &self.input {
             Input::Compressed(.., compressed) => compressed.seen(),
@@ -86,7 +86,8 @@ impl Media {
         }
     }
 
-    /// Reads the tape from offset `at`; fewer bytes than requested only at its end.
+    /// Reads the tape from offset `at` and returns the number of bytes read. At the end of the tape, that is fewer than
+    /// requested.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let read = match &self.input {
             Input::File(file, _) => self.reads.patiently(|| read_fully_at(file, buffer, at)),
@@ -96,8 +97,8 @@ impl Media {
         read.inspect_err(|cause| self.note(at, cause))
     }
 
-    /// Reads the tape from offset `at`, without retries and without recording a failure: for a caller that then reads
-    /// in smaller pieces. Returns the bytes read.
+    /// Reads the tape from offset `at` and returns the number of bytes read. A failed read is neither repeated nor
+    /// recorded, because the caller reads the same bytes again in smaller pieces.
     pub(super) fn try_read_at(&self, buffer: &mut [u8], at: u64) -> usize {
         let read = match &self.input {
             Input::File(file, _) => read_fully_at(file, buffer, at),
@@ -107,19 +108,20 @@ impl Media {
         read.unwrap_or_default()
     }
 
-    /// Remembers a read that failed.
+    /// Records a failed read, unless the cause is damage.
     fn note(&self, at: u64, cause: &io::Error) {
         if !is_damage(cause) {
             self.reads.failed(at, cause);
         }
     }
 
-    /// Adds the failed reads to `faults`.
+    /// Adds the failed reads of this file to `faults`.
     pub(crate) fn add_read_faults(&self, faults: &mut ReadFaults) {
         self.reads.add_to(&self.path, faults);
     }
 
-    /// Reads the tape from offset `at`, as far as possible.
+    /// Reads the tape from offset `at` up to the first damage, or returns the length of the damage if it begins at
+    /// `at`.
     pub(super) fn read_part(&self, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         match &self.input {
             Input::Compressed(file, _, compressed) => self
@@ -130,8 +132,8 @@ impl Media {
         }
     }
 
-    /// The end of the first place where records, of unknown size, are lost, within this many bytes of the tape from
-    /// `at` on.
+    /// The end of the first place with lost records in the `length` bytes of the tape from `at`. The original size of
+    /// lost records is unknown.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         match &self.input {
             Input::Compressed(_, _, compressed) => compressed.loss_in(at, length),
@@ -147,7 +149,7 @@ impl Media {
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the backup ends before the data that must be here"))
     }
 
-    /// Announces that this many bytes of the tape from offset `at` will be read soon.
+    /// Announces that `length` bytes of the tape from offset `at` will be read soon.
     pub(crate) fn prefetch(&self, at: u64, length: u64) {
         let stored = match &self.input {
             Input::File(file, _) => Some((file, (at, length))),
@@ -159,7 +161,7 @@ impl Media {
         }
     }
 
-    /// Reports damage to the compressed container; reads all records not read before.
+    /// Reports damage to the compressed container. It reads all records that have not been read before.
     pub(crate) fn container_damage(&self, mut found: impl FnMut(Damage)) -> io::Result<()> {
         let Input::Compressed(file, length, compressed) = &self.input else { return Ok(()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
@@ -180,11 +182,11 @@ impl Media {
     }
 }
 
-/// The result of reading as far as possible.
+/// The result of a read that stops at damage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// This many bytes were read; none at the end of the tape.
+    /// The number of bytes read; 0 at the end of the tape.
     Read(usize),
-    /// This many bytes from here on cannot be read.
+    /// The number of bytes from the offset on that cannot be read.
     Damaged(u64),
 }

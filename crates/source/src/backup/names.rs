@@ -1,5 +1,5 @@
-//! Identifies the extents of a backup by the headers of their pages. Extents that were allocated but not written yet
-//! hold old pages, which name other extents.
+//! Identifies the extents of a backup by the page IDs in their page headers, here called names. Extents that were
+//! allocated but not yet written contain old pages, which name other extents.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,17 +15,17 @@ use super::media::Media;
 use super::places::FRAME_BYTES;
 use super::sets::Region;
 
-/// Bytes of a page that identify it.
+/// The number of bytes at the start of a page that identify it.
 const ID_BYTES: usize = 40;
 const ID_AT: usize = offset_of!(PageHeader, page_id);
 const TYPE_AT: usize = offset_of!(PageHeader, page_type);
-/// Bytes read at once to find the names of a region's extents.
+/// Bytes per read when finding the names of a region's extents.
 const READ_BYTES: u64 = 16 * FRAME_BYTES;
-/// First bytes of the pages that pad the end of a region.
+/// The first bytes of the filler pages at the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
-/// Removes the names of extents that break the ascending order of a region: as few as possible. They come from old
-/// pages in extents that were allocated but not written yet.
+/// Removes the smallest number of names so that the rest of a region is in ascending order. The removed names come from
+/// old pages in extents that were allocated but not yet written.
 pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     let named = |identity: &Identity| match identity {
         Identity::Named(index, extent) => Some((*index, *extent)),
@@ -34,8 +34,8 @@ pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     if frames.iter().filter_map(named).is_sorted_by(|a, b| a < b) {
         return;
     }
-    // The longest ascending subsequence: by length, the frame with the smallest name that ends one; and each frame's
-    // predecessor.
+    // Finds the longest ascending subsequence. `ends` holds, for each length, the frame with the smallest name that
+    // ends a subsequence of that length; `previous` holds the predecessor of each frame.
     let mut ends: Vec<usize> = Vec::new();
     let mut previous: Vec<usize> = vec![usize::MAX; frames.len()];
     for (at, name) in frames.iter().enumerate().filter_map(|(at, frame)| Some((at, named(frame)?))) {
@@ -61,30 +61,30 @@ pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     }
 }
 
-/// The extent that its pages name.
+/// The identity of an extent, according to its pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Identity {
-    /// Index of the file, and extent.
+    /// Index of the file, and number of the extent.
     Named(u16, u32),
     /// The pages name no extent.
     Nameless,
     /// The pages cannot be read.
     Unreadable,
-    /// Padding at the end of a region.
+    /// The extent is padding at the end of a region.
     Filler,
 }
 
 /// The names found in the pages of an extent.
 pub(crate) struct Names {
-    /// Index of the file, and extent; each once.
+    /// Each distinct name: index of the file, and number of the extent.
     pub(crate) found: Vec<(u16, u32)>,
     is_unreadable: bool,
     pub(crate) is_filler: bool,
 }
 
 impl Names {
-    /// If there are several names, one is the extent's own and the others come from old pages. The extent's own is
-    /// taken to be the first after the extent `before`.
+    /// Chooses one of the names; the others come from old pages. The smallest name after `before`, the name of the
+    /// extent before this one, is chosen.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {
@@ -97,17 +97,18 @@ impl Names {
     }
 }
 
-/// The data files of a set, in their order in a region.
+/// The data files of a set, in the order in which a region stores them.
 #[derive(Debug, Default)]
 pub(crate) struct SetFiles {
-    /// File IDs and sizes in extents. If two files have the same ID, which no server writes, the first is used.
+    /// The ID and size in extents of each file. If two files have the same ID (no server writes such a set), the first
+    /// is used.
     in_order: Vec<(u16, u32)>,
-    /// File ids, ascending, and indexes in `in_order`.
+    /// The file IDs in ascending order, each with its index in `in_order`.
     by_id: Vec<(u16, u16)>,
 }
 
 impl SetFiles {
-    /// By file id and size in extents.
+    /// Lists files that are given by their IDs and sizes in extents.
     pub(crate) fn new(files: impl Iterator<Item = (u16, u32)>) -> Self {
         let mut this = Self::default();
         let mut known = BTreeMap::new();
@@ -130,18 +131,18 @@ impl SetFiles {
         self.in_order.len()
     }
 
-    /// The id of the file with this index.
+    /// The ID of the file with this index.
     pub(crate) fn id(&self, index: u16) -> Option<u16> {
         self.in_order.get(usize::from(index)).map(|(file_id, _)| *file_id)
     }
 
-    /// The index of the file with this id.
+    /// The index of the file with this ID.
     pub(crate) fn index(&self, file_id: u16) -> Option<u16> {
         let at = self.by_id.binary_search_by_key(&file_id, |(id, _)| *id).ok()?;
         self.by_id.get(at).map(|(_, index)| *index)
     }
 
-    /// The index of the file with this id, if it can have this extent.
+    /// The index of the file with this ID, if the file is large enough to have this extent.
     fn index_with(&self, file_id: u16, extent: u32) -> Option<u16> {
         let index = self.index(file_id)?;
         self.in_order.get(usize::from(index)).filter(|(_, extents)| extent < *extents).map(|_| index)
@@ -151,7 +152,7 @@ impl SetFiles {
 impl Names {
     const NONE: Self = Self { found: Vec::new(), is_unreadable: false, is_filler: true };
 
-    /// Adds the name in the first bytes of a page, if it can be one of `files`.
+    /// Adds the name in the first bytes of a page, if it names an extent of one of `files`.
     fn add(&mut self, index: u32, bytes: &[u8; ID_BYTES], files: &SetFiles) {
         self.is_filler &= bytes.starts_with(&FILLER);
         let (Some(page), Some(id)) = (u32_at(bytes, ID_AT), u16_at(bytes, ID_AT + 4)) else { return };
@@ -165,14 +166,14 @@ impl Names {
     }
 }
 
-/// The names in the pages of the extent at `at` that can be extents of `files`.
+/// The names in the pages of the extent at tape offset `at`. Names that cannot belong to one of `files` are ignored.
 pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Names> {
     let mut names = Names::NONE;
     for index in 0..EXTENT_PAGES {
         let mut bytes = [0; ID_BYTES];
         match media.read_at(&mut bytes, at + u64::from(index) * PAGE_BYTES as u64) {
             Ok(read) => names.is_unreadable |= read < ID_BYTES,
-            // Damage to the container: these pages have no names.
+            // The container is damaged, so this page has no name.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => names.is_unreadable = true,
             Err(error) => return Err(error),
         }
@@ -181,16 +182,16 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
     Ok(names)
 }
 
-/// The names of all extents of a region, read in order, many extents per read. If a read fails, each page is read by
-/// itself: unreadable bytes between two names do not matter.
+/// Finds the names of a region's extents in order, with many extents per read. If a read fails, each page header in its
+/// range is read separately, so that unreadable bytes between the headers do no harm.
 pub(crate) struct NamesOfRegion<'a> {
     media: &'a Media,
     files: &'a SetFiles,
     end: u64,
-    /// Whole extents, and their start in the tape.
+    /// The extents of the last read (`extents`), and the tape offset of the first of them (`start`).
     extents: Vec<u8>,
     start: u64,
-    /// Up to this offset, pages are read one by one.
+    /// The tape offset up to which page headers are read separately.
     apart_until: u64,
 }
 
@@ -200,12 +201,12 @@ impl<'a> NamesOfRegion<'a> {
         Self { media, files, end, extents: Vec::new(), start: 0, apart_until: 0 }
     }
 
-    /// Bytes kept in memory for a region.
+    /// Number of bytes kept in memory while a region is read.
     pub(crate) fn held_bytes(region: Region) -> usize {
         region.length.min(READ_BYTES) as usize
     }
 
-    /// The names in the extent at `at`, which must be after all extents requested before.
+    /// The names in the extent at tape offset `at`. Extents must be requested in ascending order.
     pub(crate) fn next(&mut self, at: u64) -> io::Result<Names> {
         if self.extent(at).is_none() && at >= self.apart_until {
             self.read(at);
@@ -225,7 +226,7 @@ impl<'a> NamesOfRegion<'a> {
         self.extents.get(skipped..)?.get(..FRAME_BYTES as usize)
     }
 
-    /// Reads whole extents from `at` on.
+    /// Reads several complete extents from tape offset `at`.
     fn read(&mut self, at: u64) {
         let left = self.end.saturating_sub(at);
         let wanted = left.min(READ_BYTES) / FRAME_BYTES * FRAME_BYTES;
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_region_that_is_read_at_once_has_the_names_that_its_pages_have_one_by_one() {
-        // Each page names its own extent, the next one or none; the last extent of the region is not whole.
+        // Each page names its own extent, the next extent, or none. The last extent of the region is incomplete.
         let pages = 37 * EXTENT_PAGES + 3;
         let mut tape = vec![0; 512 + pages as usize * PAGE_BYTES];
         for page in 0..pages {
@@ -282,7 +283,8 @@ mod tests {
         let file = SharedFile::open(&path).unwrap();
         let media = Media::open(&path, file, &Room::new(None, 0)).unwrap().unwrap();
         let files = SetFiles::new(std::iter::once((1, 30)));
-        // Once with the whole file, and once as if its last extents were lost.
+        // The first pass uses the region of the file; the second pass uses a region that is three extents longer than
+        // the file.
         for lost in [0, 3 * FRAME_BYTES] {
             let region = Region { at: 512, length: tape.len() as u64 - 512 + lost, checksum: None };
             let mut at_once = NamesOfRegion::new(&media, region, &files);

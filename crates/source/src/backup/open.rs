@@ -1,4 +1,4 @@
-//! Finds out which sets of backup files belong together, and opens them as the pages of one database.
+//! Finds out which backup sets belong together, and opens them as the pages of one database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,7 +21,7 @@ use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError, storage};
 
-/// A set to read.
+/// A backup set to read, with its stripes and the places of its extents.
 pub(super) struct Part<'l> {
     group: &'l Group,
     label: &'l BackupMedia,
@@ -30,28 +30,29 @@ pub(super) struct Part<'l> {
     pub(super) placed: Placed,
 }
 
-/// File ID of the primary file, which has the boot page.
+/// File ID of the primary file, which contains the boot page.
 const PRIMARY: u16 = 1;
 
-/// A set: the numbers of the media with its stripes, and its index in each of them.
+/// The stripes of a backup set: for each stripe, the index of its file and the index of the set in that file.
 pub(super) type Group = Vec<(usize, usize)>;
 
 impl BackupPages {
-    /// Opens backup files as the pages of one database: a full backup with all its stripes, and optionally a
-    /// differential based on it, in any order. `positions` selects sets by position in their file, like FILE = n of
-    /// RESTORE; without it, the first full set and the first differential in another file that is based on it.
+    /// Opens backup files, in any order, as the pages of one database: a full backup with all its stripes, and
+    /// optionally a differential backup that is based on it. `positions` selects sets by their position in the file,
+    /// like FILE = n of RESTORE. Without `positions`, the first full backup is used, and the first differential backup
+    /// in another file that is based on it.
     ///
     /// # Errors
-    /// [`OpenError`] if these files are not backups of the pages of one database.
+    /// [`OpenError`] if the files are not backups of the pages of one database.
     pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
         Self::open_with(paths, positions, None, None)
     }
 
-    /// Like [`Self::open`]; a path of `-` means `input`, the content of standard input. The memory kept for the backup
-    /// is at most `granted` bytes; without a grant, at most a constant plus a fraction of the backup's size.
+    /// Like [`Self::open`], but the path `-` means `input`, the content of standard input. The backup keeps at most
+    /// `granted` bytes in memory. Without a limit, it keeps at most a constant plus a fraction of the backup's size.
     ///
     /// # Errors
-    /// [`OpenError`] as [`Self::open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
+    /// [`OpenError`] as for [`Self::open`], and [`OpenError::BackupTooLarge`] if the limit is too small.
     pub fn open_with(
         paths: &[PathBuf],
         positions: &[u16],
@@ -65,8 +66,8 @@ impl BackupPages {
         Self::assemble(Arc::new(media), &labels, (&bases, &differential, &[]), &room)
     }
 
-    /// The pages of the chosen sets: a full backup or sets of files, oldest first, and a differential. `logs` are the
-    /// log backups that follow them.
+    /// Opens the pages of the chosen sets: `bases` is a full backup, or sets of files from old to new; `differential`
+    /// may be empty. `logs` are the log backups that follow.
     pub(super) fn assemble(
         media: Arc<Vec<Media>>,
         labels: &[BackupMedia],
@@ -121,7 +122,7 @@ impl BackupPages {
                 let logs = set.log.iter().map(|log| log.region);
                 sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
             }
-            // The effect of the last set's log is the state after a restore.
+            // The log of the last set is kept: after a restore, the pages have the state at the end of that log.
             log = read_log(&media, &stripes, room).map_err(failed)?;
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
@@ -139,7 +140,7 @@ impl BackupPages {
             let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
-        // Files that were not copied have no places, but all others do; both lists are sorted by file ID.
+        // All files have places, except files that were not copied. Both lists are sorted by file ID.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
         places.iter_mut().for_each(FilePlaces::flatten);
@@ -148,10 +149,10 @@ impl BackupPages {
         let other_sets = if logs.is_empty() { other_sets(labels, &groups) } else { Vec::new() };
         let names = |group: &Group| {
             let files = first_set(labels, group).map_or(&[][..], |set| &set.files);
-            // If two files have the same ID, the first is used.
+            // If two files have the same ID, the first file is used.
             files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
-        // A file moved after the full backup has its new path in the differential.
+        // If a file was moved after the full backup, the differential has its new path.
         let physical_names: BTreeMap<u16, String> = groups.iter().copied().flat_map(names).collect();
         let mut this = Self {
             media,
@@ -177,7 +178,7 @@ impl BackupPages {
     }
 }
 
-/// The numbers of the stripes of a set that were not given; none if the labels disagree about them.
+/// The numbers of a set's missing stripes; empty if the labels of the stripes disagree about them.
 fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
     let given: BTreeSet<u16> = group.iter().filter_map(|&(media, _)| Some(labels.get(media)?.family)).collect();
     let families = group.first().and_then(|&(media, _)| labels.get(media)).map_or(0, |label| label.families);
@@ -202,7 +203,7 @@ fn used_sets<'g>(labels: &[BackupMedia], groups: impl Iterator<Item = &'g Group>
     used.collect()
 }
 
-/// Opens backup files and reads their labels; a path of `-` means `input`.
+/// Opens backup files and reads their labels. The path `-` means `input`.
 pub(super) fn open_all(
     paths: &[PathBuf],
     mut input: Option<File>,
@@ -222,8 +223,8 @@ pub(super) fn open_all(
     Ok((media, labels))
 }
 
-/// Chooses the full backup, or sets of files if there is none, and a differential of the full backup. Each file must
-/// hold part of one of them, or older sets of files of the same database.
+/// Chooses the full backup, or sets of files if there is no full backup, and a differential backup based on the full
+/// backup. Each file must contain a part of these sets, or only older sets of files of the same database.
 pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<Group>, Group), OpenError> {
     let chosen = |media: usize, index: usize| {
         let set = labels.get(media).and_then(|label| label.sets.get(index));
@@ -248,13 +249,13 @@ pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<G
     }
 }
 
-/// Total bytes of the backup files.
+/// Total length of the backup files in bytes.
 pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     let named = paths.iter().filter_map(|path| storage::length(path));
     named.chain(input.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len())).sum()
 }
 
-/// Checks each file by itself: readable, and no stripe twice.
+/// Checks the label of each file: it must have sets that can be read, and no two files may hold the same stripe.
 pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {
@@ -283,7 +284,7 @@ pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<
     Ok(())
 }
 
-/// Requires that a set to read is not encrypted; other sets of its file may be.
+/// Returns an error if the set to read is encrypted. Other sets in its files may be encrypted.
 pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<(), OpenError> {
     let sets = group.iter().filter_map(|&(media, set)| labels.get(media).map(|label| (label, label.sets.get(set))));
     for (label, set) in sets {
@@ -294,7 +295,8 @@ pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<
     Ok(())
 }
 
-/// The error for a file that belongs to none of the others. If a media header cannot be read, that is the cause.
+/// The error for a file that does not belong to the chosen sets. If a media header cannot be read, the error names it
+/// as the cause.
 fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
@@ -311,7 +313,7 @@ fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> O
     OpenError::OtherBackup { path: unused.path.clone(), other }
 }
 
-/// The stripes of a set: the same set in all media that have it.
+/// Finds the stripes of a set in all files that contain the set.
 pub(super) fn stripes_of(labels: &[BackupMedia], set: &BackupSet, of: &BackupMedia) -> Group {
     let mut group = Group::new();
     for (number, label) in labels.iter().enumerate() {
@@ -356,7 +358,7 @@ fn choose_differential<'a>(
     let base = full.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
     let mut foreign = None;
     for (number, label) in labels.iter().enumerate() {
-        // In the file of the full backup, a differential is used only if requested.
+        // A differential backup in the same file as the full backup is used only if `positions` selects it.
         if positions.is_empty() && full.iter().any(|(media, _)| *media == number) {
             continue;
         }
@@ -371,14 +373,15 @@ fn choose_differential<'a>(
     foreign.map_or(Ok(Group::new()), Err)
 }
 
-/// The file cannot end far beyond its last copied extent: every 8088 pages there is a PFS page, and these are always
-/// copied. Some of them may be in missing stripes.
+/// The largest possible number of pages of a file with a last copied extent that ends at `end`. There is a PFS page
+/// every 8088 pages, and backups always copy PFS pages, so the file ends soon after its last copied extent. Missing
+/// stripes may have contained further PFS pages.
 fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     let intervals = end.saturating_mul(EXTENT_PAGES).div_ceil(PFS_PAGES).max(1);
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
-/// Positions of the unused sets in the file of the first set.
+/// Positions of the unused sets in the file that contains the first set.
 fn other_sets(labels: &[BackupMedia], groups: &[&Group]) -> Vec<u16> {
     let first = groups.first().and_then(|group| group.first());
     let Some((media, label)) = first.and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
@@ -388,7 +391,7 @@ fn other_sets(labels: &[BackupMedia], groups: &[&Group]) -> Vec<u16> {
     label.sets.iter().enumerate().filter(|(index, _)| is_other(*index)).map(|(_, set)| set.position).collect()
 }
 
-/// Whether a differential holds the changes since the full backup `base`.
+/// Whether a differential backup contains the changes since the full backup `base`.
 pub(super) fn is_based_on(differential: &BackupSet, base: &BackupSet) -> bool {
     let mut files = differential.files.iter().filter(|file| file.is_data);
     let guid = &differential.config.differential_base_guid;
@@ -406,7 +409,7 @@ fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<D
     missing.collect()
 }
 
-/// Adds the data files of a set; for a file already listed, the later size is used.
+/// Adds the data files of a set. If a file is already listed, the greater size is kept.
 fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia, placed: &Placed) {
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
@@ -425,7 +428,8 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
             binding_guid: None,
             header_is_sound: true,
         });
-        // A differential is small, but its files are as large as those of the database.
+        // The limit for a differential is low because a differential is small, but its files are as large as those of
+        // the database.
         file.pages = file.pages.max(pages);
     }
 }
@@ -438,7 +442,7 @@ fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
     }
 }
 
-/// Reads the log of a set from all its stripes.
+/// Reads the log of a set from all stripes of the set.
 fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> std::io::Result<LogPortion> {
     let mut regions: Vec<(u16, LogRegion)> =
         stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();

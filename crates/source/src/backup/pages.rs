@@ -25,82 +25,83 @@ use crate::{DataFile, PageSource, ReadError, ReadFaults};
 const LSN_AT: usize = offset_of!(PageHeader, lsn);
 const LSN_BYTES: usize = 10;
 
-/// Memory for the page in a list and in the sets built from it.
+/// Memory for a page in flight: its entry in the list, and in the sets built from the list.
 const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 
-/// The pages of one backup: a full one with its stripes, overlaid by a differential, or sets of files.
+/// The pages of a backup: a full backup with its stripes, overlaid by a differential backup; or sets of files.
 #[derive(Debug)]
 pub struct BackupPages {
     pub(super) media: Arc<Vec<Media>>,
     pub(super) files: Vec<DataFile>,
     pub(super) places: Vec<FilePlaces>,
-    /// Checksums of regions, by their place in the tape.
+    /// The checksums of regions, sorted by tape and tape offset.
     pub(super) sums: Vec<RegionSum>,
     /// Damage found while opening the backup.
     pub(super) damage: Vec<Damage>,
-    /// Stripes of the media set that are missing.
+    /// Number of missing stripes of the media set.
     pub(super) missing_stripes: u16,
-    /// The known numbers of missing stripes, and the number of all stripes.
+    /// The numbers of the missing stripes, if they are known, and the number of all stripes.
     pub(super) missing_numbers: (Vec<u16>, u16),
-    /// The set whose state the pages have; for several sets of files, the newest.
+    /// The last set read; the pages have its state. Among several sets of files, the newest.
     pub(super) set: SetLabel,
-    /// Undescribed types of blocks, and the number of blocks of each type.
+    /// The types of undescribed blocks, and the number of blocks of each type.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
-    /// Whether all files come from one set and its differential.
+    /// Whether all files come from one set, or from a full backup and its differential backup.
     pub(super) has_one_moment: bool,
-    /// Positions of the sets other than the one read.
+    /// Positions of the sets that are not read.
     pub(super) other_sets: Vec<u16>,
     /// The sets that are used.
     pub(super) sets: Vec<UsedSet>,
-    /// Paths on the server, by file id.
+    /// The paths of the data files on the server, by file ID.
     pub(super) physical_names: BTreeMap<u16, String>,
 }
 
-/// Properties of a set, from its label.
+/// Properties of a backup set, from its label.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SetLabel {
     /// Kind of the set.
     pub kind: SetKind,
-    /// Position in the file, from 1.
+    /// Position of the set in the file, from 1.
     pub position: u16,
     /// When the backup finished, in the local time of the server.
     pub finished: Option<String>,
     /// Internal version of the database; `None` if unknown.
     pub version: Option<u16>,
-    /// The server that made the backup.
+    /// Name of the server that took the backup.
     pub server: String,
     /// Name of the database on that server.
     pub database: String,
-    /// Identifies the set, stripes included.
+    /// The GUID of the set, which all its stripes share.
     pub guid: Option<String>,
-    /// Identifies the database: its family, which a restore does not change. `None` if it is not known.
+    /// The family ID of the database, which a restore does not change; without it, the binding ID. `None` if both are
+    /// unknown.
     pub lasting_id: Option<String>,
 }
 
 /// A backup set that is part of a restore.
 #[derive(Clone, Debug)]
 pub struct UsedSet {
-    /// The files that hold its stripes.
+    /// The files that contain the stripes of the set.
     pub paths: Vec<PathBuf>,
-    /// Its position in them, as FILE = n of RESTORE.
+    /// The position of the set in these files, like FILE = n of RESTORE.
     pub position: u16,
     /// Kind of the set.
     pub kind: SetKind,
     /// When the backup finished, in the local time of the server.
     pub finished: Option<String>,
-    /// Identifies the set, stripes included.
+    /// The GUID of the set, which all its stripes share.
     pub guid: Option<String>,
 }
 
-/// Checksum of the data of a region, combined from its extents in any order.
+/// The checksum of a region's data. The extents of the region can be added in any order.
 #[derive(Debug)]
 pub(super) struct RegionSum {
     pub(super) tape: u16,
     pub(super) region: Region,
     stored: u32,
     pub(super) sum: AtomicU32,
-    /// Extents already added, one bit each.
+    /// The extents that have been added, one bit each.
     pub(super) seen: Vec<AtomicU64>,
 }
 
@@ -111,12 +112,12 @@ impl RegionSum {
         Some(Self { tape, region, stored: region.checksum?, sum: AtomicU32::new(0), seen })
     }
 
-    /// The region's tape, and its start in the tape.
+    /// The number of the tape, and the tape offset at which the region starts.
     pub(super) fn place(&self) -> (u16, u64) {
         (self.tape, self.region.at)
     }
 
-    /// Adds an extent, unless already added: its checksum, rotated by one bit per sector that follows.
+    /// Adds the checksum of an extent once, rotated by one bit for each sector after the extent in the region.
     fn add(&self, frame: u64, bytes: &[u8]) {
         let bit = 1 << (frame % 64);
         let Some(word) = self.seen.get((frame / 64) as usize) else { return };
@@ -126,7 +127,7 @@ impl RegionSum {
         }
     }
 
-    /// Adds bytes that were read from offset `at` of the tape `tape` on.
+    /// Adds the extents in bytes that were read from offset `at` of tape `tape`.
     fn observe(&self, tape: u16, at: u64, bytes: &[u8]) {
         let Some(skipped) = at.checked_sub(self.region.at).filter(|_| tape == self.tape) else { return };
         if at >= self.region.at + self.region.length || !skipped.is_multiple_of(FRAME_BYTES) {
@@ -140,7 +141,7 @@ impl RegionSum {
         }
     }
 
-    /// Reads the extents not read yet, and compares the sum with the stored checksum.
+    /// Reads the extents that have not been read yet, and compares the checksum with the stored checksum.
     fn finish(&self, media: &Media) -> io::Result<Option<DamageKind>> {
         let mut buffer = vec![0; FRAME_BYTES as usize];
         for frame in 0..self.region.length.div_ceil(FRAME_BYTES) {
@@ -158,12 +159,13 @@ impl RegionSum {
 }
 
 impl BackupPages {
-    /// The sets that are used: a full backup, a differential of it, log backups that follow; or sets of files.
+    /// The sets that are used: a full backup, its differential backup, and the log backups that follow; or sets of
+    /// files.
     pub fn sets(&self) -> &[UsedSet] {
         &self.sets
     }
 
-    /// Approximate bytes kept in memory, without read buffers.
+    /// Approximate number of bytes kept in memory, without read buffers.
     pub fn held_bytes(&self) -> u64 {
         let places = self.places.iter().flat_map(|places| &places.layers).map(Layer::held_bytes);
         let media = self.media.iter().map(Media::held_bytes);
@@ -177,50 +179,52 @@ impl BackupPages {
         (lists.sum::<usize>() + in_flight) as u64
     }
 
-    /// Whether all files have the state of the same point in time. Otherwise they come from several sets of files, and
-    /// links between them depend on the log between these sets.
+    /// Whether all files have the state of the same point in time. If false, the files come from several sets of files,
+    /// and links between the files are consistent only after the log between these sets is applied.
     pub fn has_one_moment(&self) -> bool {
         self.has_one_moment
     }
 
-    /// Stripes of the media set that are missing.
+    /// Number of missing stripes of the media set.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
     }
 
-    /// The known numbers of missing stripes, from 1, and the number of all stripes.
+    /// The numbers of the missing stripes (from 1), if they are known, and the number of all stripes.
     pub fn missing_stripe_numbers(&self) -> (&[u16], u16) {
         (&self.missing_numbers.0, self.missing_numbers.1)
     }
 
-    /// The set whose state the pages have: the differential, if there is one, otherwise the full backup.
+    /// The set that determines the state of the pages: the differential backup if there is one, otherwise the full
+    /// backup.
     pub fn set(&self) -> &SetLabel {
         &self.set
     }
 
-    /// Undescribed types of the backup's blocks, and the number of blocks of each type. Their content is unknown.
+    /// The types of undescribed blocks in the backup, and the number of blocks of each type. The content of these
+    /// blocks is unknown.
     pub fn undescribed_blocks(&self) -> &[([u8; 4], u64)] {
         &self.undescribed
     }
 
-    /// The path of a data file on the server; empty if unknown.
+    /// The path of a data file on the server; empty if it is unknown.
     pub fn physical_name(&self, file_id: u16) -> &str {
         self.physical_names.get(&file_id).map_or("", String::as_str)
     }
 
-    /// Positions of the sets in the full backup's file that are not read.
+    /// Positions of the sets that are not read, in the file that contains the full backup.
     pub fn other_sets(&self) -> &[u16] {
         &self.other_sets
     }
 
-    /// Completes the data files from their header pages, once all pages are placed.
+    /// Completes the list of data files from their file header pages; must be called after all pages are placed.
     pub(super) fn read_headers(&mut self) {
         for index in 0..self.files.len() {
             let file_id = self.files.get(index).map_or(0, |file| file.file_id);
             let id = PageId::new(file_id, 0);
             let bytes = self.read_page(id);
             let Some(file) = self.files.get_mut(index) else { continue };
-            // A header in a missing part is not known to be damaged.
+            // If the file header page is in a missing part of the backup, it does not count as damaged.
             file.header_is_sound = bytes.as_ref().is_none_or(|bytes| is_file_header(bytes));
             if let Some(mut bytes) = bytes.filter(|bytes| is_file_header(bytes)) {
                 undo_torn_bits(&mut bytes);
@@ -231,8 +235,8 @@ impl BackupPages {
         }
     }
 
-    /// The pages that the set's log still changes: pages older than their last log record, and pages of transactions
-    /// that had not ended.
+    /// The pages that a restore would still change by applying the set's log: pages with an older LSN than their last
+    /// log record, and pages changed by transactions that had not ended.
     pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
         let mut pages = log.undone.clone();
         for (&page, &last) in &log.changes {
@@ -241,14 +245,14 @@ impl BackupPages {
                 pages.push(page);
             }
         }
-        // The log in a set of files also covers the other files.
+        // The log in a set of files also contains changes to files that are not in the set.
         pages.retain(|page| self.places_of(page.file).is_some());
         pages.sort_unstable();
         pages.dedup();
         pages
     }
 
-    /// Places of the extents of a file.
+    /// The places of a file's extents.
     fn places_of(&self, file_id: u16) -> Option<&FilePlaces> {
         let at = self.places.binary_search_by_key(&file_id, |places| places.file_id).ok()?;
         self.places.get(at)
@@ -285,7 +289,7 @@ impl PageSource for BackupPages {
             let bytes = bytes.get_mut(..together as usize * PAGE_BYTES).unwrap_or_default();
             match place {
                 Place::At(tape, at) => self.read_tape(tape, at + u64::from(skipped) * PAGE_BYTES as u64, bytes)?,
-                // Free extents are not copied; in the restored file they are empty.
+                // A backup does not copy free extents; in a restored file they contain zeros.
                 Place::Free => bytes.fill(0),
                 Place::Missing => {
                     return Err(ReadError::NotInBackup {
@@ -323,14 +327,14 @@ impl PageSource for BackupPages {
 }
 
 impl BackupPages {
-    /// The pages, ascending, whose images are older than the backup's log or hold changes that it undoes; `None` if
-    /// unknown.
+    /// The pages that a restore would still change by redo or undo of the backup's log, in ascending order; `None` if
+    /// they are unknown.
     pub fn in_flight(&self) -> Option<&[PageId]> {
         self.in_flight.as_deref()
     }
 
-    /// Reports damage around the pages to `found`, and returns the read errors met on the way. Reads everything not
-    /// read before, so call it once, at the end.
+    /// Reports the damage outside the pages to `found`, and returns the read errors that occurred. It reads all data
+    /// that has not been read before, so it should be called once, at the end.
     pub fn container_damage(&self, mut found: impl FnMut(Damage)) -> Vec<ReadError> {
         let mut errors = Vec::new();
         self.damage.iter().cloned().for_each(&mut found);
@@ -339,7 +343,7 @@ impl BackupPages {
             match sum.finish(media) {
                 Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
-                // Damage to the container is reported below; its end was reported before.
+                // Damage to the container is reported below. A missing end of the tape has already been reported.
                 Err(error) if is_damage(&error) => {}
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }
@@ -357,7 +361,7 @@ impl BackupPages {
             return Err(ReadError::NoSuchFile { file_id: 0 });
         };
         media.read_exact_at(bytes, at).map_err(|cause| io_error(&media.path, at, cause))?;
-        // Regions do not overlap, and one read stays within one region.
+        // Regions do not overlap, and each read is within one region.
         let after = self.sums.partition_point(|sum| sum.place() <= (tape, at));
         if let Some(sum) = after.checked_sub(1).and_then(|index| self.sums.get(index)) {
             sum.observe(tape, at, bytes);

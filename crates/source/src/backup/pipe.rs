@@ -1,5 +1,5 @@
-//! A backup from a pipe: the tape is read once, from front to back, and only its last part is kept. That is enough for
-//! the labels; pages are needed in another order.
+//! A backup from a pipe. The tape is read once, from start to end, and only the part read last is kept in memory. That
+//! is enough to read the labels, but not the pages, which are needed in another order.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -12,14 +12,15 @@ use super::version::Version;
 use super::xpress;
 use crate::identify::IDENTIFY_BYTES;
 
-/// How much of the tape stays available after reading it: enough for descriptor blocks with their configuration.
+/// The number of bytes of the tape that stay available after they were read: enough for descriptor blocks with their
+/// configuration.
 const KEPT_BYTES: usize = 8 << 20;
-/// Longer than any tape: a greater length is invalid.
+/// A length in bytes that no tape reaches. It is used as the tape's length until the end of the pipe.
 const MOST_BYTES: u64 = 1 << 62;
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A tape that can be read once.
+/// A tape that can be read only once.
 pub(crate) struct Pipe {
     version: Option<Version>,
     state: Mutex<State>,
@@ -30,21 +31,22 @@ pub(crate) enum Piped {
     Backup(Pipe),
     /// A backup with an unknown compression.
     UnknownCompression,
-    /// Something else, with its start.
+    /// No backup; the first bytes of the content.
     Other(Vec<u8>),
 }
 
 struct State {
     input: Box<dyn Read + Send>,
-    /// Bytes of the input, the number of used ones among them, and the offset of the first unused one.
+    /// Bytes read from the input (`input_bytes`), the number of them that are already used (`used_bytes`), and the
+    /// input offset of the first unused byte (`raw_at`).
     input_bytes: Vec<u8>,
     used_bytes: usize,
     raw_at: u64,
     is_input_ended: bool,
-    /// The available part of the tape, and its start.
+    /// The available part of the tape (`window`), and the tape offset at which it starts (`start`).
     window: Vec<u8>,
     start: u64,
-    /// Whether the window currently ends with a soft filemark.
+    /// Whether the last data added to the window is a soft filemark.
     is_after_mark: bool,
     is_ended: bool,
 }
@@ -56,10 +58,11 @@ impl fmt::Debug for Pipe {
 }
 
 impl Pipe {
-    /// Maximum bytes kept in memory: the window before it is trimmed, and as much again.
+    /// The most bytes kept in memory: the window reaches twice `KEPT_BYTES` before it is trimmed, and one chunk of
+    /// input is added.
     pub(super) const MOST_HELD_BYTES: usize = 2 * KEPT_BYTES + CHUNK_BYTES;
 
-    /// A tape from `input`.
+    /// Opens the tape in `input`.
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Piped> {
         let mut state = State {
             input,
@@ -92,13 +95,14 @@ impl Pipe {
         self.version.is_some()
     }
 
-    /// Length of the tape, once its end was reached.
+    /// Length of the tape; before the end of the tape is reached, a length that no tape reaches.
     pub(crate) fn length(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_ended { state.end() } else { MOST_BYTES }
     }
 
-    /// Reads the tape from offset `at`; fewer bytes than requested only at its end.
+    /// Reads the tape from offset `at` and returns the number of bytes read. At the end of the tape, that is fewer than
+    /// requested.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = at.saturating_add(buffer.len() as u64);
@@ -119,26 +123,26 @@ impl Pipe {
 }
 
 impl State {
-    /// The end of what was read of the tape.
+    /// The tape offset up to which the tape has been read.
     fn end(&self) -> u64 {
         self.start.saturating_add(self.window.len() as u64)
     }
 
-    /// Bytes of the input not used yet.
+    /// The bytes of the input that are not used yet.
     fn raw(&self) -> &[u8] {
         self.input_bytes.get(self.used_bytes..).unwrap_or_default()
     }
 
-    /// Makes `bytes` of the input available, unless it ends before.
+    /// Makes `bytes` bytes of the input available, or fewer if the input ends.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         while self.raw().len() < bytes && !self.is_input_ended {
-            // The rest moves to the front only here, so that it does not move for each small record.
+            // The unused bytes are moved to the front only before a read, and not after each small record.
             self.input_bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
             let old = self.input_bytes.len();
             self.input_bytes.resize(old.saturating_add(CHUNK_BYTES), 0);
             let read = self.input.read(self.input_bytes.get_mut(old..).unwrap_or_default());
-            // Only bytes actually read are kept, whether the read succeeded or not.
+            // Removes the bytes of the buffer that the read did not fill, also after an error.
             self.input_bytes.truncate(old.saturating_add(*read.as_ref().unwrap_or(&0)));
             match read {
                 Ok(read) => self.is_input_ended = read == 0,
@@ -149,14 +153,14 @@ impl State {
         Ok(())
     }
 
-    /// Skips this many bytes of the input.
+    /// Marks `bytes` bytes of the available input as used.
     fn used(&mut self, bytes: usize) {
         let bytes = bytes.min(self.raw().len());
         self.used_bytes += bytes;
         self.raw_at = self.raw_at.saturating_add(bytes as u64);
     }
 
-    /// Reads more of the tape.
+    /// Adds the next part of the tape to the window.
     fn grow(&mut self, version: Option<Version>) -> io::Result<()> {
         match version {
             Some(version) => self.grow_by_record(version),
@@ -170,7 +174,7 @@ impl State {
         }
     }
 
-    /// The next record, or soft filemark, of a compressed container.
+    /// Adds the next record or soft filemark of a compressed container to the window.
     fn grow_by_record(&mut self, version: Version) -> io::Result<()> {
         self.want(version.most_bytes() as usize)?;
         if let Some((sectors, payload)) = version.record(self.input_bytes.get(self.used_bytes..).unwrap_or_default()) {
@@ -209,12 +213,12 @@ impl State {
         Err(lost("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
     }
 
-    /// Length of the soft filemark that comes next, if any.
+    /// Length of the soft filemark at the current position of the input; `None` if there is none.
     fn filemark(&self) -> Option<usize> {
         is_filemark(self.raw()).filter(|_| self.raw_at.is_multiple_of(SECTOR_BYTES as u64))
     }
 
-    /// Skips any number of bytes of the input.
+    /// Skips `bytes` bytes of the input, even if they are not available yet.
     fn pass(&mut self, bytes: u64) -> io::Result<()> {
         let end = self.raw_at.saturating_add(bytes);
         while self.raw_at < end {
@@ -227,12 +231,12 @@ impl State {
         Ok(())
     }
 
-    /// Drops the bytes too far before `at`.
+    /// Drops bytes of the window before `at` that exceed `KEPT_BYTES`.
     fn forget(&mut self, at: u64) {
         let spare = self.window.len().saturating_sub(KEPT_BYTES);
         let passed = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let dropped = spare.min(passed);
-        // Done rarely, as the rest has to move.
+        // The window is trimmed rarely, because its remaining bytes have to be moved.
         if dropped >= KEPT_BYTES {
             self.window.drain(..dropped);
             self.start = self.start.saturating_add(dropped as u64);
@@ -240,7 +244,8 @@ impl State {
     }
 }
 
-/// Nothing after this place can be read: damage can be skipped in a file, but not in a pipe.
+/// The error for damage in a pipe. Nothing after the damage can be read: a file can be searched for the next record,
+/// but a pipe cannot.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
@@ -249,7 +254,7 @@ fn lost(text: &'static str) -> io::Error {
 mod tests {
     use super::*;
 
-    /// An input that fails before each part.
+    /// An input that returns parts in turn, from the end of the list; `None` is a read that fails.
     struct Failing(Vec<Option<Vec<u8>>>);
 
     impl Read for Failing {
@@ -267,7 +272,7 @@ mod tests {
         let tape: Vec<u8> = b"TAPE".iter().copied().chain((4..3000).map(|at| at as u8)).collect();
         let parts = tape.chunks(1000).rev().flat_map(|part| [Some(part.to_vec()), None]);
         let mut parts: Vec<_> = parts.collect();
-        // The start must be readable, as it shows the kind of file.
+        // The first read must succeed, because it shows the kind of file.
         parts.pop();
         let Ok(Piped::Backup(pipe)) = Pipe::open(Box::new(Failing(parts))) else { panic!("a backup") };
         let mut read = vec![0; tape.len()];

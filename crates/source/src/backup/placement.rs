@@ -1,5 +1,6 @@
-//! Finds the extent at each place of a set: by the allocation maps for a plain full backup, otherwise by the pages
-//! themselves (docs/format/backups.md#where-the-pages-are). Positions found by maps are always verified on the pages.
+//! Finds the place of each extent of a backup set. In a plain full backup, the allocation maps give the places; in
+//! other sets, the pages themselves do (docs/format/backups.md#where-the-pages-are). Places from allocation maps are
+//! always verified with the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,30 +18,30 @@ use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
 
-/// Places of a file that are compared with the maps at most.
+/// The most places of a file whose pages are compared with the allocation maps.
 const PROBES: u32 = 32;
 
-/// The available stripes of a set: number of the tape, and its part of the set.
+/// The available stripes of a set: the number of the tape, and the set as the tape describes it.
 pub(crate) type Stripes<'a> = [(u16, &'a BackupSet)];
 
-/// The result of placing a set.
+/// The places of a set's extents.
 #[derive(Debug, Default)]
 pub(crate) struct Placed {
-    /// By data file.
+    /// The places by data file.
     pub(crate) files: Vec<FilePlaces>,
-    /// Data file, pages copied, pages found, for files where the two numbers differ.
+    /// The files with fewer pages than their label counts: file ID, number of pages copied, number of pages found.
     pub(crate) short: Vec<(u16, u64, u64)>,
 }
 
 impl Placed {
-    /// Removes unwanted files.
+    /// Keeps only the wanted files.
     pub(super) fn keep(&mut self, mut is_wanted: impl FnMut(u16) -> bool) {
         self.files.retain(|file| is_wanted(file.file_id));
         self.short.retain(|(file_id, ..)| self.files.iter().any(|file| file.file_id == *file_id));
     }
 }
 
-/// Places the extents of a set.
+/// Finds the places of a set's extents.
 pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::Result<Placed> {
     let Some((_, set)) = stripes.first() else { return Ok(Placed::default()) };
     let data_files = set.files.iter().filter(|file| file.is_data);
@@ -48,7 +49,7 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
     placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
-    // Extents that are present but unidentified: by index of the file and number of the region.
+    // Number of extents that are in the backup but not identified, by index of the file and number of the region.
     let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();
     for number in 0..regions {
         let of_stripes: Vec<(u16, Region)> =
@@ -59,7 +60,8 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             _ => None,
         };
         let mut nameless: BTreeMap<u16, Vec<Nameless>> = BTreeMap::new();
-        // Allocated only for files with extents in the region, so that a region of few extents costs little.
+        // A layer is made only for files with extents in the region, so that a region of few extents needs little
+        // memory.
         let layers = match by_maps {
             Some(layers) => layers,
             None => {
@@ -115,22 +117,22 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     Ok(placed)
 }
 
-/// Named in the error if there is not enough memory.
+/// The text in the error message when the places exceed the memory limit.
 const EXTENTS: &str = "the places of its extents";
-/// Memory per extent while the extents of a region are sorted.
+/// Memory in bytes per extent while the extents of a region are sorted.
 const BYTES_PER_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
 
-/// Memory while the extents of a region are read and sorted: more than the result uses.
+/// Memory in bytes that is needed while the extents of a region are read and sorted; the result needs less.
 fn ordering_bytes(region: Region) -> usize {
     let extents = region.length.div_ceil(FRAME_BYTES) as usize;
     extents.saturating_mul(BYTES_PER_ORDERED_EXTENT).saturating_add(NamesOfRegion::held_bytes(region))
 }
 
-/// The extents of each file in a region, by index of the file.
+/// The layer of each file in a region, by index of the file.
 type Layers = BTreeMap<u16, Layer>;
 
-/// An upper bound for the extents of a file, from the size of the stripes: every 8088 pages there is a PFS page, which
-/// is always copied. The size claimed by the configuration is not trusted beyond that.
+/// An upper bound for the number of extents of a file, computed from the length of the stripes. There is a PFS page
+/// every 8088 pages, and backups always copy PFS pages. A greater size in the configuration is not trusted.
 pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
     let bytes: u64 = stripes.iter().flat_map(|(_, set)| &set.pages).map(|region| region.length).sum();
     let frames = (bytes / FRAME_BYTES).saturating_mul(u64::from(MOST_STRIPES));
@@ -138,7 +140,7 @@ pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
         .map_or(MAX_EXTENTS, |most| most.min(MAX_EXTENTS))
 }
 
-/// SQL Server's own limit for a file, 16 TiB.
+/// SQL Server's limit for the size of a file, 16 TiB.
 const MAX_EXTENTS: u32 = (1 << 31) / EXTENT_PAGES;
 
 /// Size of a data file in extents.
@@ -146,8 +148,9 @@ fn extents_of(file: &BackupFile) -> u32 {
     u32::try_from(file.bytes.div_ceil(FRAME_BYTES)).unwrap_or(MAX_EXTENTS).clamp(1, MAX_EXTENTS)
 }
 
-/// Places a region by its own allocation maps: files in sequence, extents ascending. `None` if the pages or the numbers
-/// of copied pages disagree, or if two of the files have the same ID, so that fewer are `known`.
+/// Finds the extents of a region with the allocation maps in the region. The region stores the files in sequence, with
+/// the extents of each file in ascending order. `None` if the pages or the numbers of copied pages contradict the maps,
+/// or if two files have the same ID; `known` is the number of distinct IDs.
 fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: usize) -> io::Result<Option<Layers>> {
     let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
     let mut frame = 0u64;
@@ -193,13 +196,14 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
         if frame != end {
             return Ok(None);
         }
-        // Both sides ascend and have equal counts: between two places that agree, others can only differ if each side
-        // has an extent that the other lacks.
+        // The extents in the region and the extents in the maps are both in ascending order and equal in number. If two
+        // places agree, the extents between them can differ only if each list has an extent that the other list lacks.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
         let only = SetFiles::new(std::iter::once((file.file_id, extents)));
         for (extent, at) in places {
-            // Old pages in an extent may name other extents, but if the place is right, not all pages do.
+            // Old pages in the extent may name other extents. If the place is correct, at least one page names this
+            // extent, or none names any.
             let names = names(media, at, &only)?;
             if names.is_filler || !names.found.is_empty() && !names.found.contains(&(0, extent)) {
                 return Ok(None);
@@ -210,21 +214,21 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
     Ok(Some(layers))
 }
 
-/// Consecutive extents of a region whose pages do not identify themselves: never written, or damaged.
+/// Consecutive extents of a region that have no names in their pages, because they were never written or are damaged.
 #[derive(Clone, Copy, Debug)]
 struct Nameless {
     tape: u16,
     at: u64,
     count: u32,
-    /// Index of the file.
+    /// Index of the file to which the extents belong.
     file: u16,
-    /// The first extent that they can be, and the end of that range.
+    /// The range of extent numbers that these extents can have: `first` up to but not including `end`.
     first: u32,
     end: u32,
     is_readable: bool,
 }
 
-/// Places a region by the names in its pages; returns the extents without a name as `nameless`, by file.
+/// Finds the extents of a region by the names in their pages. Extents without a name are added to `nameless`, by file.
 fn by_pages(
     media: &[Media],
     files: &SetFiles,
@@ -252,12 +256,13 @@ fn by_pages(
     for (at, identity) in (region.at..).step_by(FRAME_BYTES as usize).zip(frames) {
         match identity {
             Identity::Named(index, extent) => {
-                // Files are in sequence, and the first extent of each file names itself.
+                // The region stores the files in sequence, and the first extent of each file has names in its pages.
+                // Nameless extents therefore belong to the file before them.
                 if let Some(nameless) = open.take() {
                     let file = before.map_or(0, |(file, _)| file);
                     let end = if file == index { extent } else { u32::MAX };
-                    // Extents before all names of a stripe may belong to the first file, or to any file up to the next
-                    // name.
+                    // Nameless extents before the first name of a stripe may belong to any file up to the one of that
+                    // name. They are kept only if that is the first file.
                     if before.is_some() || index == 0 {
                         add(Nameless { end, ..nameless });
                     }
@@ -288,7 +293,7 @@ fn by_pages(
     Ok(())
 }
 
-/// The page at `at` of the tape, if it is undamaged and has this ID and type.
+/// The page at tape offset `at`, if it is undamaged and has this page ID and type.
 fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<Option<Box<PageBytes>>> {
     let mut bytes = Box::new([0; PAGE_BYTES]);
     match media.read_at(bytes.as_mut_slice(), at) {
@@ -305,8 +310,9 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents of an interval that a full backup copies: those allocated in GAM or marked in SGAM, the first one, and
-/// those with a PFS page. The file has `extents` extents in all. `None` if a map cannot be read.
+/// The extents of a GAM interval that a full backup copies: the first extent, the extents that are allocated in the GAM
+/// or marked in the SGAM, and the extents with a PFS page. `extents` is the number of extents of the file. `None` if a
+/// map cannot be read.
 fn allocated(
     interval: u32,
     extents: u32,
@@ -329,7 +335,8 @@ fn allocated(
     Ok(Some((0..of_file).filter(is_copied).map(|index| first_extent + index).collect()))
 }
 
-/// The extents of an interval that a differential copies: the first one, and those marked in the differential map.
+/// The extents of a GAM interval that a differential backup copies: the first extent, and the extents marked in the
+/// differential map.
 fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
     let Some(map) = fetch(interval * INTERVAL_PAGES + 6, PageType::DiffMap)? else { return Ok(None) };
     let Some(map) = allocation::bitmap(Page::new(&map)) else { return Ok(None) };
@@ -337,7 +344,8 @@ fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::R
     Ok(Some(std::iter::once(0).chain(marked).map(|index| interval * INTERVAL_EXTENTS + index).collect()))
 }
 
-/// The extents of an interval according to the maps of a placed file; `None` if these were not found.
+/// The extents of a GAM interval that the backup must contain, according to the allocation maps in a placed file;
+/// `None` if the maps were not found.
 fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32) -> io::Result<Option<Vec<u32>>> {
     let fetch = |page: u32, kind| {
         let (Place::At(tape, at), _) = places.locate(page / EXTENT_PAGES) else { return Ok(None) };
@@ -351,11 +359,13 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
     }
 }
 
-/// Gives the extents without a name to the places that the maps leave between their neighbors. If there are fewer
-/// extents than places, the backup left some out. These can only be pages that were never written, so in the first
-/// region of a full backup their order does not matter. Elsewhere a wrong order would hide the layer below, so in a
-/// differential their places count as missing, and for extents copied again the first copy is kept. Returns how many
-/// extents got no place.
+/// Gives nameless extents the extent numbers that the allocation maps require between their neighbors. Returns how many
+/// extents got no number.
+///
+/// If there are fewer nameless extents than such numbers, the backup omitted some extents. In the first region of a
+/// full backup, nameless extents are pages that were never written, so their order does not matter. Elsewhere, a wrong
+/// order would hide extents of the layer below. In a differential backup, these extents therefore count as missing; in
+/// a region of extents that were copied again, the first copy is kept.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,
@@ -411,8 +421,8 @@ fn place_nameless(
     Ok(left)
 }
 
-/// Notes the extents that the maps of the first region name but that were not found; if the maps of an interval were
-/// not found either, all its extents.
+/// Notes the extents that the allocation maps in the first region require but that were not found. If the maps of a GAM
+/// interval were not found, all extents of the interval without a place count as missing.
 fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces, room: &Room) -> io::Result<()> {
     let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
     let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
@@ -436,8 +446,8 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
                 first + INTERVAL_EXTENTS
             }
             None => {
-                // The maps of an interval are in its first extent; if that is missing, so are the other intervals that
-                // start in the same missing range.
+                // The maps of a GAM interval are in its first extent. If that extent is missing, the maps of all
+                // intervals that start in the same missing range are missing too.
                 let same = if matches!(place, Place::At(..)) { 1 } else { same };
                 let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
                 layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));

@@ -1,28 +1,28 @@
-//! Places of the extents of a data file in the tapes of a backup: layers of runs, in which later layers override
-//! earlier ones.
+//! The places of a data file's extents in the tapes of a backup. Places are stored as layers of runs; later layers
+//! override earlier layers.
 
 use std::ops::Range;
 
 use format::allocation::EXTENT_PAGES;
 use format::page::PAGE_BYTES;
 
-/// Bytes of an extent, which is contiguous in a backup.
+/// Length of an extent in bytes. A backup stores the pages of an extent together.
 pub(crate) const FRAME_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_BYTES as u64;
-/// Bits of an offset in a tape; the higher bits hold the number of the tape.
+/// Number of bits for the tape offset in a place. The higher bits hold the number of the tape.
 const TAPE_SHIFT: u32 = 48;
 const PLACE_MASK: u64 = (1 << TAPE_SHIFT) - 1;
 
-/// Consecutive extents that are contiguous in one tape.
+/// Consecutive extents that one tape stores without a gap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Run {
     pub(crate) extent: u32,
     pub(crate) count: u32,
-    /// Number of the tape, and offset in the tape.
+    /// The number of the tape, and the tape offset.
     start: u64,
 }
 
 impl Run {
-    /// One extent.
+    /// A run of one extent.
     pub(crate) fn one(extent: u32, tape: u16, at: u64) -> Self {
         Self { extent, count: 1, start: u64::from(tape) << TAPE_SHIFT | at }
     }
@@ -35,20 +35,21 @@ impl Run {
 /// The extents of one file in one region of a backup.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
-    /// Number of the region in its set.
+    /// Number of the region in its backup set.
     pub(crate) region: usize,
     runs: Vec<Run>,
-    /// First extent and end of the ranges that must be in this layer but are not.
+    /// The ranges of extents (first extent, end) that this layer should contain but that were not found.
     missing: Vec<(u32, u32)>,
 }
 
 impl Layer {
-    /// Bytes in memory; a growing list has space for half as much again.
+    /// Number of bytes in memory, if the capacity of each list is half as large again as its length.
     pub(super) fn held_bytes(&self) -> usize {
         (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
     }
 
-    /// Adds an extent; the extents of a region come in ascending order, and adjacent ones join into runs.
+    /// Adds a run at the end. A run that continues the last run, in the file and in the tape, is joined to it. Extents
+    /// of a region should be added in ascending order.
     pub(crate) fn push(&mut self, run: Run) {
         if let Some(last) = self.runs.last_mut()
             && last.end() == run.extent
@@ -60,7 +61,7 @@ impl Layer {
         }
     }
 
-    /// Sorts the runs. If an extent is there twice, the later place wins.
+    /// Sorts the runs. If two runs contain the same extent, the run that sorts later keeps it.
     pub(crate) fn sort(&mut self) {
         self.runs.sort_unstable();
         let mut sorted: Vec<Run> = Vec::with_capacity(self.runs.len());
@@ -77,12 +78,12 @@ impl Layer {
         self.runs = sorted;
     }
 
-    /// Number of extents placed.
+    /// Number of extents with a place.
     pub(crate) fn extents(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.count)).sum()
     }
 
-    /// Every `step`th extent and the last one, with their offsets in the tape.
+    /// Every `step`th extent and the last extent, each with its tape offset.
     pub(crate) fn frames(&self, step: u32) -> Vec<(u32, u64)> {
         let total = self.extents();
         let (mut frames, mut before, mut next) = (Vec::new(), 0u64, 0u64);
@@ -103,7 +104,8 @@ impl Layer {
         matches!(self.look_up(extent).0, Found::At(_))
     }
 
-    /// Notes extents, ascending, that must be in this layer but are not.
+    /// Notes a range of extents that this layer should contain but that were not found. Ranges must be added in
+    /// ascending order.
     pub(crate) fn push_missing(&mut self, extents: Range<u32>) {
         match self.missing.last_mut() {
             Some((_, end)) if *end == extents.start => *end = extents.end,
@@ -112,7 +114,7 @@ impl Layer {
         }
     }
 
-    /// The extents of `extents` that are not placed, ascending.
+    /// The parts of the range `extents` without a place, in ascending order.
     pub(crate) fn gaps(&self, extents: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
         let first = self.runs.partition_point(|run| run.end() <= extents.start);
         let runs = self.runs.get(first..).unwrap_or_default().iter().take_while(move |run| run.extent < extents.end);
@@ -126,7 +128,7 @@ impl Layer {
         ends.map(move |(until, then)| gap(until, then)).filter(|gap| !gap.is_empty())
     }
 
-    /// Both layers combined: `upper` overrides this layer.
+    /// Combines two layers; `upper` overrides this layer.
     fn overlaid(self, upper: Self) -> Self {
         let runs = upper.runs.iter().map(|run| (run.extent, run.end()));
         let mut cover: Vec<(u32, u32)> = runs.chain(upper.missing.iter().copied()).collect();
@@ -143,18 +145,18 @@ impl Layer {
         }
         this.runs.extend(upper.runs);
         this.missing.extend(upper.missing);
-        // Both halves are in order: these sorts merge them.
+        // Each list consists of two sorted halves, which the sort merges.
         this.runs.sort();
         this.missing.sort();
         this
     }
 
-    /// Takes over the missing extents of `other`.
+    /// Replaces the missing extents of this layer with those of `other`.
     pub(crate) fn take_missing(&mut self, other: Self) {
         self.missing = other.missing;
     }
 
-    /// The place of `extent`, and the number of extents from there on with the same state.
+    /// The state of `extent` in this layer, and the number of extents from `extent` on that have the same state.
     fn look_up(&self, extent: u32) -> (Found, u32) {
         let next = self.runs.partition_point(|run| run.extent <= extent);
         if let Some(run) = next.checked_sub(1).and_then(|at| self.runs.get(at)).filter(|run| extent < run.end()) {
@@ -173,7 +175,7 @@ impl Layer {
     }
 }
 
-/// The parts from `first` to `end` not covered by `cover`, which is sorted.
+/// The parts of the range from `first` to `end` that `cover` does not contain; `cover` is sorted.
 fn uncovered(first: u32, end: u32, cover: &[(u32, u32)]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let from = cover.partition_point(|(_, covered)| *covered <= first);
     let covers = cover.get(from..).unwrap_or_default().iter().copied().take_while(move |(start, _)| *start < end);
@@ -194,33 +196,33 @@ enum Found {
 /// The place of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// In this tape, from this offset on.
+    /// In this tape, at this offset.
     At(u16, u64),
     /// In a missing part of the backup.
     Missing,
-    /// Not in the backup: the extent was free when the backup was taken.
+    /// Not in the backup, because the extent was free when the backup was taken.
     Free,
 }
 
-/// The extents of one data file.
+/// The places of one data file's extents.
 #[derive(Debug, Default)]
 pub(crate) struct FilePlaces {
     pub(crate) file_id: u16,
-    /// Later layers supersede earlier ones. A region without extents of the file has no layer.
+    /// The layers; later layers override earlier layers. A region that contains no extents of the file has no layer.
     pub(crate) layers: Vec<Layer>,
 }
 
-/// A full backup and a differential, each with extents copied again. Further layers are combined, so that look-ups stay
-/// fast.
+/// The most layers to keep: a full backup and a differential backup, each with a second region for extents that were
+/// copied again. Further layers are combined, so that look-ups stay fast.
 const MOST_LAYERS: usize = 4;
 
 impl FilePlaces {
-    /// Whether the first extent is in the first region.
+    /// Whether the file's first extent is in the first region.
     pub(super) fn has_start(&self) -> bool {
         self.layers.first().is_some_and(|layer| layer.region == 0 && layer.contains(0))
     }
 
-    /// Combines layers beyond the number that a server writes.
+    /// Combines neighboring layers until at most `MOST_LAYERS` remain. A server writes no more layers.
     pub(crate) fn flatten(&mut self) {
         while self.layers.len() > MOST_LAYERS {
             let mut layers = std::mem::take(&mut self.layers).into_iter();
@@ -233,12 +235,13 @@ impl FilePlaces {
         }
     }
 
-    /// The end of the last extent placed.
+    /// The end of the last extent with a place.
     pub(crate) fn end(&self) -> u32 {
         self.layers.iter().filter_map(|layer| layer.runs.last()).map(|run| run.end()).max().unwrap_or_default()
     }
 
-    /// The place of `extent`, and how many extents from there on are contiguous with it, or share its state.
+    /// The place of `extent`, and the number of extents from `extent` on that directly follow it in the tape or share
+    /// its state.
     pub(crate) fn locate(&self, extent: u32) -> (Place, u32) {
         let mut limit = u32::MAX;
         for layer in self.layers.iter().rev() {

@@ -1,5 +1,6 @@
-//! Decides which restores a number of backup files stand for: for each database the newest full backup with its newest
-//! differential and the log backups that follow, or each set by itself; and the newest sets of its files.
+//! Plans the restores for a number of backup files. For each database, a restore consists of the newest full backup,
+//! its newest differential backup and the log backups that follow, or of a single set. The newest file, filegroup and
+//! partial backups form a further restore.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,20 +16,21 @@ use super::room::MOST_STRIPES;
 use super::sets::{BackupMedia, SetKind};
 use crate::OpenError;
 
-/// Which sets are to be restored.
+/// The choice of the sets to restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetChoice {
-    /// The newest set of each database. For a named file, its first full backup is used, as in RESTORE.
+    /// The newest full backup of each database. From a file that was named individually, the first full backup is used,
+    /// as in RESTORE.
     Newest,
-    /// The sets at these positions.
+    /// The sets at these positions in their files.
     Positions(Vec<u16>),
-    /// The last set with pages of each file.
+    /// The last full or differential backup of each file.
     Last,
-    /// Each set with pages.
+    /// Every full and differential backup.
     All,
 }
 
-/// A set by its file and its position in the file.
+/// A backup set, given by the path of its file and its position in the file.
 pub type SetPlace = (PathBuf, u16);
 
 /// The restores for the backups of one database.
@@ -36,32 +38,34 @@ pub type SetPlace = (PathBuf, u16);
 pub struct BackupPlan {
     /// Name of the database.
     pub database: String,
-    /// The restores: each a full backup, optionally with a differential of it, the first one also with the log backups
-    /// that follow; and sets of files.
+    /// The sets of each restore. A restore consists of a full backup and optionally its differential backup, or of
+    /// file, filegroup and partial backups. The first restore may also contain the log backups that follow.
     pub restores: Vec<Vec<ChainSet>>,
-    /// Sets that are not part of a restore, because others are newer or reach at least as far.
+    /// Sets that no restore uses, because other sets are newer or reach at least as far.
     pub unused: Vec<SetPlace>,
-    /// Log backups that no restore could use.
+    /// Log backups, if no restore uses log backups.
     pub logs: Vec<SetPlace>,
-    /// Log backups that cannot be part of the restore, and why.
+    /// Log backups that cannot be part of the restore, each with the reason.
     pub refused_logs: Vec<(PathBuf, OpenError)>,
-    /// Sets that cannot be restored, and why.
+    /// Sets that cannot be restored, each with the reason.
     pub refused: Vec<(PathBuf, OpenError)>,
     /// Number of sets of the database.
     pub sets: usize,
 }
 
-/// Plans what to restore of `media`. `is_named` holds for files that were named individually: each of these gets a
-/// restore, unless restores end at a point in time; then all sets of a database form one restore.
+/// Plans the restores for the backups in `media`. `is_named` returns true for files that were named individually: each
+/// of them gets its own restore. If the restores end at a point in time, all sets of a database form one restore
+/// instead.
 pub fn plan(
     media: &[BackupMedia],
     choice: &SetChoice,
     until: Until<'_>,
     is_named: &dyn Fn(&Path) -> bool,
 ) -> Vec<BackupPlan> {
-    /// Databases that every server has; the system files of a release have the same IDs everywhere.
+    /// The system databases that every server has. Their files have the same IDs on all servers of a SQL Server
+    /// version, so the server's name is needed to identify them.
     const OF_EVERY_SERVER: [&str; 3] = ["master", "model", "msdb"];
-    /// Name, family and server of a database.
+    /// The name of a database, its family ID, and the name of the server (empty for user databases).
     type Key = (String, Option<String>, String);
     let mut databases: BTreeMap<Key, (Vec<ChainSet>, Vec<ChainSet>)> = BTreeMap::new();
     for set in sets_of(media, choice) {
@@ -77,7 +81,7 @@ pub fn plan(
         let mut plan = Planner::new(&sets, choice, is_named).plan(until, &media);
         let paths = encrypted.iter().map(first_path);
         plan.refused.extend(paths.map(|path| (path.clone(), OpenError::EncryptedBackup { path })));
-        // Each file counts once.
+        // Each refused file is listed once.
         let mut seen = HashSet::new();
         plan.refused.retain(|(path, _)| seen.insert(path.clone()));
         BackupPlan { database, sets: sets.len(), ..plan }
@@ -85,10 +89,11 @@ pub fn plan(
     plans.collect()
 }
 
-/// The sets that may be used, with their stripes joined, in the order of the files in which they start.
+/// The sets that `choice` permits, with their stripes joined, in the order of their first files.
 fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
     let mut sets: Vec<(ChainSet, HashSet<u16>)> = Vec::new();
-    // Striped sets by GUID and media set: a copy of a stripe belongs to copies of the other stripes.
+    // The indexes of striped sets by GUID and media set. There are several if a set has copies; a copy of a stripe is
+    // joined with copies of the other stripes.
     let mut striped: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
     for media in media {
         for set in &media.sets {
@@ -131,12 +136,12 @@ fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
     sets.into_iter().map(|(set, _)| set).collect()
 }
 
-/// Plans for one database.
+/// Plans the restores of one database.
 struct Planner<'a> {
     sets: &'a [ChainSet],
-    /// The full backup of each differential.
+    /// The index of the full backup of each differential backup.
     bases: Vec<Option<usize>>,
-    /// The differentials by the LSN of their base.
+    /// The differential backups by the checkpoint LSN of their full backup.
     differentials: HashMap<Lsn, Vec<&'a ChainSet>>,
     choice: &'a SetChoice,
     is_named: &'a dyn Fn(&Path) -> bool,
@@ -160,7 +165,7 @@ impl<'a> Planner<'a> {
             let way = find_way(&self.labels(media), &[], until);
             match way.and_then(|way| way.map_or(Ok(None), |way| way.ends_by(until).map(|()| Some(way)))) {
                 Ok(Some(way)) => (plan.restores, plan.refused_logs) = (vec![way.sets], way.refused),
-                // Without log, each full backup still has its pages.
+                // If no log backups can be applied, each full backup can still be restored alone.
                 Ok(None) => {}
                 Err(_) if until == Until::End => {}
                 Err(error) => {
@@ -194,7 +199,7 @@ impl<'a> Planner<'a> {
         plan
     }
 
-    /// Whether a file holds log of the database and no other set of it.
+    /// Whether any file contains only log backups of this database.
     fn has_file_of_logs(&self) -> bool {
         let mut files: HashMap<&PathBuf, bool> = HashMap::new();
         for set in self.sets {
@@ -205,7 +210,7 @@ impl<'a> Planner<'a> {
         files.into_values().any(|is_of_logs| is_of_logs)
     }
 
-    /// The files of the database, each with only its sets of that database.
+    /// The labels of the files with sets of this database; sets of other databases are removed from the labels.
     fn labels(&self, media: &HashMap<&Path, &BackupMedia>) -> Vec<BackupMedia> {
         let guids: HashSet<&str> = self.sets.iter().filter_map(|set| set.set.guid.as_deref()).collect();
         let known = places(&[self.sets]);
@@ -231,10 +236,11 @@ impl<'a> Planner<'a> {
         set.paths.iter().any(|path| (self.is_named)(path))
     }
 
-    /// The sets that are to be restored, with their indexes.
+    /// The sets to restore, with their indexes.
     fn wanted(&self) -> Vec<(usize, &'a ChainSet)> {
         let has_pages = |set: &&ChainSet| matches!(set.set.kind, SetKind::Full | SetKind::Differential);
-        // The first full backup of each file, and the last set with pages.
+        // For each file, the position of the first full backup, and the position of the last full or differential
+        // backup.
         let (mut firsts, mut lasts) = (HashMap::new(), HashMap::new());
         for set in self.sets.iter().filter(has_pages) {
             let (path, position) = (set.paths.first(), set.set.position);
@@ -249,7 +255,7 @@ impl<'a> Planner<'a> {
             places.get(&set.paths.first()).is_some_and(|position| *position == set.set.position)
         };
         let found = self.fulls().filter(|set| !self.is_named(set));
-        // Among several copies, the first whole one is used.
+        // If the newest full backup has several copies, the first copy with the fewest missing stripes is used.
         let newest = found.rev().max_by_key(|set| (age(set), Reverse(set.missing_stripes)));
         let is_wanted = |set: &ChainSet| match self.choice {
             SetChoice::All => has_pages(&set),
@@ -257,15 +263,16 @@ impl<'a> Planner<'a> {
             _ if set.set.kind != SetKind::Full => false,
             _ if !self.is_named(set) => newest.is_some_and(|newest| std::ptr::eq(newest, set)),
             SetChoice::Positions(_) => true,
-            // RESTORE would use this set of its file.
+            // RESTORE without FILE = n would use this set of the file.
             SetChoice::Newest => is_at(&firsts, set),
         };
         self.sets.iter().enumerate().filter(|(_, set)| is_wanted(set)).collect()
     }
 
-    /// A full backup with its newest differential.
+    /// A full backup and its newest differential backup.
     fn with_newest_differential(&self, full: &ChainSet) -> Vec<ChainSet> {
-        // In a named file, a differential after the full backup is used only if its position was given.
+        // If a file was named individually, a differential backup after the full backup in the same file is used only
+        // if its position was given.
         let is_left = |set: &ChainSet| {
             *self.choice == SetChoice::Newest && self.is_named(set) && set.paths.first() == full.paths.first()
         };
@@ -276,7 +283,7 @@ impl<'a> Planner<'a> {
         std::iter::once(full).chain(newest.copied()).cloned().collect()
     }
 
-    /// A differential, with the full backup that it is based on.
+    /// A differential backup and the full backup on which it is based.
     fn with_base(&self, index: usize, differential: &ChainSet) -> Result<Vec<ChainSet>, OpenError> {
         let base = self.bases.get(index).copied().flatten();
         match base.and_then(|base| self.sets.get(base)) {
@@ -293,7 +300,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Sorts the sets that no restore uses into the lists of `plan`.
+    /// Adds the sets that no restore uses to the lists of `plan`.
     fn rest(&self, plan: &mut BackupPlan, has_way: bool) {
         let used = places(&plan.restores);
         let of_full = plan.restores.iter().flatten().filter(|set| !set.set.kind.is_of_files());
@@ -311,7 +318,8 @@ impl<'a> Planner<'a> {
                     let kind = set.set.kind.name();
                     plan.refused.push((path.clone(), OpenError::UnsupportedSet { path, position, kind }));
                 }
-                // Old differentials often outlive their full backup; only a newer one is reported.
+                // Old differential backups are often kept longer than their full backup. They are reported as refused
+                // only if they are newer than the restores or in a file that was named individually.
                 SetKind::Differential if self.bases.get(index).copied().flatten().is_none() && is_missed() => {
                     plan.refused.push((path, self.without_base(set)));
                 }
@@ -321,13 +329,14 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The places of all sets of some restores.
+/// The places of all sets in some restores.
 fn places<S: AsRef<[ChainSet]>>(restores: &[S]) -> HashSet<SetPlace> {
     let sets = restores.iter().flat_map(AsRef::as_ref);
     sets.flat_map(|set| set.paths.iter().map(|path| (path.clone(), set.set.position))).collect()
 }
 
-/// When a backup was taken; LSNs are repeated when a database is restored to an earlier point.
+/// The age of a set, by start time and then by last LSN. LSNs alone are not enough: they repeat after a restore to an
+/// earlier point.
 fn age(set: &ChainSet) -> (Option<String>, Option<format::Lsn>) {
     (set.set.config.started.clone(), set.set.config.last_lsn)
 }
@@ -356,7 +365,7 @@ mod tests {
         full
     }
 
-    /// A differential of the full backup of a day, taken later that day.
+    /// A differential backup taken at an hour of a day, based on the full backup of that day.
     fn differential(position: u16, day: u32, hour: u32) -> super::super::BackupSet {
         let mut found = set(SetKind::Differential, day * 100 + hour, day * 100 + hour + 1).set;
         (found.position, found.guid) = (position, Some(format!("differential {day} {hour}")));
@@ -373,7 +382,8 @@ mod tests {
         BackupMedia::of_sets(path, sets)
     }
 
-    /// The files and positions of each restore, and what is not used.
+    /// The plan for `media`: the sets of each restore as file and position, the unused sets in the same form, and the
+    /// number of refused sets.
     fn planned(media: &[BackupMedia], choice: &SetChoice, is_named: bool) -> (Vec<String>, Vec<String>, usize) {
         let plans = plan(media, choice, Until::End, &|_| is_named);
         let text = |set: &ChainSet| format!("{}:{}", set.paths[0].display(), set.set.position);
@@ -444,7 +454,7 @@ mod tests {
             on("a", "master", "one", 1),
             on("b", "master", "two", 2),
             on("c", "Sales", "one", 1),
-            // A replica of an availability group has the same family on another server.
+            // A replica in an availability group has the same family ID on another server.
             on("d", "Sales", "two", 2),
         ];
         let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
@@ -452,7 +462,7 @@ mod tests {
         assert_eq!(unused, ["c:1"]);
     }
 
-    /// A set of files taken on this day.
+    /// A filegroup backup of some files, taken on this day.
     fn of_files(day: u32, files: &[u16]) -> super::super::BackupSet {
         let mut found = full(1, day);
         found.kind = SetKind::Files;
@@ -514,7 +524,7 @@ mod tests {
         assert_eq!((plans[0].restores.len(), plans[0].logs.len()), (1, 1));
     }
 
-    /// A set of the database `name`, at a position of its file.
+    /// The set with another database name and another position in its file.
     fn of_database(mut set: super::super::BackupSet, name: &str, position: u16) -> super::super::BackupSet {
         set.guid = Some(format!("{name} {:?} {:?}", set.kind, set.config.first_lsn));
         (set.config.database, set.position) = (name.to_owned(), position);
@@ -550,7 +560,7 @@ mod tests {
         assert_eq!(unused, ["1.trn:1"]);
         let (restores, unused, _) = planned(&media, &SetChoice::Newest, false);
         assert_eq!((restores.len(), unused), (1, vec!["monday:1".to_owned(), "1.trn:1".to_owned()]));
-        // With a point in time there is one restore, even for individually named files.
+        // With a point in time there is only one restore, even if the files were named individually.
         let plans = plan(&media, &SetChoice::Newest, Until::Time("2024-01-01 12:00:00"), &|_| true);
         let restores: Vec<_> = plans[0].restores.iter().map(|sets| sets[0].paths[0].display().to_string()).collect();
         assert_eq!(restores, ["monday"]);

@@ -1,4 +1,5 @@
-//! Finds the records of a compressed container, even after damage of any length, with bounded work per byte.
+//! Finds the records of a compressed container. It also finds the records after damage of any length, with a bounded
+//! amount of work per byte.
 
 use std::io;
 
@@ -8,22 +9,22 @@ use super::room::Room;
 use super::version::{MAX_SECTORS, Version};
 use crate::positioned::{SharedFile, read_fully_at};
 
-/// After the last soft filemark, fewer zeros than two blocks of 4096 bytes may follow. No known file has any, but
-/// devices may round up.
+/// Fewer than this many zero bytes (two blocks of 4096 bytes) may follow the last soft filemark. No known file has any,
+/// but a device may round up the length.
 pub(super) const END_BYTES: u64 = 2 * 4096;
-/// Bytes read at once where records are small or damaged.
+/// Bytes per read where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Records closer than this are read together: otherwise each header would cost a system call.
+/// Headers closer together than this are read in one window; otherwise, each header would cost a system call.
 const NEAR_BYTES: u64 = 4096;
-/// How far to search for the first record: a backup in an unknown form has none.
+/// The number of bytes to search for the first record. A backup in an unknown form has no record.
 const FIRST_SEARCH_BYTES: u64 = 64 << 20;
-/// Groups added before memory is reserved for them.
+/// The number of groups for which memory is reserved at a time.
 const GROUPS_AT_ONCE: usize = 1024;
 
 /// Finds the records of `file`, which has `length` bytes.
 ///
 /// # Errors
-/// Those of the file, and an error if the groups do not fit into memory.
+/// Errors of the file, and an error if the groups do not fit into the memory limit.
 pub(super) fn groups(file: &SharedFile, length: u64, version: Version, room: &Room) -> io::Result<Groups> {
     Walk { window: Window::new(file, length, version), groups: Groups::default(), room, paid: 0 }.run()
 }
@@ -32,13 +33,13 @@ struct Walk<'a> {
     window: Window<'a>,
     groups: Groups,
     room: &'a Room,
-    /// Groups for which memory is reserved.
+    /// Number of groups for which memory is reserved.
     paid: usize,
 }
 
 impl Walk<'_> {
-    /// Walks from header to header. Between a record and a soft filemark is a filler with its own length; anything else
-    /// there is damage.
+    /// Walks from record header to record header. Only a filler, which stores its own length, may be between a record
+    /// and a soft filemark; any other bytes there are damage.
     fn run(mut self) -> io::Result<Groups> {
         let (length, header) = (self.window.length, self.window.version.header);
         let mut at = self.window.version.first;
@@ -50,7 +51,8 @@ impl Walk<'_> {
             }
             if let Some((sectors, next)) = here {
                 let then = self.window.record(next)?;
-                // In a truncated file, only the checksum proves the last record.
+                // If no valid header or filemark follows the record, as at the end of a truncated file, the record must
+                // have a correct checksum.
                 if then.is_some() || self.window.is_boundary(next)? || self.window.is_sound(at)? {
                     self.groups.add_record(at, sectors, next, header);
                     (at, here) = (next, then);
@@ -83,18 +85,18 @@ impl Walk<'_> {
     }
 }
 
-/// A part of the file in memory that moves with the walk, and running sums of its words that give the checksum of any
-/// record in it at once.
+/// A part of the file in memory that moves along with the walk. Running sums over its words make it possible to compute
+/// the checksum of any record in the part without reading all its words again.
 struct Window<'a> {
     file: &'a SharedFile,
     length: u64,
     version: Version,
     start: u64,
     bytes: Vec<u8>,
-    /// By offset in `bytes`: the XOR of the words that end there and every fourth byte before, each rotated back by its
-    /// number.
+    /// For each offset in `bytes`, the XOR of the 4-byte words that end at that offset and at every fourth byte before
+    /// it. Each word is rotated right by its number.
     sums: Vec<u32>,
-    /// Where the last request for bytes began.
+    /// The file offset of the last request for bytes.
     last: u64,
     read_bytes: u64,
     summed_bytes: u64,
@@ -106,7 +108,8 @@ impl<'a> Window<'a> {
         Self { file, length, version, start: 0, bytes, sums, last: 0, read_bytes: 0, summed_bytes: 0 }
     }
 
-    /// Makes `wanted` bytes from `at` on available, or as many as the file has; each read is of `ahead` bytes.
+    /// Makes `wanted` bytes from file offset `at` available, or fewer at the end of the file. If a read is necessary,
+    /// at least `ahead` bytes are read.
     fn fetch(&mut self, at: u64, wanted: usize, ahead: usize) -> io::Result<()> {
         let end = at.saturating_add(wanted as u64).min(self.length);
         if at < self.start || end > self.start + self.bytes.len() as u64 {
@@ -121,7 +124,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// Up to `wanted` bytes from `at` on, fewer at the end of the file.
+    /// `wanted` bytes from file offset `at`, or fewer at the end of the file.
     fn bytes(&mut self, at: u64, wanted: usize) -> io::Result<&[u8]> {
         let is_near = at.abs_diff(self.last) < NEAR_BYTES;
         self.last = at;
@@ -130,7 +133,8 @@ impl<'a> Window<'a> {
         Ok(rest.get(..wanted).unwrap_or(rest))
     }
 
-    /// Size in sectors of the record at `at` and the start of the next one, if the header can be valid.
+    /// The size in sectors of the record at file offset `at`, and the offset of the next record; `None` if there is no
+    /// valid header.
     fn record(&mut self, at: u64) -> io::Result<Option<(u8, u64)>> {
         if at >= self.length {
             return Ok(None);
@@ -143,7 +147,7 @@ impl<'a> Window<'a> {
         Ok((is_record && next <= length).then_some((sectors, next)))
     }
 
-    /// Length of the soft filemark at `at`, if there is one.
+    /// Length of the soft filemark at file offset `at`; `None` if there is none.
     fn filemark(&mut self, at: u64) -> io::Result<Option<usize>> {
         if !at.is_multiple_of(SECTOR_BYTES as u64) || at >= self.length {
             return Ok(None);
@@ -151,7 +155,8 @@ impl<'a> Window<'a> {
         Ok(is_filemark(self.bytes(at, SECTOR_BYTES)?))
     }
 
-    /// End of the filler at `at`, if there is one that leads to a soft filemark or the end of the file.
+    /// The end of the filler at file offset `at`; `None` if there is no filler, or if neither a soft filemark nor the
+    /// end of the file follows it.
     fn filler(&mut self, at: u64) -> io::Result<Option<u64>> {
         let version = self.version;
         let Some(length) = version.filler(self.bytes(at, Version::FILLER_START)?) else { return Ok(None) };
@@ -159,7 +164,8 @@ impl<'a> Window<'a> {
         if end >= self.length || !end.is_multiple_of(SECTOR_BYTES as u64) {
             return Ok((end == self.length).then_some(end));
         }
-        // The filler's end is read outside the window: a file may be full of bytes that only look like fillers.
+        // The bytes after the filler are read without moving the window, because a file may be full of bytes that only
+        // look like fillers.
         let mut far = [0; SECTOR_BYTES];
         let offset = end.checked_sub(self.start).map(|offset| offset as usize);
         let near = offset.and_then(|offset| self.bytes.get(offset..offset + SECTOR_BYTES));
@@ -174,18 +180,18 @@ impl<'a> Window<'a> {
         Ok(is_filemark(bytes).map(|_| end))
     }
 
-    /// Whether a sequence of records may end at `at`.
+    /// Whether a sequence of records may end at file offset `at`, because a soft filemark or a filler is there.
     fn is_boundary(&mut self, at: u64) -> io::Result<bool> {
         Ok(self.filemark(at)?.is_some() || self.filler(at)?.is_some())
     }
 
-    /// Whether the file has only a few zeros from `at` on.
+    /// Whether only a few zeros follow from file offset `at` to the end of the file.
     fn is_zero_to_end(&mut self, at: u64) -> io::Result<bool> {
         let rest = self.length.saturating_sub(at);
         Ok(rest < END_BYTES && self.bytes(at, rest as usize)?.iter().all(|&byte| byte == 0))
     }
 
-    /// Whether the record at `at` has the right checksum.
+    /// Whether the record at file offset `at` has a correct checksum.
     fn is_sound(&mut self, at: u64) -> io::Result<bool> {
         let Some((_, next)) = self.record(at)? else { return Ok(false) };
         self.fetch(at, (next - at) as usize, WINDOW_BYTES)?;
@@ -195,8 +201,8 @@ impl<'a> Window<'a> {
         Ok(stored.is_some_and(|stored| Some(u32::from_le_bytes(stored)) == computed))
     }
 
-    /// The checksum of the bytes between two offsets of the window, as in `version::checksum`: computed from the sums
-    /// at both ends: the words before them cancel out.
+    /// The same checksum as `version::checksum`, for the bytes between two offsets of the window. It is the XOR of the
+    /// sums at both offsets, because the words before `from` cancel out.
     fn checksum(&mut self, from: usize, to: usize) -> Option<u32> {
         let tail = to.checked_sub(from)? % 4;
         let end = to - tail;
@@ -213,7 +219,7 @@ impl<'a> Window<'a> {
             self.summed_bytes += 1;
         }
         let between = self.sums.get(end)? ^ self.sums.get(from)?;
-        // Only the last of its words is not rotated.
+        // In a checksum, the last word is not rotated, so the sum is rotated back by the number of the last word.
         let sum = between.rotate_left(((end.max(4) - 4) / 4 % 32) as u32);
         if tail == 0 {
             return Some(sum);
@@ -222,7 +228,7 @@ impl<'a> Window<'a> {
         Some(sum.rotate_left(1) ^ last)
     }
 
-    /// The next record with the right checksum, or soft filemark, at or after `from`.
+    /// The offset of the next record with a correct checksum, or of the next soft filemark, between `from` and `until`.
     fn next_sound(&mut self, from: u64, until: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at < self.length.min(until) {

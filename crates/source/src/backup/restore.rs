@@ -1,4 +1,4 @@
-//! The result of RESTORE for some backups: the sets that it needs, their pages, and the log to apply.
+//! The result of a RESTORE of some backups: the sets that it uses, their pages, and the log to apply.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -17,45 +17,47 @@ use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 use crate::OpenError;
 
-/// How far a restore goes.
+/// The point at which a restore ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until<'a> {
-    /// To the end of the log that was given.
+    /// The end of the log in the given backups.
     End,
-    /// To a point in time, in the format of backup sets: `2020-05-12 13:30:00`.
+    /// A point in time, in the same form as in backup sets: `2020-05-12 13:30:00`.
     Time(&'a str),
-    /// To a mark somewhere in the log.
+    /// A marked transaction in the log.
     Mark,
 }
 
-/// The pages of a full backup, or of a differential over it, and the log that follows.
+/// The pages of a full backup, overlaid by a differential backup if there is one, and the log to apply to them.
 #[derive(Debug)]
 pub struct Restore {
     /// The pages.
     pub pages: BackupPages,
-    /// The log of the last of these sets, and of the log backups after it.
+    /// The log of the last set with pages, and the log of the log backups after it.
     pub log: BackupLog,
-    /// Where the log starts: at the checkpoint of the set, or at the start of the oldest transaction that was open
-    /// then.
+    /// The LSN at which the log starts: the checkpoint of the last set with pages, or the start of the oldest
+    /// transaction that was open at that checkpoint.
     pub from: Lsn,
-    /// Where redo starts: at the checkpoint of the set.
+    /// The LSN at which redo starts: the checkpoint of the last set with pages.
     pub redo_from: Lsn,
-    /// The first LSN after the set's own log: no page is newer.
+    /// The first LSN after the log of the last set with pages. No page has a later LSN.
     pub pages_to: Lsn,
     /// Number of log backups that are part of the restore.
     pub log_backups: usize,
-    /// Sets that cannot be part of the restore, each with the reason, which names its file.
+    /// Sets that cannot be part of the restore: the path of the file, and the reason.
     pub refused: Vec<(PathBuf, OpenError)>,
 }
 
 impl Restore {
-    /// Opens backup files as the database that a restore would produce: the newest full backup that ends early enough,
-    /// the newest differential of it, and the log backups that follow; in any order. Without a log backup, and for a
-    /// restore to the end, the sets are the same as in [`BackupPages::open`]. `positions` selects sets by position in
-    /// their file; a path of `-` means `input`; the memory kept is at most `granted` bytes.
+    /// Opens backup files, in any order, as the database that a restore of them would produce. The restore uses the
+    /// newest full backup that ends early enough, its newest differential backup, and the log backups that follow.
+    /// Without log backups and without an earlier end of the restore, it uses the same sets as [`BackupPages::open`].
+    ///
+    /// `positions` selects sets by their position in the file. The path `-` means `input`. At most `granted` bytes are
+    /// kept in memory.
     ///
     /// # Errors
-    /// [`OpenError`] if these files are not backups of one database, or there is neither a full one nor sets of files.
+    /// [`OpenError`] if the files are not backups of one database, or contain neither a full backup nor sets of files.
     pub fn open(
         paths: &[PathBuf],
         positions: &[u16],
@@ -86,20 +88,21 @@ impl Restore {
         Self::assemble(media, &labels, chosen, &room)
     }
 
-    /// Opens the sets of a chain that [`super::chains`] found, for a restore to its end. The memory kept is at most `granted` bytes.
+    /// Opens the sets of a chain found by [`super::chains`], for a restore to the end of the chain. At most `granted`
+    /// bytes are kept in memory.
     ///
     /// # Errors
-    /// [`OpenError`] if a file of the chain cannot be read, or has changed.
+    /// [`OpenError`] if a file of the chain cannot be read or has changed.
     pub fn of_chain(database: &DatabaseChains, chain: &Chain, granted: Option<u64>) -> Result<Self, OpenError> {
         let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
         Self::of_sets(&sets, granted)
     }
 
-    /// Opens these sets of one database: a full backup, optionally a differential of it, and the log backups that follow. The
-    /// memory kept is at most `granted` bytes.
+    /// Opens sets of one database: a full backup, optionally its differential backup, and the log backups that follow.
+    /// At most `granted` bytes are kept in memory.
     ///
     /// # Errors
-    /// [`OpenError`] if a file of these sets cannot be read, or has changed.
+    /// [`OpenError`] if a file of these sets cannot be read or has changed.
     pub fn of_sets(sets: &[&ChainSet], granted: Option<u64>) -> Result<Self, OpenError> {
         let paths: BTreeSet<PathBuf> = sets.iter().flat_map(|set| set.paths.iter().cloned()).collect();
         let paths: Vec<PathBuf> = paths.into_iter().collect();
@@ -126,7 +129,7 @@ impl Restore {
 
 /// The sets of a restore.
 struct Chosen {
-    /// The full backup; or sets of files, oldest first.
+    /// The full backup, or sets of files from old to new.
     bases: Vec<Group>,
     differential: Group,
     logs: Vec<Group>,
@@ -134,7 +137,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// These sets, by their places in `labels`.
+    /// Finds `sets` in `labels`.
     fn of(labels: &[BackupMedia], sets: &[&ChainSet], refused: Vec<(PathBuf, OpenError)>) -> Self {
         let groups = Groups::of(labels);
         let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| groups.of_set(set));
@@ -147,7 +150,7 @@ impl Chosen {
         }
     }
 
-    /// The last set with pages: the log to apply starts with its log.
+    /// The last set with pages. The log to apply starts with the log of this set.
     fn base(&self) -> Option<&Group> {
         if self.differential.is_empty() { self.bases.last() } else { Some(&self.differential) }
     }
@@ -157,11 +160,11 @@ impl Chosen {
     }
 }
 
-/// Chooses the sets of a restore with log backups.
+/// Chooses the sets of a restore, with its log backups.
 fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
     match find_way(labels, positions, until)? {
         Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
-        // Without a full backup, returns the error for what is missing.
+        // Without a full backup, the sets may be sets of files; otherwise, the error says what is missing.
         None => {
             let (bases, differential) = choose(labels, positions)?;
             Ok(Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() })
@@ -169,14 +172,14 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
     }
 }
 
-/// The sets of a restore with log backups, and the log backups that the restore cannot use.
+/// The sets of a restore with its log backups, and the sets that the restore cannot use.
 pub(super) struct Way {
     pub(super) sets: Vec<ChainSet>,
     pub(super) refused: Vec<(PathBuf, OpenError)>,
 }
 
 impl Way {
-    /// Requires that the last set with pages is not newer than the end of the restore.
+    /// Returns an error if the last set with pages ended after the end of the restore.
     pub(super) fn ends_by(&self, until: Until<'_>) -> Result<(), OpenError> {
         let base = self.sets.iter().rfind(|set| set.set.kind != SetKind::Log);
         base.map_or(Ok(()), |base| ends_by(&base.set, until, &first_path(base)))
@@ -191,9 +194,9 @@ fn ends_by(set: &BackupSet, until: Until<'_>, path: &Path) -> Result<(), OpenErr
     }
 }
 
-/// Finds the sets of a restore with log backups; `None` without a whole full backup.
+/// Finds the sets of a restore with its log backups; `None` if there is no full backup.
 pub(super) fn find_way(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Option<Way>, OpenError> {
-    // Damaged sets are kept: the check reports their damage.
+    // Damaged sets are used too; the check reports their damage.
     let databases = chains_of_damaged(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
@@ -236,7 +239,7 @@ fn first_path(set: &ChainSet) -> PathBuf {
     set.paths.first().cloned().unwrap_or_default()
 }
 
-/// The media with only those sets that a restore up to `until` may use.
+/// The labels with only those sets that a restore to `until` may use.
 fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
     let mut labels = labels.to_vec();
     let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
@@ -252,10 +255,12 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
     for label in &mut labels {
         label.sets.retain(|set| match (until, set.kind) {
             (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
-            // It may have ended within the same second: the log decides.
+            // The oldest full backup is kept, because it may have ended within the same second; the log shows whether
+            // it ended in time.
             (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
-            // The place of the mark shows only when the log is read: only the oldest full backup is certainly older.
+            // The LSN of the mark is known only after the log is read. Only the oldest full backup is certain to end
+            // before the mark.
             (Until::Mark, SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Mark, SetKind::Differential) => false,
             _ => true,
@@ -273,11 +278,11 @@ fn stripes_missing(set: &ChainSet) -> OpenError {
     }
 }
 
-/// Finds the stripes of sets.
+/// Maps sets to their stripes.
 struct Groups<'l> {
     labels: &'l [BackupMedia],
     by_path: HashMap<&'l Path, usize>,
-    /// The stripes of each set, by its media set and its GUID.
+    /// The stripes of each set, by media set and set GUID.
     by_guid: HashMap<(Option<&'l str>, &'l str), Group>,
 }
 
@@ -289,7 +294,7 @@ impl<'l> Groups<'l> {
             for (index, set) in label.sets.iter().enumerate() {
                 let Some(guid) = set.guid.as_deref() else { continue };
                 let group = by_guid.entry((label.media_set.as_deref(), guid)).or_default();
-                // A set that is in a file twice counts once.
+                // If a file contains the same set twice, the set counts once.
                 if group.last().is_none_or(|(last, _)| *last != number) {
                     group.push((number, index));
                 }
@@ -309,7 +314,7 @@ impl<'l> Groups<'l> {
         };
         let guid = label.sets.get(index).and_then(|set| set.guid.as_deref());
         let stripes = guid.and_then(|guid| self.by_guid.get(&(label.media_set.as_deref(), guid)));
-        // A copy of a stripe is not a stripe of its own.
+        // Copies of a stripe are left out.
         let is_its = |&&(number, _): &&(usize, usize)| {
             self.labels.get(number).is_some_and(|label| wanted.paths.contains(&label.path))
         };

@@ -1,5 +1,5 @@
-//! Limits for opening a backup: memory, and as many objects of each kind as a server can write. Anything beyond them is
-//! refused before it is stored.
+//! Limits for opening a backup: a memory limit, and limits for the number of objects of each kind that a server can
+//! write. A backup beyond these limits is refused before its objects are stored.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,23 +8,24 @@ use std::path::Path;
 
 use crate::{OpenError, PROGRAM_BYTES};
 
-/// Files of one database, and its filegroups: 32,767 each
+/// The most files of one database, and also the most filegroups of one database: 32,767 each
 /// (learn.microsoft.com/sql/sql-server/maximum-capacity-specifications-for-sql-server).
 pub(super) const MOST_FILES: usize = 32_767;
-/// Backup devices of one backup: 64 (the page of BACKUP in the documentation of Transact-SQL).
+/// The most backup devices of one backup: 64, according to the Transact-SQL reference for BACKUP.
 pub(super) const MOST_STRIPES: u16 = 64;
-/// Regions of pages of one set in one stripe: one, and one for the extents that changed meanwhile
-/// (docs/format/backups.md#where-the-pages-are). No more than these two have been seen.
+/// The most page regions of one set in one stripe. Only two have been seen: one for all extents, and one for the
+/// extents that changed during the backup (docs/format/backups.md#where-the-pages-are).
 pub(super) const MOST_REGIONS: usize = 1024;
-/// Objects of one configuration: two per file, and some for the set.
+/// The most objects in one configuration. A configuration has at most two objects per file, and a few for the set.
 pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
-/// Memory without a grant, in addition to a fraction of the backup's own size.
+/// The memory limit without a grant, to which a fraction of the backup's size is added.
 const DEFAULT_BYTES: u64 = 56 << 20;
-/// Without a grant, bytes of the backup per byte of memory. A sound backup needs a fiftieth of that.
+/// Without a grant, one byte of memory is allowed for this many bytes of the backup. An undamaged backup needs a
+/// fiftieth of that memory.
 const BYTES_PER_BYTE: u64 = 16;
 
-/// The memory allowance for a backup.
+/// The memory limit for a backup, and the memory reserved from it.
 #[derive(Debug)]
 pub(super) struct Room {
     granted: Option<u64>,
@@ -33,16 +34,16 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// An allowance of `granted` bytes; without a grant, in proportion to the `size` of the backup in bytes.
+    /// A limit of `granted` bytes. Without a grant, the limit depends on `size`, the length of the backup in bytes.
     pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
         let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(PROGRAM_BYTES));
         Self { granted, limit, used: Cell::new(0) }
     }
 
-    /// Reserves this many bytes for `what`.
+    /// Reserves `bytes` bytes for `what`.
     ///
     /// # Errors
-    /// An error that [`open_error`] knows, if too little memory is left.
+    /// An error that [`open_error`] recognizes, if the limit is exceeded.
     pub(super) fn take(&self, bytes: usize, what: &'static str) -> io::Result<()> {
         let used = self.used.get().saturating_add(bytes as u64);
         if used > self.limit {
@@ -52,13 +53,13 @@ impl Room {
         Ok(())
     }
 
-    /// Gives back reserved bytes.
+    /// Releases reserved bytes.
     pub(super) fn give_back(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes as u64));
     }
 }
 
-/// Why a readable backup is not opened.
+/// The reason why a backup that can be read is refused.
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
     NoRoom { what: &'static str, granted: Option<u64>, limit: u64 },
@@ -76,10 +77,10 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Refuses more than `limit` of something, at this place of the tape.
+/// Returns an error if there are more than `limit` objects of a kind; `at` is their tape offset.
 ///
 /// # Errors
-/// An error that [`open_error`] knows, if `count` exceeds `limit`.
+/// An error that [`open_error`] recognizes, if `count` exceeds `limit`.
 pub(super) fn at_most(limit: usize, count: usize, what: &'static str, at: u64) -> io::Result<()> {
     match count > limit {
         true => Err(io::Error::other(Refusal::TooMany { what, limit, at })),
@@ -87,7 +88,7 @@ pub(super) fn at_most(limit: usize, count: usize, what: &'static str, at: u64) -
     }
 }
 
-/// Why the backup at `path` could not be opened.
+/// The error for a backup at `path` that could not be opened.
 pub(super) fn open_error(path: &Path, cause: io::Error) -> OpenError {
     let path = path.to_owned();
     match cause.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {

@@ -1,24 +1,24 @@
-//! The parts of a backup's container that were read, to be passed to another process, which then need not read them
-//! again.
+//! The parts of a backup's container that this process has read. They can be passed to another process, so that it does
+//! not read them again.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BackupPages;
 
-/// The parts of a container that were read.
+/// The parts of a backup's container that have been read.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ContainerSeen {
-    /// For each region with a checksum: the sum of the extents that were read, and their numbers.
+    /// For each region with a checksum: the checksum over the extents that were read, and the numbers of these extents.
     pub regions: Vec<(u32, Runs)>,
-    /// For each file: groups of records of a compressed backup that were read and are sound.
+    /// For each file of a compressed backup: the groups of records that were read without error.
     pub records: Vec<Runs>,
 }
 
-/// Ascending numbers as runs: start and end of each.
+/// A set of numbers, as ascending runs (start, end).
 pub type Runs = Vec<(u64, u64)>;
 
-/// The numbers of the set bits.
+/// The numbers of the bits that are set.
 fn runs_of(words: &[AtomicU64]) -> Runs {
     let mut runs = Runs::new();
     for (at, word) in (0..).step_by(64).zip(words) {
@@ -37,7 +37,7 @@ fn runs_of(words: &[AtomicU64]) -> Runs {
     runs
 }
 
-/// The words that a run of bits touches, and its bits in each.
+/// The indexes of the words that contain a run of bits, and the bits of the run in each word.
 fn words_of(Range { start, end }: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     (start / 64..end.div_ceil(64)).map(move |word| {
         let (from, to) = (start.max(word * 64) % 64, end.min(word * 64 + 64) - word * 64);
@@ -46,7 +46,7 @@ fn words_of(Range { start, end }: Range<u64>) -> impl Iterator<Item = (usize, u6
     })
 }
 
-/// Whether all of these runs are within the words, not empty, and not set yet.
+/// Whether every run is non-empty and within the words, and all its bits are still zero.
 fn are_new(words: &[AtomicU64], runs: &Runs) -> bool {
     let most = words.len() as u64 * 64;
     let is_free =
@@ -64,7 +64,7 @@ fn set(words: &[AtomicU64], runs: &Runs) {
 }
 
 impl BackupPages {
-    /// Forgets the parts of the container that were read so far.
+    /// Forgets which parts of the container have been read.
     pub fn forget_seen(&self) {
         for sum in &self.sums {
             sum.sum.store(0, Ordering::Relaxed);
@@ -81,8 +81,9 @@ impl BackupPages {
         }
     }
 
-    /// Adds the parts that another process has read of the same backup. If both have read the same extent of a region,
-    /// their sums cannot be combined: the other process's sum is ignored, and its extents are read again at the end.
+    /// Adds the parts of the same backup that another process has read. If both processes have read the same extent of
+    /// a region, their checksums cannot be combined: the other process's checksum is ignored, and the extents that only
+    /// it has read are read again at the end.
     pub fn add_seen(&self, seen: &ContainerSeen) {
         for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
             if are_new(&sum.seen, runs) {

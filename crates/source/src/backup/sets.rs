@@ -1,4 +1,4 @@
-//! The contents of a backup file: its media, its sets, and the places of their pages and log blocks.
+//! The contents of a backup file: its media header, its backup sets, and the places of their pages and log blocks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,38 +16,39 @@ use super::pages::SetLabel;
 use super::room::{MOST_REGIONS, Room, at_most};
 use crate::ReadFaults;
 
-/// Memory for a set without its files and regions: its texts add some 500 bytes.
+/// Memory for a set without its files and regions. The texts of a set need about 500 bytes.
 const BYTES_PER_SET: usize = size_of::<BackupSet>() + 512;
-/// Memory for a region, with the number of pages of each file copied to it.
+/// Memory for a region, and for the numbers of pages that were copied to it from each file.
 const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
-/// Two zero bytes precede the data of a page or log stream.
+/// Length of the two zero bytes before the data of a page or log stream.
 pub(crate) const LEAD_BYTES: u64 = 2;
 
-/// The type of a set.
+/// The type of a backup set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum SetKind {
-    /// All allocated extents.
+    /// A full backup, with all allocated extents.
     #[default]
     Full,
-    /// The extents changed since a full backup.
+    /// A differential backup, with the extents changed since a full backup.
     Differential,
-    /// Log only.
+    /// A log backup.
     Log,
-    /// Some complete files: WITH FILE or FILEGROUP.
+    /// A backup with FILE or FILEGROUP, with all allocated extents of some files.
     Files,
-    /// All files of the primary and of all read-write filegroups, complete: READ_WRITE_FILEGROUPS.
+    /// A backup with READ_WRITE_FILEGROUPS, with all allocated extents of the primary filegroup and of all read-write
+    /// filegroups.
     Partial,
-    /// Another type, with its letter.
+    /// Another type, with the letter that identifies it.
     Other(u8),
 }
 
 impl SetKind {
-    /// Whether it holds some files of the database completely, as a full backup holds all.
+    /// Whether this is a file, filegroup or partial backup, which contains only some files of the database.
     pub fn is_of_files(self) -> bool {
         matches!(self, Self::Files | Self::Partial)
     }
 
-    /// Name as shown by RESTORE HEADERONLY.
+    /// The name of the type, as in RESTORE HEADERONLY.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "Database",
@@ -61,7 +62,7 @@ impl SetKind {
         }
     }
 
-    /// BackupType of RESTORE HEADERONLY.
+    /// The value of BackupType in RESTORE HEADERONLY.
     pub fn number(self) -> Option<u8> {
         Some(match self {
             Self::Full => 1,
@@ -79,31 +80,31 @@ impl SetKind {
 /// The data of a page or log stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
-    /// Offset in the tape.
+    /// Tape offset of the data.
     pub(crate) at: u64,
     pub(crate) length: u64,
-    /// Checksum of the data, if the backup was taken WITH CHECKSUM.
+    /// The stored checksum of the data, if the backup was taken WITH CHECKSUM.
     pub(crate) checksum: Option<u32>,
 }
 
-/// Log of one virtual log file.
+/// A region with the log of one virtual log file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogRegion {
     pub(crate) region: Region,
-    /// Bytes of log in it; the rest is filler.
+    /// Number of bytes of log in the region. The remaining bytes of the region are filler.
     pub(crate) used: u64,
-    /// Where the log of the region starts in the log file.
+    /// Offset in the log file at which the log of the region starts.
     pub(crate) start: u64,
     /// The virtual log file.
     pub(crate) vlf: Vlf,
-    /// The log file that holds the VLF.
+    /// ID of the log file that contains the VLF.
     pub(crate) file_id: u16,
 }
 
 /// One backup set of a backup file.
 #[derive(Clone, Debug)]
 pub struct BackupSet {
-    /// Position in the file, from 1: FILE = n of RESTORE.
+    /// Position of the set in the file, from 1, like FILE = n of RESTORE.
     pub position: u16,
     /// Kind of the set.
     pub kind: SetKind,
@@ -111,40 +112,40 @@ pub struct BackupSet {
     pub name: String,
     /// Description of the set.
     pub description: String,
-    /// The user who made it.
+    /// The user who took the backup.
     pub user: String,
-    /// The machine on which it was made.
+    /// The machine on which the backup was taken.
     pub machine: String,
-    /// Release that wrote it: major and minor.
+    /// Major and minor version of the program that wrote the set.
     pub software: (u8, u8),
-    /// Identifies the set, stripes included.
+    /// The GUID of the set, which all its stripes share.
     pub guid: Option<String>,
-    /// When it was written, according to the tape's label.
+    /// The time when the set was written, according to the tape's label.
     pub labelled: Option<String>,
-    /// Properties of the set as a whole.
+    /// The properties of the set that its label describes.
     pub config: SetConfig,
-    /// Files of the database.
+    /// The files of the database.
     pub files: Vec<BackupFile>,
-    /// Filegroups of the database.
+    /// The filegroups of the database.
     pub filegroups: Vec<BackupFilegroup>,
     /// Whether the backup was taken WITH CHECKSUM.
     pub has_checksums: bool,
     /// Whether the backup was taken WITH COPY_ONLY.
     pub is_copy_only: bool,
-    /// Whether its streams are encrypted.
+    /// Whether the streams of the set are encrypted.
     pub is_encrypted: bool,
-    /// Where the set begins in the tape.
+    /// Tape offset at which the set begins.
     pub(crate) at: u64,
-    /// Expected pages in each region, by data file: the first configuration has the counts of the first region, the
-    /// last configuration those of the last one.
+    /// For each region, the number of copied pages by data file. The first configuration of the set counts the pages of
+    /// the first region; the last configuration counts the pages of the last region.
     pub(crate) copied: Vec<Vec<(u16, u32)>>,
-    /// Regions of pages; later ones supersede earlier ones.
+    /// The regions of pages. Pages in later regions override pages in earlier regions.
     pub(crate) pages: Vec<Region>,
     pub(crate) log: Vec<LogRegion>,
 }
 
 impl BackupSet {
-    /// A summary of its label.
+    /// A summary of the set's label.
     pub(super) fn label(&self) -> SetLabel {
         let version = Some(self.config.version).filter(|&version| version != 0);
         SetLabel {
@@ -159,49 +160,50 @@ impl BackupSet {
         }
     }
 
-    /// Bytes of log.
+    /// Number of bytes of log in the set.
     pub fn log_bytes(&self) -> u64 {
         self.log.iter().map(|log| log.used).sum()
     }
 }
 
-/// The labels of a backup file.
+/// The media header and the set labels of a backup file.
 #[derive(Clone, Debug)]
 pub struct BackupMedia {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether it is a compressed container.
+    /// Whether the file is a compressed container.
     pub is_compressed: bool,
-    /// Identifies the media set, all stripes together.
+    /// The ID of the media set, which all stripes share.
     pub media_set: Option<String>,
-    /// Identifies this stripe within the media set.
+    /// The ID of this stripe (media family) in the media set.
     pub family_id: u32,
-    /// Number of stripes of the media set.
+    /// Number of stripes (media families) of the media set.
     pub families: u16,
-    /// Number of this stripe, from 1.
+    /// Number of this stripe (media family), from 1.
     pub family: u16,
     /// Name of the media set.
     pub name: String,
     /// Description of the media set.
     pub description: String,
-    /// The program that wrote it.
+    /// The program that wrote the media header.
     pub software: String,
-    /// Block size.
+    /// Block size in bytes.
     pub block_bytes: u16,
-    /// When the media set was created.
+    /// The time when the media set was created.
     pub created: Option<String>,
-    /// Its sets.
+    /// The backup sets in the file.
     pub sets: Vec<BackupSet>,
-    /// Damage found between blocks.
+    /// Damage to the blocks of the tape.
     pub damage: Vec<Damage>,
-    /// Undescribed types of sound blocks, and the number of blocks of each type. Their content is unknown.
+    /// The types of undamaged blocks that the format documentation does not describe, and the number of blocks of each
+    /// type. The content of these blocks is unknown.
     pub undescribed: Vec<([u8; 4], u64)>,
-    /// Reads that failed while searching for sets.
+    /// Reads that failed during the search for sets.
     pub read_faults: ReadFaults,
 }
 
 impl BackupMedia {
-    /// A file with these sets, for tests.
+    /// A backup file with these sets, for tests.
     #[cfg(test)]
     pub(super) fn of_sets(path: &str, sets: Vec<BackupSet>) -> Self {
         Self {
@@ -265,7 +267,7 @@ impl BackupMedia {
         let damage = |(at, kind)| Damage { path: media.path.clone(), at, kind };
         this.damage.extend(walk.damage.into_iter().map(damage));
         this.undescribed = walk.undescribed.into_iter().collect();
-        // The last block is a soft filemark, as after each set.
+        // A soft filemark follows each set, so the last block of a complete tape is a soft filemark.
         let is_cut = &last != b"SFMB"
             && this.undescribed.is_empty()
             && !this.damage.iter().any(|damage| damage.kind == DamageKind::Truncated);
@@ -277,7 +279,7 @@ impl BackupMedia {
         Ok(this)
     }
 
-    /// Reads the TAPE block: media set and stripe.
+    /// Reads the TAPE block, which describes the media set and this stripe.
     fn label(&mut self, media: &Media, block: &Block) -> io::Result<()> {
         self.family_id = u32_at(&block.fields, 0x34).unwrap_or_default();
         (self.name, self.description, self.software) = (block.text(0x44), block.text(0x48), block.text(0x50));
@@ -310,7 +312,7 @@ impl BackupMedia {
     }
 }
 
-/// A set whose end has not been reached.
+/// A set during the walk over its blocks.
 struct OpenSet {
     at: u64,
     position: u16,
@@ -394,10 +396,10 @@ impl OpenSet {
             (None, Some(last)) if self.pages.len() <= 1 => vec![copied(last)],
             _ => Vec::new(),
         };
-        // The last configuration has the final LSNs and times.
+        // Only the last configuration has the final LSNs and times.
         let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
         let mut found = self.last.or(self.first)?;
-        // If two files have the same ID, the first is used.
+        // If two files have the same ID, the first file is used.
         let pages_copied: BTreeMap<u16, u32> = pages_copied.into_iter().rev().collect();
         for file in found.files.iter_mut().filter(|file| file.is_data) {
             if let Some(pages) = pages_copied.get(&file.file_id) {
@@ -436,7 +438,7 @@ impl OpenSet {
     }
 }
 
-/// The non-empty data streams of a block, each with the checksum stream after it.
+/// The non-empty data streams of a block with this tag. A checksum stream may follow each of them.
 fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region>> {
     let mut regions = Vec::new();
     for (number, stream) in block.streams.iter().enumerate() {
@@ -464,7 +466,7 @@ fn configuration(media: &Media, block: &Block, room: &Room) -> io::Result<Option
     }
 }
 
-/// The virtual log file that an MSTL block describes, and its log file (docs/format/backups.md#log-portion).
+/// The VLF that an MSTL block describes, and the ID of its log file (docs/format/backups.md#log-portion).
 fn descriptor(fields: &[u8]) -> (Vlf, u16) {
     const AT: usize = 0x5C;
     let vlf = Vlf {

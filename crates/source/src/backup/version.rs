@@ -1,37 +1,39 @@
-//! The versions of the compressed container, and the form of their records
+//! The versions of the compressed container, and the form of the records in each version
 //! (docs/format/backups.md#compressed-containers).
 
 use format::bytes::{u16_at, u32_at};
 
-/// Sectors of the largest record: no writer uses the whole range of the byte that counts them.
+/// Number of sectors in the largest record. The number is stored in one byte, but no writer uses the whole range.
 pub(super) const MAX_SECTORS: u8 = 128;
 
-/// The differences between versions of the container.
+/// The properties in which container versions differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Version {
-    /// Offset of the first record.
+    /// File offset of the first record.
     pub(super) first: u64,
     pub(super) tag: u8,
-    /// Length of a record's header, and the offset of the checksum in it.
+    /// Length of a record's header, and the offset of the checksum in the header.
     pub(super) header: usize,
     pub(super) checksum: usize,
-    /// Tag of a filler, and the length of its header.
+    /// Tag of a filler, and the length of a filler's header.
     filler: u8,
     filler_header: usize,
 }
 
-/// SQL Server 2008.
+/// The container of SQL Server 2008.
 const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
-/// SQL Server 2008 R2 and later.
+/// The container of SQL Server 2008 R2 and later.
 const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
-/// Added to a filler's tag if its content is not zeros; the content is apparently the places of the set's streams.
+/// The bit that is added to a filler's tag if the filler has contents other than zeros. The contents are apparently the
+/// places of the set's streams.
 const CONTENTS: u8 = 8;
 
 impl Version {
-    /// Bytes of a filler that are needed to find its length.
+    /// The number of bytes at the start of a filler that are needed to find its length.
     pub(super) const FILLER_START: usize = 24 + 12;
 
-    /// The version, by the words after the magic: 1 and 1, or 2 and 3; other versions use other algorithms.
+    /// The version for the two words after the magic bytes: 1 and 1, or 2 and 3. `None` for other words; other versions
+    /// use other algorithms.
     pub(super) fn of(words: &[u8]) -> Option<Self> {
         match words {
             [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
@@ -40,12 +42,13 @@ impl Version {
         }
     }
 
-    /// Bytes of the longest record.
+    /// Length in bytes of the longest record, with its header.
     pub(super) fn most_bytes(self) -> u64 {
         (self.header + usize::from(u16::MAX)) as u64
     }
 
-    /// Number of sectors and payload of the sound record at the start of `bytes`.
+    /// The number of sectors and the payload of the record at the start of `bytes`; `None` if the record is invalid or
+    /// has a wrong checksum.
     pub(super) fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
         let &[tag, sectors, low, high] = bytes.first_chunk()?;
         let size = usize::from(u16::from_le_bytes([low, high]));
@@ -57,10 +60,10 @@ impl Version {
         is_sound.then_some((sectors, payload))
     }
 
-    /// Length of the filler at the start of `bytes`: a record of no sectors, whose header has no checksum. Each of the
-    /// 29 soft filemarks in the 9 known compressed files, of both versions, follows such a filler; nothing else occurs
-    /// between records. Its size is stored where a record has its size or, for a filler with contents, in the third
-    /// word of the contents.
+    /// Length of the filler at the start of `bytes`. A filler is a record of zero sectors with no checksum in its
+    /// header. Before each of the 29 soft filemarks in the 9 known compressed files, of both versions, is a filler;
+    /// nothing else occurs between records. An empty filler stores its size where a record stores its size. A filler
+    /// with contents stores its size in the third word of the contents.
     pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
         let &[tag, 0] = bytes.first_chunk()? else { return None };
         let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {
@@ -72,9 +75,10 @@ impl Version {
     }
 }
 
-/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last word is padded with zeros.
+/// Checksum of a record: the sum is rotated left by one bit and XORed with the next 4-byte word. The last word is
+/// padded with zeros.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    // Words that are 32 apart have the same rotation, so they are added side by side.
+    // Words at a distance of 32 words are rotated equally, so 32 independent sums can be computed in parallel.
     let (groups, rest) = bytes.as_chunks::<128>();
     let mut lanes = [0u32; 32];
     for group in groups {
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_fillers_length_is_in_its_header_if_empty_and_else_in_its_contents() {
-        // First bytes of fillers of real files.
+        // The first bytes of fillers in real files.
         let old = [&[0x8C, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0x16, 2, 0, 0][..], &[0; 24]].concat();
         let new = [&[0x2C, 0, 0, 0][..], &[0; 20], &[1, 0, 1, 0, 2, 0, 0, 0, 0x1C, 1, 0, 0]].concat();
         assert_eq!((V1.filler(&old), V2.filler(&new)), (Some(538), Some(308)));

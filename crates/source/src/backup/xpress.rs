@@ -1,11 +1,14 @@
-//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2): one block, the content of each record of a compressed backup.
+//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2). One block of it is the content of each record of a compressed
+//! backup.
 //!
-//! A block starts with the code lengths of 512 symbols, four bits each. Symbols below 256 are bytes; the others are
-//! matches: four bits of length, and four bits with the number of distance bits that follow. Bits come in 16-bit words,
-//! highest first; long lengths are stored between these words, after the last word that the decoder has loaded.
+//! A block starts with the code lengths of 512 symbols, four bits each. A symbol below 256 is a byte. Any other symbol
+//! is a match: four bits give its length, and four bits give the number of distance bits that follow. Codes are read
+//! from 16-bit words, highest bit first. Long lengths are stored between these words, after the last word that the
+//! decoder has loaded.
 //!
-//! [`run`] decodes nearly all of a block: one look-up per symbol, one refill, a copy of a whole stride. [`finish`]
-//! decodes the last bytes, where a refill or a stride would reach beyond the end; it could decode the whole block.
+//! [`run`] decodes nearly all of a block; per symbol it needs one look-up, one refill and a copy of a whole stride.
+//! [`finish`] decodes the last bytes, where a refill or a stride would reach beyond the end. [`finish`] could also
+//! decode the whole block, but slowly.
 
 mod bits;
 mod codes;
@@ -13,26 +16,27 @@ mod codes;
 use bits::Bits;
 use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
-/// After the last code come the end code of the block and the rest of its words: at most 5 bytes in real backups. More
-/// bytes mean that the block holds more than its content.
+/// The most bytes that may follow the last code. The end code of the block and the rest of its words follow it: at most
+/// 5 bytes in real backups. More bytes mean that the block contains more than `out` can hold.
 const MOST_LEFT: usize = 8;
-/// Bytes that a copy moves at once.
+/// Number of bytes that one copy moves.
 const STRIDE: usize = COMMON_LENGTH;
-/// Bytes of `out` that [`run`] needs free after its position: a few bytes and a stride.
+/// Number of bytes that [`run`] needs free in `out` after its position: a few bytes and a stride.
 const ROOM: usize = 64;
 
 /// The compressed bytes are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Malformed;
 
-/// Decompresses one block into `out`, which has the size of the result (at most 64 KiB, the reach of a distance).
+/// Decompresses one block into `out`, whose length must be the size of the content. The size is at most 64 KiB, the
+/// greatest distance of a match.
 pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
     let order = Order::of(lengths)?;
     if order.has_runs() { decode::<true>(order, codes, out) } else { decode::<false>(order, codes, out) }
 }
 
-/// The same, strictly one symbol after another, to verify [`decompress`].
+/// Like [`decompress`], but strictly one symbol after another; used to verify [`decompress`].
 pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
     let mut table = Table::<false>::EMPTY;
@@ -40,7 +44,7 @@ pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), 
     finish(&table, &mut Bits::new(codes), out, 0)
 }
 
-/// `RUNS`: whether bytes come in runs, which use other tables and loops.
+/// Decodes a block. `RUNS` says whether many symbols are bytes in runs; such blocks use other tables and loops.
 fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let mut table = Table::<RUNS>::EMPTY;
     table.fill(order);
@@ -49,15 +53,15 @@ fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Resul
     finish(&table, &mut bits, out, at)
 }
 
-/// Decodes while both sides have enough bytes left; returns how much of `out` is written.
+/// Decodes while enough bytes are left in the input and in `out`. Returns how many bytes of `out` are written.
 ///
-/// A byte is treated as a match whose first byte is replaced, so that no branch depends on the kind of the next symbol,
-/// which is unpredictable. If bytes come in runs, they are handled first.
+/// A byte is decoded like a match whose first byte is replaced by the byte. No branch then depends on the kind of the
+/// next symbol, which is unpredictable. With `RUNS`, runs of bytes are decoded first, in a loop.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
-    // A copy by value, so that it stays in registers.
+    // The state is copied so that the compiler keeps it in registers.
     let mut bits = *state;
-    // No byte precedes the first symbol.
+    // There is no byte before the first symbol to copy from.
     let mut at = 0;
     if !bits.refill_whole() || out.len() < ROOM {
         return Ok(at);
@@ -92,16 +96,17 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
         }
         let (length, distance) = (Entry::<RUNS>::length(entry), Entry::<RUNS>::distance(entry, bits.window));
         bits.take(Entry::<RUNS>::bits(entry));
-        // At least 18 bits are left: enough to look ahead before the refill.
+        // At least 18 bits are left, which is enough to look up the next symbol before the refill.
         let next = table.look_up(bits.window);
-        // A byte copies from a place that was not written recently, as a load from such a place would stall.
+        // For a byte, the copy reads from a place that was not written recently; reading a place just written would
+        // stall the processor.
         let mask = Entry::<RUNS>::mask(entry);
         let from = at.wrapping_sub(distance) & mask as usize;
         if from >= at {
             return Err(Malformed);
         }
         if length <= distance {
-            // Bytes written beyond the end of the match are overwritten later.
+            // Bytes written beyond the end of the match will be overwritten by the next symbols.
             let [low, high] = two(out, from);
             put_two(out, at, [low & mask | Entry::<RUNS>::literal(entry), high]);
         } else {
@@ -114,7 +119,7 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
     Ok(at)
 }
 
-/// Decodes a symbol with a long code, or a match with a long length; returns the position and the entry after it.
+/// Decodes a symbol with a long code, or a match with a long length. Returns the new position and the next entry.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left")]
 #[inline(always)]
 fn uncommon<'b, const RUNS: bool>(
@@ -149,14 +154,14 @@ fn uncommon<'b, const RUNS: bool>(
     Ok((bits, at + length, next))
 }
 
-/// Copies a short match that repeats bytes it writes itself.
+/// Copies a short match whose source overlaps its destination.
 #[cold]
 #[inline(never)]
 fn overlapping(out: &mut [u8], at: usize, distance: usize, length: usize) {
     copy(out, at, distance, length);
 }
 
-/// The sixteen bytes at `at`.
+/// The sixteen bytes at offset `at`.
 #[inline(always)]
 fn two(bytes: &[u8], at: usize) -> [u64; 2] {
     let stride = bytes.get(at..).and_then(|rest| rest.first_chunk::<STRIDE>());
@@ -174,7 +179,7 @@ fn put_two(bytes: &mut [u8], at: usize, [low, high]: [u64; 2]) {
     }
 }
 
-/// Decodes from `at` of `out` to the end, and tests whether the block ends there too.
+/// Decodes from position `at` of `out` to its end, and checks that the block ends there too.
 #[expect(clippy::indexing_slicing, reason = "at is less than the length")]
 fn finish<const RUNS: bool>(
     table: &Table<RUNS>,
@@ -187,7 +192,8 @@ fn finish<const RUNS: bool>(
         let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
             if Entry::<RUNS>::length(entry) > out.len() - at {
-                // The bits after the last byte only look like another byte.
+                // The entry may combine two bytes. At the last byte, the bits after it only look like the code of
+                // another byte.
                 entry = table.single(bits.window).ok_or(Malformed)?;
             }
             bits.take(Entry::<RUNS>::bits(entry));
@@ -214,13 +220,14 @@ fn finish<const RUNS: bool>(
     if bits.is_exhausted() || bits.left() > MOST_LEFT { Err(Malformed) } else { Ok(()) }
 }
 
-/// Copies `length` bytes from `distance` before `at`; source and destination may overlap. The caller checked both.
+/// Copies `length` bytes from `distance` bytes before `at`. Source and destination may overlap. The caller has checked
+/// `length` and `distance`.
 #[inline(always)]
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
     let (mut from, mut to, end) = (at - distance, at, at + length);
     if end + 2 * STRIDE <= out.len() {
-        // Copies whole strides: bytes written beyond the end are overwritten later. A shorter period is doubled until
-        // it fills a stride.
+        // Copies whole strides; bytes written beyond the end will be overwritten by the next symbols. A distance
+        // shorter than a stride is doubled until it reaches a stride.
         let mut period = distance;
         while period < STRIDE && to + period < end {
             put_two(out, to, two(out, from));
@@ -233,7 +240,7 @@ fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
             to += STRIDE;
         }
     } else {
-        // Copies as much as is available, which doubles each time.
+        // Copies all bytes that are already written; their number doubles each time.
         while to < end {
             let part = (to - from).min(end - to);
             out.copy_within(from..from + part, to);
@@ -246,7 +253,7 @@ fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
 mod tests {
     use super::*;
 
-    /// [MS-XCA] 3.1: the published vectors.
+    /// The test vectors published in [MS-XCA] 3.1.
     #[test]
     fn published_vectors_decompress() {
         let mut compressed = vec![0u8; 256];
@@ -278,7 +285,7 @@ mod tests {
         assert_eq!(&out, b"abcdefghijklmnopqrstuvwxyz");
         assert_eq!(decompress(&compressed, &mut out[..3]), Err(Malformed), "it holds more than that");
 
-        // "abc" a hundred times: three letters and one long match.
+        // "abc" repeated a hundred times is coded as three letters and one long match.
         let mut compressed = vec![0u8; 256];
         for (at, byte) in [(48, 0x30), (49, 0x23), (128, 0x02), (143, 0x20)] {
             compressed[at] = byte;

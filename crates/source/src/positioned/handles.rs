@@ -1,4 +1,5 @@
-//! Further handles of one file, so that no read waits for another thread's: Windows serializes the reads of a handle.
+//! Further handles of one file. Windows serializes the reads of a handle, so each concurrent read uses a handle of its
+//! own and does not wait for another thread's read.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -8,7 +9,7 @@ use std::time::SystemTime;
 
 use super::ReadAt;
 
-/// Further handles of one file: as many as there were concurrent reads.
+/// Further handles of one file; their number is that of the most concurrent reads up to now.
 #[derive(Debug)]
 pub(super) struct Handles {
     path: PathBuf,
@@ -17,16 +18,16 @@ pub(super) struct Handles {
     idle: Mutex<Idle>,
 }
 
-/// Handles that no thread is using.
+/// The handles that no thread is using.
 #[derive(Debug, Default)]
 struct Idle {
     is_first_used: bool,
     others: Vec<File>,
-    /// Whether another file has the name now, or it can no longer be opened: then only the first handle is used.
+    /// Whether the path now names another file or can no longer be opened. If so, only the existing handles are used.
     is_gone: bool,
 }
 
-/// Identifies a file, to notice that another one has its name now.
+/// Properties that identify a file, to detect that its path now names another file.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     length: u64,
@@ -40,20 +41,20 @@ impl Identity {
     }
 }
 
-/// Which handle a read uses.
+/// The handle that a read uses.
 enum Chosen {
     /// The first handle, which no other read is using.
     First,
-    /// The first handle, shared with other reads.
+    /// The first handle, which other reads may be using too.
     Shared,
     Other(File),
 }
 
 impl Handles {
-    /// For the file at `path`, whose first handle is `first` and was opened with `options`.
+    /// Handles of the file at `path`. `first` is its first handle, which was opened with `options`.
     pub(super) fn new(path: &Path, options: OpenOptions, first: &File) -> io::Result<Self> {
         let identity = Identity::of(&first.metadata()?);
-        // Made absolute, as the working directory may change.
+        // The path is made absolute because the working directory may change.
         let path = std::path::absolute(path)?;
         Ok(Self { path, options, identity, idle: Mutex::default() })
     }
@@ -91,7 +92,7 @@ impl Handles {
         })
     }
 
-    /// Opens one more handle, unless the name now leads to another file.
+    /// Opens another handle; `None` if the path now names another file or cannot be opened.
     fn another(&self) -> Option<File> {
         let file = self.options.open(&self.path).ok()?;
         let metadata = file.metadata().ok()?;
@@ -116,7 +117,7 @@ mod tests {
         (Handles::new(path, options, &first).unwrap(), first)
     }
 
-    /// Reads through another handle while the first one is in use.
+    /// Reads through a further handle while the first handle is in use.
     fn read(handles: &Handles, first: &File) -> [u8; 3] {
         handles.idle(|idle| idle.is_first_used = true);
         let mut bytes = [0; 3];

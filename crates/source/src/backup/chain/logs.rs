@@ -1,24 +1,26 @@
-//! The log backups of one line of recovery forks, and what follows each of them.
+//! The log backups of one line of recovery forks, and the continuation after each of them.
 
 use format::Lsn;
 
 use crate::backup::chain_sets::ChainSet;
 use crate::backup::forks::Lines;
 
-/// The log backups of one line of recovery forks, by their start.
+/// The log backups of one line of recovery forks, sorted by first LSN.
 #[derive(Default)]
 pub(super) struct Logs {
     pub(super) sets: Vec<usize>,
     /// First and last LSN of each log backup.
     pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each log backup, the one up to it that reaches farthest; the later one if two reach the same LSN.
+    /// For each log backup, the one among it and its predecessors with the greatest last LSN; the later one if two are
+    /// equal.
     farthest: Vec<usize>,
-    /// The continuation after each log backup.
+    /// For each log backup, the log backups to restore from it on.
     ways: Vec<Way>,
 }
 
 impl Logs {
-    /// `logs`, in order, by the number of the line.
+    /// Distributes `logs` over the lines that they belong to, in order; the result is indexed by the number of the
+    /// line.
     pub(super) fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
         let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
         for index in logs {
@@ -33,7 +35,7 @@ impl Logs {
         by_line
     }
 
-    /// Adds a log backup; log backups come in ascending order of their starts.
+    /// Adds a log backup. Log backups must be added in ascending order of their first LSNs.
     pub(super) fn push(&mut self, set: usize, lsns: (Option<Lsn>, Option<Lsn>)) {
         let number = self.sets.len();
         let best = self.farthest.last().copied().unwrap_or(number);
@@ -43,17 +45,18 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// Among the log backups that start no later than `at`, the one that reaches farthest beyond it.
+    /// Among the log backups that start no later than `at`, the one with the greatest last LSN, unless that LSN is
+    /// before `at`.
     pub(super) fn follows(&self, at: Option<Lsn>) -> Option<usize> {
         let started = self.lsns.partition_point(|(first, _)| *first <= at);
         let best = self.farthest.get(started.checked_sub(1)?).copied()?;
-        // A log backup of an idle database extends the time but adds no log.
+        // The last LSN may equal `at`: a log backup of an idle database adds no log but extends the time.
         let (_, last) = self.lsns.get(best)?;
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Must be called after the last [`Self::push`]. The continuation of a log backup does not depend on the steps
-    /// before it, so the paths from all full backups join.
+    /// Finds the continuation after each log backup; must be called after the last [`Self::push`]. The continuation
+    /// does not depend on the steps before the log backup, so the paths from all full backups share it.
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {
@@ -67,31 +70,32 @@ impl Logs {
         self.ways = ways;
     }
 
-    /// The LSN that the log backups after `start` reach, and the first of them.
+    /// The last LSN that log backups reach after a restore up to `start`, and the number of the first of these log
+    /// backups.
     pub(super) fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
         let first = self.follows(start);
         let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
         (end.map_or(start, |(_, last)| *last), first)
     }
 
-    /// The continuation after a log backup, by its number.
+    /// The continuation after the log backup with this number.
     pub(super) fn way(&self, number: usize) -> Way {
         self.ways.get(number).copied().unwrap_or_default()
     }
 
-    /// The log backups from `first` on.
+    /// The numbers of the log backups to restore, beginning with `first`.
     pub(super) fn from(&self, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(first, |number| self.ways.get(*number).and_then(|way| way.next))
     }
 }
 
-/// The continuation after a log backup.
+/// The log backups to restore from a given log backup on.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Way {
-    /// The next log backup.
+    /// The number of the next log backup.
     pub(super) next: Option<usize>,
-    /// Number of log backups from here on, including this one.
+    /// The number of log backups to restore, including this one.
     pub(super) count: usize,
-    /// The last of these log backups.
+    /// The number of the last log backup to restore.
     pub(super) end: usize,
 }

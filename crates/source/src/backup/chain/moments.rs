@@ -1,4 +1,4 @@
-//! Whether a database can be restored to a point in time, and from which sets.
+//! Finds out whether a database can be restored to a point in time, and from which sets.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use format::Lsn;
 
 use super::{Chain, DatabaseChains, Model, Start};
 
-/// A point in time to which a database is to be restored.
+/// A requested point in time, and how a database can be restored to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// The restore chain to it, if there is one.
+    /// The restore chain to the point in time; `None` if the sets do not allow this restore.
     pub chain: Option<Chain>,
-    /// Whether the log of the chain continues beyond the point, so that the restore has to stop there. Otherwise a full
-    /// or differential backup ended at that point.
+    /// Whether the log of the chain continues beyond the point in time, so that the restore needs STOPAT. If false, a
+    /// full or differential backup ended exactly at that time.
     pub stops: bool,
-    /// Whether the point lies only on a recovery fork that a restore abandoned.
+    /// Whether the point in time exists only on a recovery fork that was abandoned by a restore.
     pub is_left: bool,
-    /// What is missing, if there is no chain.
+    /// The missing backup or log, if there is no chain.
     pub missing: Option<Missing>,
-    /// The last earlier point in time that can be restored.
+    /// The latest restorable point in time that is not after the requested one.
     pub before: Option<String>,
-    /// The first later point in time that can be restored.
+    /// The first restorable point in time after the requested one.
     pub after: Option<String>,
 }
 
 /// Why a database cannot be restored to a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// No full backup ended before it.
+    /// No full backup ended before that time.
     Full,
-    /// The log from one LSN to another.
+    /// The log between two LSNs is missing.
     Log(Lsn, Lsn),
-    /// All log from an LSN on.
+    /// All log from an LSN on is missing.
     LaterLog(Lsn),
     /// The sets lack LSNs or times.
     Unknown,
 }
 
-/// Length of `2020-05-12 13:30:00`.
+/// Length of a time without a fraction, such as `2020-05-12 13:30:00`.
 const SECOND_CHARS: usize = 19;
 
-/// The start of a restore, and how far the log after it reaches.
+/// The start of a restore, and the LSN that the log after it reaches.
 struct Way {
     start: Start,
     reached: Option<Lsn>,
@@ -49,8 +49,8 @@ struct Way {
 }
 
 impl DatabaseChains {
-    /// Finds the shortest chain to a point in time, which has the format of backup sets: `2020-05-12 13:30:00`, with a
-    /// fraction or without one.
+    /// Finds the shortest chain to a point in time. `time` has the same form as in backup sets, `2020-05-12 13:30:00`;
+    /// a fraction of a second may follow.
     pub fn moment(&self, time: &str) -> Moment {
         let model = Model::of(&self.sets);
         let current = self.newest().map(|chain| chain.line.as_ref());
@@ -73,7 +73,7 @@ impl DatabaseChains {
                 let is_left = !is_current(*line);
                 return Moment { chain: Some(chain), stops, is_left, ..moment };
             }
-            // Gaps on the line that the database followed last take precedence.
+            // A gap on the line that the database followed last takes precedence over gaps on other lines.
             moment.missing = moment.missing.or_else(|| missing(&model, *line, ways.first()));
         }
         moment.missing = moment.missing.or(Some(Missing::Full));
@@ -81,9 +81,10 @@ impl DatabaseChains {
     }
 }
 
-/// The starts on a line that ended by that time, the latest first.
+/// The starts on a line that ended by `time`, the latest first.
 fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
-    // Sets have whole seconds: if `time` has a fraction, a set that ended in the same second may have ended after it.
+    // Backup sets store whole seconds. If `time` has a fraction, a set that ended in the same second may have ended
+    // after `time`.
     let second = time.get(..SECOND_CHARS).unwrap_or(time);
     let ended =
         |start: &Start| model.finished(start.set()).is_some_and(|finished| finished == time || finished < second);
@@ -96,7 +97,7 @@ fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
     starts.into_iter().filter_map(way).collect()
 }
 
-/// The chain from a start to a point in time, and whether it has to stop there.
+/// The chain from a start to a point in time, and whether the restore needs STOPAT.
 fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain, bool)> {
     let chain = |steps: Vec<usize>| {
         let line = Arc::clone(model.lines.get(line)?);
@@ -110,7 +111,7 @@ fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain,
         let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
         until.is_some_and(|until| time <= until)
     };
-    // For most starts that do not lead there, the end of their log decides; the steps are walked only once.
+    // The end of the log rules out most starts, so the steps are walked only for a start that reaches `time`.
     let end = logs.way(way.first?).end;
     if !has_it(&end) {
         return None;

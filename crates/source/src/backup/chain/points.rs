@@ -1,4 +1,5 @@
-//! The points in time to which a database can be restored, over all its chains, and what each set is needed for.
+//! The points in time to which a database can be restored, over all its chains, and the points for which each set is
+//! needed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
@@ -7,17 +8,17 @@ use format::Lsn;
 
 use super::{Model, Start};
 
-/// An unbroken range of points in time, as sets have them: local time of the server.
+/// An unbroken range of points in time, in the server's local time as stored in backup sets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Span {
-    /// The first point.
+    /// The first point in time.
     pub from: String,
-    /// The last point.
+    /// The last point in time.
     pub to: String,
 }
 
 impl Span {
-    /// Whether a point in time lies in the range.
+    /// Whether a point in time is within the range.
     pub fn has(&self, time: &str) -> bool {
         self.from.as_str() <= time && time <= self.to.as_str()
     }
@@ -26,33 +27,33 @@ impl Span {
 /// A set that the newest chain does not need, but some other restore does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beside {
-    /// Index of the set.
+    /// Index of the set among all sets of the database.
     pub set: usize,
-    /// The points in time that only this set leads to, by itself or with later log: up to the next full or differential
-    /// backup. `None` if its label has no time.
+    /// The points in time that need this set, alone or with later log backups, up to the next full or differential
+    /// backup. `None` if the set's label has no time.
     pub span: Option<Span>,
-    /// Whether it leads only to an abandoned recovery fork.
+    /// Whether the set is used only to restore an abandoned recovery fork.
     pub is_left: bool,
 }
 
-/// The points in time that all chains of a database lead to.
+/// The points in time that can be restored by any chain of a database.
 #[derive(Default)]
 pub(super) struct Points {
     pub(super) current: Vec<Span>,
     pub(super) left: Vec<Span>,
     pub(super) beside: Vec<Beside>,
-    /// Sets that are part of a chain.
+    /// The sets that are part of a chain.
     pub(super) used: HashSet<usize>,
-    /// For log backups that follow no other backup, the log that is missing before them.
+    /// For each log backup that follows no other backup, the missing log before it (first LSN, end LSN).
     pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
 }
 
-/// The points in time that a set leads to.
+/// The points in time that can be restored with a set.
 #[derive(Clone, Copy)]
 struct Cover<'s> {
     from: Option<&'s str>,
     to: Option<&'s str>,
-    /// The time up to which it is needed, with later log.
+    /// The last point in time that needs this set, with later log backups restored after it.
     needed: Option<&'s str>,
 }
 
@@ -68,12 +69,13 @@ impl Cover<'_> {
 }
 
 fn span(from: Option<&str>, to: &str) -> Span {
-    // The clock may have been set back.
+    // The end may be before the start because the server's clock may have been set back.
     let from = from.unwrap_or(to);
     Span { from: from.to_owned(), to: to.max(from).to_owned() }
 }
 
-/// Finds the points for all lines; `current` is the line that the database followed last, `steps` its newest chain.
+/// Finds the points in time of all lines. `current` is the line that the database followed last; `steps` are the steps
+/// of the newest chain.
 pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> Points {
     let mut points = Points::default();
     let mut covers: BTreeMap<usize, (Cover<'_>, bool)> = BTreeMap::new();
@@ -81,7 +83,8 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     for line in current.into_iter().chain(others) {
         let is_left = Some(line) != current;
         for (set, cover) in follow(model, line, &mut points.gaps) {
-            // The same set on two lines leads to the same points; a set on the current line is not abandoned.
+            // A set on two lines restores the same points in time on each. If one of the lines is `current`, the set
+            // does not count as abandoned.
             covers.entry(set).or_insert((cover, is_left));
         }
     }
@@ -99,12 +102,12 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     points
 }
 
-/// Finds what each set of a line leads to, if it is part of a chain, and notes the log that is missing before the other
-/// log backups.
+/// Finds the points in time that each set of a line can restore. Sets that are part of no chain are left out; for the
+/// log backups among them, `gaps` receives the missing log before them.
 ///
-/// Points are the LSNs that restores can end at. A log backup can be restored if a point lies within its log; it leads
-/// from the first such point to its own end. Log backups come in the order of their first LSN, so that all earlier
-/// points are known.
+/// `points` holds the LSNs at which a restore can end. A log backup can be restored if one of these LSNs is within its
+/// log; it then restores all points in time from the first such LSN to its own end. Log backups are visited in the
+/// order of their first LSNs, so all earlier points are already known.
 fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Lsn)>) -> Vec<(usize, Cover<'s>)> {
     let mut covers = Vec::new();
     let mut points: BTreeMap<Lsn, Option<&str>> = BTreeMap::new();
@@ -115,7 +118,7 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
         }
     }
     let begun = points.clone();
-    // The last time that the log after `last` leads to, before the next start.
+    // The last point in time that the log after `last` reaches, but no later than the end of the next start.
     let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
         let logs = model.logs.get(line)?;
         let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));
@@ -152,7 +155,7 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
     covers
 }
 
-/// Keeps the earlier of two times of one point.
+/// Keeps the earlier of two times known for the same LSN.
 fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
     *known = match (*known, time) {
         (Some(known), Some(time)) => Some(known.min(time)),
@@ -160,7 +163,7 @@ fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
     };
 }
 
-/// Joins ranges that touch.
+/// Joins ranges that touch or overlap.
 pub(super) fn union(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut united: Vec<Span> = Vec::new();

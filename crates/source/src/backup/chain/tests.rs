@@ -1,11 +1,11 @@
-//! Chains over made-up sets with only LSNs and times.
+//! Chains over made-up sets that have only LSNs and times.
 
 use super::*;
 use crate::backup::{BackupFile, BackupSet, SetConfig};
 
 mod moments;
 
-/// The LSN of a block.
+/// An LSN in the log block with this number.
 fn lsn(block: u32) -> Lsn {
     Lsn { vlf: 1, block, slot: 1 }
 }
@@ -47,8 +47,8 @@ pub(in crate::backup) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
     }
 }
 
-/// The definition of the steps: among the log backups after the last one that start early enough and reach at least as
-/// far, the one that reaches farthest.
+/// Reference implementation of the steps. Each step is the log backup with the greatest last LSN among those after the
+/// previous step that start no later than the LSN reached and end no earlier.
 fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
     let (mut steps, mut next) = (Vec::new(), 0);
     while let Some(at) = reached {
@@ -98,7 +98,8 @@ fn each_log_backup_without_use_has_its_reason() {
     other_fork.set.config.recovery_fork_id = Some("other".to_owned());
     let mut striped = log(31, 32);
     striped.missing_stripes = 1;
-    // Full backup, log backups up to the differential, one after it, a gap.
+    // The sets: a full backup, log backups up to the differential backup, one log backup after it, a gap, another log
+    // backup.
     let mut sets = vec![set(SetKind::Full, 10, 20), set(SetKind::Differential, 40, 50)];
     sets[1].set.files.push(BackupFile {
         is_data: true,
@@ -120,14 +121,14 @@ fn each_log_backup_without_use_has_its_reason() {
         (70, Unused::AfterGap(lsn(60), lsn(70))),
     ];
     assert_eq!(reasons, expected);
-    // Backups off the shortest path reach only points before the differential.
+    // Log backups outside the shortest path are needed only for points in time before the differential backup.
     let beside: Vec<_> = found.beside.iter().map(|beside| blocks(beside.set)).collect();
     assert_eq!(beside, [12, 15, 30]);
     let without_full = of_database(String::new(), vec![log(1, 2)]);
     assert_eq!(without_full.reasons, [Unused::NoFull]);
 }
 
-/// Backups of one recovery fork: full ones at 0, 1, 2 ..., and log backups from each block to the next.
+/// Backups of one recovery fork: full backups at blocks 0, 1, 2 ..., and log backups from each block to the next.
 fn line(fulls: u32, logs: u32) -> Vec<ChainSet> {
     let fulls = (0..fulls).map(|number| set(SetKind::Full, number, number + 1));
     fulls.chain((0..logs).map(|number| set(SetKind::Log, number, number + 1))).collect()
@@ -141,13 +142,13 @@ fn many_full_backups_share_their_log_backups_and_do_not_list_them_all() {
     assert_eq!(found.chains.len(), 1_000);
     let listed: usize = found.chains.iter().map(|chain| chain.steps.len()).sum();
     assert!(listed < MOST_STEPS + 10_000 + 2 * 1_000, "{listed} steps are kept");
-    // The newest chain is listed in full, the oldest only with its ends.
+    // The newest chain is listed in full; the oldest chain lists only its first and last step.
     let (oldest, newest) = (found.chains.first().unwrap(), found.chains.last().unwrap());
     assert_eq!((newest.steps.len(), newest.omitted), (1 + 9_000, 0));
     assert_eq!((oldest.steps.len(), oldest.omitted), (2, 9_998));
     assert_eq!(oldest.steps.last(), newest.steps.last());
-    // The log backup that ends with the first full backup could be a later one of an idle database, so it counts as
-    // part of a chain.
+    // The log backup that ends where the first full backup ends counts as part of a chain: it could be a later log
+    // backup of an idle database.
     assert!(found.unused.is_empty());
     let few = of_database(String::new(), line(3, 100));
     assert!(few.chains.iter().all(|chain| chain.omitted == 0 && chain.steps.len() > 97));

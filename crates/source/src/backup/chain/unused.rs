@@ -1,4 +1,4 @@
-//! Why no restore can use a set.
+//! The reasons why no restore can use a set.
 
 use std::collections::HashMap;
 
@@ -7,32 +7,33 @@ use format::Lsn;
 use super::Model;
 use crate::backup::sets::SetKind;
 
-/// Why no restore can use a set.
+/// The reason why no restore can use a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unused {
-    /// Its files are damaged.
+    /// One of the set's files is damaged.
     Damaged,
-    /// Some of its stripes were not found.
+    /// Some stripes of the set were not found.
     StripesMissing,
-    /// A differential whose full backup was not found, or log without any full backup.
+    /// A differential backup whose full backup was not found, or a log backup of a database without any full backup.
     NoFull,
-    /// A differential whose full backup is damaged or lacks stripes.
+    /// A differential backup whose full backup is damaged or lacks stripes.
     FullNotWhole,
-    /// From before or after a restore of the database to an earlier point: no full backup leads there.
+    /// A set from before or after a restore of the database to an earlier point: its recovery fork connects to no full
+    /// backup.
     OtherFork,
-    /// A log backup that ends before the oldest full backup: no restore can apply it.
+    /// A log backup that ends before the oldest full backup, so no restore can apply it.
     BeforeFull,
-    /// A log backup after missing log: from this LSN, to this LSN.
+    /// A log backup after a gap in the log; the missing log is given by its first LSN and its end LSN.
     AfterGap(Lsn, Lsn),
-    /// Written by a release whose backups are not understood.
+    /// A set written by a SQL Server version whose backups this program does not understand.
     TooOld,
-    /// A set of files of the database: chains start at full backups.
+    /// A file, filegroup or partial backup; chains start only at full backups.
     OfFiles,
-    /// A set of another type, or without LSNs.
+    /// A set of an unknown type, or without LSNs.
     NotUnderstood,
 }
 
-/// Why no restore can use the set `index`; `gaps` has the log that is missing before log backups.
+/// The reason why no restore can use the set `index`. `gaps` holds the missing log before log backups.
 pub(super) fn reason(model: &Model<'_>, index: usize, gaps: &HashMap<usize, (Lsn, Lsn)>) -> Unused {
     let Some(set) = model.set(index) else { return Unused::NotUnderstood };
     let config = &set.set.config;

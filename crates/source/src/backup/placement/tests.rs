@@ -2,7 +2,7 @@ use super::*;
 use crate::backup::chain::tests::set;
 use crate::{PROGRAM_BYTES, SharedFile};
 
-/// A set with one data file and this region of pages.
+/// A set with one data file, and `region` as its only region of pages.
 fn with_pages(region: Region) -> BackupSet {
     let pages_copied = (region.length / PAGE_BYTES as u64) as u32;
     let file = BackupFile { file_id: 1, is_data: true, pages_copied, bytes: region.length, ..BackupFile::default() };
@@ -13,7 +13,7 @@ fn with_pages(region: Region) -> BackupSet {
 fn what_is_read_of_a_region_at_once_is_within_the_grant() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape");
-    // The region has no maps, so that its extents are placed by the names in their pages.
+    // The region contains no allocation maps, so its extents are placed by the names in their pages.
     let extents = 40;
     let length = extents as u64 * FRAME_BYTES;
     std::fs::write(&path, vec![0; 512 + length as usize]).unwrap();

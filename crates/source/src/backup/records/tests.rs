@@ -1,4 +1,5 @@
-//! Tests of containers with damage, fillers and small records: which records the walk finds, and how much it reads.
+//! Tests with containers that contain damage, fillers and small records. They check which records the walk finds, and
+//! how much it reads.
 
 use super::*;
 use crate::backup::compressed::{BadRecord, Compressed, RecordFault};
@@ -8,7 +9,7 @@ use std::io::Write;
 
 const MAGIC_V1: &[u8] = b"MSSQLBAK\x01\0\0\0\x01\0\0\0";
 
-/// An unnamed file with the content `bytes`.
+/// An unnamed temporary file with the content `bytes`.
 fn file(bytes: &[u8]) -> SharedFile {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
@@ -25,7 +26,7 @@ fn dice() -> impl FnMut() -> u64 {
     }
 }
 
-/// A record of the old container that stores this many sectors of `byte` uncompressed.
+/// A record of the container version of SQL Server 2008 that stores sectors full of `byte` uncompressed.
 fn stored(byte: u8, sectors: u8) -> Vec<u8> {
     record(sectors, &vec![byte; usize::from(sectors) * SECTOR_BYTES])
 }
@@ -60,14 +61,15 @@ fn sums_of_a_window_give_the_checksum_of_any_part_of_it() {
 
 #[test]
 fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
-    // Headers of records of 64 KB, one every four bytes, between records that are sound.
+    // The damage consists of headers that claim records of 64 KB, one every few bytes, between undamaged records.
     for lying in [&b"\x81\x01\xFF\xFF"[..], b"\x81\x01\xFF\xFFx", b"\x81\x80\xFF\xFE\0\0\0\0", b"\x81\x01\xFF"] {
         let damage = lying.repeat((3 << 20) / lying.len());
         let parts = [MAGIC_V1, &stored(1, 100), &stored(2, 100), &damage, &stored(3, 100), &stored(4, 100)];
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // Four records, and damage, which counts twice. Some of the false records may have the right checksum.
+        // Four records, and the damage, which counts twice. With other headers than the first, some false records may
+        // have a correct checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;
@@ -77,14 +79,14 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
 
 #[test]
 fn small_records_between_small_damage_cost_a_few_looks_at_each_byte() {
-    // A record of nine bytes, and then an invalid header of a record of 64 KB.
+    // A record of nine bytes, followed by an invalid header that claims a record of 64 KB.
     let pair = [&record(1, b"x")[..], b"\x81\x01\xFF\xFF\0\0\0\0\0"].concat();
     let bytes = [MAGIC_V1, &pair.repeat(50_000), &stored(3, 100)].concat();
     let groups = found(&bytes);
     let most = 4 * bytes.len() as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} {}", groups.read_bytes, groups.summed_bytes);
     assert_eq!(groups.len(), 50_000 * 3 + 1);
-    // No grant has memory for this many damaged places: that is an error, and none of them are kept.
+    // The memory limit is too small for this many damaged places, so the walk returns an error and no groups.
     let version = Version::of(&MAGIC_V1[8..]).unwrap();
     let refused = super::groups(
         &file(&bytes),
@@ -102,7 +104,7 @@ fn the_index_grows_with_the_tape_and_not_with_the_number_of_records() {
     assert!(groups.is_whole);
     assert_eq!(groups.len(), 200_000 / usize::from(MAX_SECTORS) + 1);
     assert!(groups.read_bytes < 2 * bytes.len() as u64, "{} bytes were read", groups.read_bytes);
-    // Long records of one sector each: a group is read at once, and must not be longer than the longest record.
+    // Long records of one sector each. A group is read in one piece, so it must not be longer than the longest record.
     let bytes = [MAGIC_V1, &record(1, &[7; 40_000]).repeat(50)].concat();
     assert_eq!(found(&bytes).len(), 50);
 }
@@ -125,7 +127,7 @@ fn sound_records_of_a_group_are_read_beside_a_damaged_one() {
             assert_eq!((read.unwrap(), &buffer[..]), (3 * 512, &vec![number + 1; 3 * 512][..]));
         }
     }
-    // Reads as far as possible: up to the damage, the damage, and the data after it.
+    // `read_part` returns the data up to the damage, then the length of the damage, then the data after it.
     let mut buffer = vec![0; 40 * 512];
     let mut part = |at: u64| opened.read_part(&file, &mut buffer, at).unwrap();
     assert_eq!(part(0), Part::Read(12 * 512));
@@ -188,7 +190,7 @@ fn filemark() -> Vec<u8> {
     mark
 }
 
-/// The filler that a server writes up to the next sector.
+/// The filler that SQL Server writes up to the next sector.
 fn filler(at: usize) -> Vec<u8> {
     let length = (at + 4).next_multiple_of(SECTOR_BYTES) - at;
     let mut filler = vec![0; length];
@@ -199,7 +201,7 @@ fn filler(at: usize) -> Vec<u8> {
 
 #[test]
 fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
-    // Three sets of one record each, a filler and a filemark.
+    // Three sets; each consists of one record, a filler and a soft filemark.
     let mut bytes = MAGIC_V1.to_vec();
     let mut starts = Vec::new();
     let mut dice = dice();
@@ -229,7 +231,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
                 assert_eq!(damage(&damaged), [start], "byte {at} of the record at {start} ^ {flip:02X}");
             }
         }
-        // All records of the group, up to the filemark.
+        // Overwrite everything from the record up to the filemark.
         for blank in [0, 0xFF] {
             let mut damaged = bytes.clone();
             let end = (start + 8 + SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
@@ -237,7 +239,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
             assert_eq!(damage(&damaged), [start], "the record at {start} is {blank:02X}");
         }
     }
-    // After the last filemark only zeros may follow.
+    // Only zeros may follow the last filemark.
     assert!(found(&[&bytes[..], &[0; 4096]].concat()).is_whole);
     let lost = found(&[&bytes[..], &[0; 100], b"x"].concat());
     assert_eq!(lost.lost_end, Some(bytes.len() as u64));
@@ -245,7 +247,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
 
 #[test]
 fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
-    // A record of nine bytes, and then a filler with contents that leads half a file further.
+    // A record of nine bytes, followed by a filler with contents that claims to end 512 KB later.
     let mut bytes = MAGIC_V1.to_vec();
     let units = 50_000;
     for _ in 0..units {
@@ -256,7 +258,8 @@ fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
     }
     let groups = found(&bytes);
     assert_eq!(groups.losses.len(), units - 1);
-    // Each of them costs two reads of a sector: at the end of a record, and where there is no record.
+    // Each false filler costs two reads of one sector: when the record before it ends, and when a record is expected in
+    // its place.
     let most = 4 * bytes.len() as u64 + 2 * (units * SECTOR_BYTES) as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} bytes", groups.read_bytes);
 }

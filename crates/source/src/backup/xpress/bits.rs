@@ -1,17 +1,18 @@
-//! The bits of a block, and the bytes between them.
+//! Reads the bits of a block, and the bytes stored between its 16-bit words.
 
 use super::Malformed;
 use super::codes::{LONG, MIN_MATCH};
 
-/// The bits of the codes, highest first.
+/// A reader for the bits of the codes, highest bit first.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
-    /// Offset after the last counted word.
+    /// The offset after the last word whose bits are counted in `count`.
     at: usize,
-    /// Bits taken from `bytes` and not used yet, highest first; bits of the next word may follow the counted ones.
+    /// The bits that were loaded from `bytes` and not used yet, highest bit first. The first `count` bits are valid;
+    /// bits of the next word may follow them.
     pub(super) window: u64,
-    /// Number of counted bits.
+    /// Number of valid bits in `window`.
     count: u32,
 }
 
@@ -20,21 +21,21 @@ impl<'a> Bits<'a> {
         Self { bytes, at: 0, window: 0, count: 0 }
     }
 
-    /// Makes 48 bits available, if there are eight bytes.
+    /// Makes at least 48 bits available; returns false if fewer than eight bytes are left.
     #[inline(always)]
     pub(super) fn refill_whole(&mut self) -> bool {
         let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
-        // The first word is the highest, and its high byte comes first.
+        // The first word goes to the top, and in each word the second byte comes first.
         let words = u64::from_be_bytes(*eight);
         let words = (words & 0x00FF_00FF_00FF_00FF) << 8 | words >> 8 & 0x00FF_00FF_00FF_00FF;
         self.window |= words >> self.count;
-        // Advances by three words, less the words already there, so that 48 to 63 bits are counted.
+        // Advances by three words, minus the words already loaded, so that 48 to 63 bits are counted.
         self.at += 6 - (self.count >> 3 & 6) as usize;
         self.count |= 48;
         true
     }
 
-    /// Makes 48 bits available; beyond the end they are zeros.
+    /// Makes at least 48 bits available; bits beyond the end of the block are zeros.
     pub(super) fn refill(&mut self) {
         self.window &= !(u64::MAX >> self.count);
         while self.count < 48 {
@@ -45,11 +46,11 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The same, usually from eight bytes at once.
+    /// Like [`Self::refill`], but usually with one load of eight bytes.
     #[inline(always)]
     pub(super) fn refill_at_once(&mut self) {
         if !self.refill_whole() {
-            // Not in place: bits whose address is taken would not stay in registers.
+            // `refilled` works on a copy: if it took the address of `self`, the bits would not stay in registers.
             let Self { at, window, count, .. } = self.refilled();
             (self.at, self.window, self.count) = (at, window, count);
         }
@@ -68,7 +69,7 @@ impl<'a> Bits<'a> {
         self.count -= bits;
     }
 
-    /// The distance of a match: a one bit, followed by this many bits.
+    /// Reads the distance of a match, whose binary form is a 1 followed by the next `bits` bits.
     #[inline(always)]
     pub(super) fn distance(&mut self, bits: u32) -> usize {
         let low = (self.window >> 1 >> (63 - bits)) as usize;
@@ -76,8 +77,9 @@ impl<'a> Bits<'a> {
         (1 << bits) + low
     }
 
-    /// A length of at least 15 above the minimum: a byte, or two or four bytes if one does not suffice. They lie where
-    /// a decoder that holds 16 to 31 bits in advance would load its next word.
+    /// Reads a long length (at least 15 above the minimum). It is stored in one byte, or, if one byte is too small, in
+    /// two or four further bytes. These bytes are at the place from which a decoder that holds 16 to 31 bits in advance
+    /// would load its next word.
     #[inline(always)]
     pub(super) fn long_length(&mut self) -> Result<usize, Malformed> {
         let ahead = (self.count >> 4).saturating_sub(1);
@@ -99,14 +101,14 @@ impl<'a> Bits<'a> {
         (self.bytes.len() + self.count as usize / 8).saturating_sub(self.at)
     }
 
-    /// Whether bits beyond the end were used; words loaded ahead do not count.
+    /// Whether bits beyond the end of the block were used; bits that were only loaded in advance do not count.
     pub(super) fn is_exhausted(&self) -> bool {
         self.at.saturating_sub(self.count as usize / 8) > self.bytes.len()
     }
 }
 
-/// A length that does not fit into a byte, and the number of its bytes. Not a method, so that the caller's bits need no
-/// address.
+/// A length that does not fit into one byte, and the number of bytes that store it. This is not a method, so that the
+/// caller's bits can stay in registers.
 #[cold]
 #[inline(never)]
 fn longer_length(bytes: &[u8]) -> Option<(usize, usize)> {

@@ -1,34 +1,34 @@
-//! The Huffman codes of a block, ordered by length, shorter ones first, and then by symbol.
+//! The Huffman codes of a block, sorted by code length and then by symbol.
 
 use super::Malformed;
 
-/// Bytes of the code lengths before the codes.
+/// Number of bytes for the code lengths, which precede the codes.
 pub(super) const TABLE_BYTES: usize = 256;
 const SYMBOLS: usize = 512;
-/// Longest code.
+/// Length of the longest code in bits.
 const MAX_BITS: u32 = 15;
-/// Lengths of codes, with 0 for symbols that have none.
+/// Number of possible code lengths, including 0 for symbols without a code.
 const LENGTHS: usize = MAX_BITS as usize + 1;
-/// Codes up to this length are decoded by one look-up, longer ones by a search.
+/// The longest code in bits that one look-up can decode. Longer codes are decoded by a search.
 const FAST_BITS: u32 = 11;
-/// Shortest match.
+/// Length of the shortest match in bytes.
 pub(super) const MIN_MATCH: usize = 3;
 
-/// The meaning of a code, in 32 bits; 0 for codes that are too long for one look-up.
+/// The meaning of a code in 32 bits; 0 for codes that are too long for one look-up.
 ///
-/// From the lowest bit on: 6 bits for the length of the code and the distance after it; 2 for the number of bytes, if
-/// they come in runs; 6 for the length of the distance; 1 for [`LITERAL`], 1 for [`COMMON`]. The upper half holds 8
-/// bits for the length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match,
-/// or one or two bytes.
+/// From the lowest bit, the fields are: 6 bits for the number of bits of the code and the distance together; 2 bits for
+/// the number of bytes (with `RUNS`); 6 bits for the number of bits of the distance; 1 bit [`LITERAL`]; 1 bit
+/// [`COMMON`]. Without `RUNS`, the upper half has 8 bits for the length of the match (1 for a byte) and 8 bits for the
+/// byte. With `RUNS`, the upper half holds the length of the match, or one or two bytes.
 pub(super) struct Entry<const RUNS: bool>;
 
-/// A byte.
+/// Flag: the symbol is a byte.
 pub(super) const LITERAL: u32 = 1 << 14;
-/// A byte, or a match for which one copy suffices.
+/// Flag: the symbol is a byte, or a match that one copy of a stride can produce.
 pub(super) const COMMON: u32 = 1 << 15;
-/// Longest match with [`COMMON`].
+/// Length in bytes of the longest match with [`COMMON`].
 pub(super) const COMMON_LENGTH: usize = 16;
-/// A match of this length is followed by a longer length.
+/// The length that marks a long match: the actual length is stored after it.
 pub(super) const LONG: usize = 15 + MIN_MATCH;
 
 impl<const RUNS: bool> Entry<RUNS> {
@@ -43,14 +43,15 @@ impl<const RUNS: bool> Entry<RUNS> {
         length << 16 | common | distance_bits << 8 | (code_bits + distance_bits)
     }
 
-    /// An entry for two bytes of a run, if both are bytes and their codes fit into one look-up.
+    /// An entry for two successive bytes; `None` if one symbol is a match, or if the two codes do not fit into one
+    /// look-up.
     fn pair(first: u32, second: u32) -> Option<u32> {
         let bits = Self::bits(first) + Self::bits(second);
         let fits = first & second & LITERAL != 0 && bits <= FAST_BITS;
         fits.then_some((second >> 16) << 24 | first & 0xFF << 16 | COMMON | LITERAL | 2 << 6 | bits)
     }
 
-    /// Number of bits of the code and of the distance.
+    /// Number of bits of the code and the distance together.
     #[inline(always)]
     pub(super) fn bits(entry: u32) -> u32 {
         entry & 63
@@ -61,15 +62,15 @@ impl<const RUNS: bool> Entry<RUNS> {
         entry >> 8 & 15
     }
 
-    /// The distance of a match: a one bit, followed by the bits after the code; 1 for a byte.
+    /// The distance of a match, whose binary form is a 1 followed by the bits after the code; 1 for a byte.
     #[inline(always)]
     pub(super) fn distance(entry: u32, window: u64) -> usize {
-        // Shifts use only the lowest six bits of their count.
+        // A shift uses only the lowest six bits of its count, so the other fields of the entry do no harm.
         let high = 1u64.wrapping_shl(entry >> 8 & 63);
         (high | window.wrapping_shr(entry.wrapping_neg()) & (high - 1)) as usize
     }
 
-    /// Length of the match, or number of bytes.
+    /// Length of the match in bytes, or the number of bytes in the entry.
     #[inline(always)]
     pub(super) fn length(entry: u32) -> usize {
         if RUNS {
@@ -79,13 +80,13 @@ impl<const RUNS: bool> Entry<RUNS> {
         }
     }
 
-    /// The bytes; 0 for a match.
+    /// The byte or bytes of the entry; 0 for a match.
     #[inline(always)]
     pub(super) fn literal(entry: u32) -> u64 {
         if RUNS { u64::from(entry >> 16) & !Self::mask(entry) } else { u64::from(entry >> 24) }
     }
 
-    /// Mask for the bytes copied from before: zero for bytes.
+    /// A mask for the copied bytes: all ones for a match, zero for a byte, which replaces the copied byte.
     #[inline(always)]
     pub(super) fn mask(entry: u32) -> u64 {
         u64::from(entry >> 14 & 1).wrapping_sub(1)
@@ -94,13 +95,13 @@ impl<const RUNS: bool> Entry<RUNS> {
 
 /// The symbols of a block in the order of their codes.
 pub(super) struct Order {
-    /// Symbols by length of their codes, then by number; symbols without a code come first.
+    /// Symbols sorted by the length of their codes and then by number; symbols without a code come first.
     symbols: [u16; SYMBOLS],
-    /// By length: number of symbols with shorter codes or none.
+    /// For each code length, the number of symbols that have a shorter code or no code.
     firsts: [u16; LENGTHS + 1],
-    /// By length: the first code beyond those of this length, left-aligned to [`MAX_BITS`] bits.
+    /// For each code length, the end of the codes of this length, left-aligned to [`MAX_BITS`] bits.
     ends: [u32; LENGTHS],
-    /// The number of codes of [`MAX_BITS`] bits that would fit in place of the codes of bytes.
+    /// The share of the code space that the codes of bytes have, in units of a code of [`MAX_BITS`] bits.
     bytes_share: u32,
 }
 
@@ -136,7 +137,8 @@ impl Order {
         Ok(this)
     }
 
-    /// Whether most symbols are bytes, estimated from the share of the code space that bytes have.
+    /// Whether most symbols are probably bytes, estimated from the share of the code space that the codes of bytes
+    /// have.
     pub(super) fn has_runs(&self) -> bool {
         self.bytes_share > 5 << (MAX_BITS - 3)
     }
@@ -148,10 +150,10 @@ impl Order {
     }
 }
 
-/// Number of symbols with codes of each length.
+/// For each code length, the number of symbols with codes of that length.
 #[expect(clippy::indexing_slicing, reason = "a length has four bits")]
 fn counts(lengths: &[u8]) -> [u16; LENGTHS] {
-    // Two arrays, so that equal lengths in a byte do not wait for each other.
+    // Two arrays are used so that two equal lengths in one byte do not update the same counter in succession.
     let (mut even, mut odd) = ([0; LENGTHS], [0; LENGTHS]);
     for byte in lengths {
         even[usize::from(byte & 15)] += 1;
@@ -163,9 +165,9 @@ fn counts(lengths: &[u8]) -> [u16; LENGTHS] {
     even
 }
 
-/// Canonical Huffman codes, ordered by length and symbol.
+/// A decoding table for canonical Huffman codes, which are sorted by length and symbol.
 pub(super) struct Table<const RUNS: bool> {
-    /// Entries by the next [`FAST_BITS`] bits.
+    /// The entries, indexed by the next [`FAST_BITS`] bits.
     fast: [u32; 1 << FAST_BITS],
     order: Order,
 }
@@ -173,7 +175,7 @@ pub(super) struct Table<const RUNS: bool> {
 impl<const RUNS: bool> Table<RUNS> {
     pub(super) const EMPTY: Self = Self { fast: [0; 1 << FAST_BITS], order: Order::NONE };
 
-    /// Fills an empty table in place, as it is too large to move.
+    /// Fills an empty table in place, because the table is too large to move.
     #[expect(clippy::indexing_slicing, reason = "masked")]
     pub(super) fn fill(&mut self, order: Order) {
         self.order = order;
@@ -196,7 +198,7 @@ impl<const RUNS: bool> Table<RUNS> {
         }
     }
 
-    /// The entry of the code at the start of `window`, unless it is a long one.
+    /// The entry of the code at the start of `window`; 0 if the code is longer than [`FAST_BITS`].
     #[expect(clippy::indexing_slicing, reason = "FAST_BITS bits of the window")]
     #[inline(always)]
     pub(super) fn look_up(&self, window: u64) -> u32 {
@@ -218,13 +220,13 @@ impl<const RUNS: bool> Table<RUNS> {
         self.search_from(FAST_BITS + 1, window)
     }
 
-    /// The entry of the code at the start of `window` as a single one, where the look-up may return a pair.
+    /// The entry of only the first code in `window`, where [`Self::look_up`] may return an entry for two bytes.
     #[cold]
     pub(super) fn single(&self, window: u64) -> Option<u32> {
         self.search_from(1, window)
     }
 
-    /// The entry of the code at the start of `window`, which has at least `shortest` bits.
+    /// The entry of the code at the start of `window`; the code must have at least `shortest` bits.
     #[expect(clippy::indexing_slicing, reason = "a length is at least 1 and at most MAX_BITS")]
     fn search_from(&self, shortest: u32, window: u64) -> Option<u32> {
         let code = (window >> (64 - MAX_BITS)) as u32;

@@ -1,5 +1,4 @@
-//! Points in time that can be restored, compared with trying all paths one by one; restored databases; stripes and
-//! copies.
+//! Restorable points in time, compared with a search that tries all paths; restored databases; stripes and copies.
 
 use std::path::Path;
 
@@ -11,7 +10,7 @@ fn time(minute: u32) -> String {
     format!("2024-03-{:02} {:02}:{:02}:00", 1 + minute / 1440, minute / 60 % 24, minute % 60)
 }
 
-/// A set from one block to another that ended in the minute given by the last block.
+/// A set from block `first` to block `last`. It ended in the minute with the number `last`.
 fn timed(kind: SetKind, first: u32, last: u32) -> ChainSet {
     let mut set = set(kind, first, last);
     let config = &mut set.set.config;
@@ -45,7 +44,7 @@ fn found(mut sets: Vec<ChainSet>) -> DatabaseChains {
     of_database(String::new(), sets)
 }
 
-/// Kind and last block of the sets with these indexes.
+/// The kind and last block of the sets with these indexes.
 fn named(found: &DatabaseChains, indexes: &[usize]) -> Vec<(SetKind, u32)> {
     let set = |index: &usize| &found.sets[*index].set;
     indexes.iter().map(|index| (set(index).kind, set(index).config.last_lsn.unwrap().block)).collect()
@@ -69,9 +68,10 @@ fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differe
     assert_eq!(named(&found, &beside), [(Log, 25), (Log, 33), (Log, 40)]);
     let leads = found.beside.iter().map(|beside| beside.span.clone().unwrap());
     let leads: Vec<_> = leads.map(|span| (span.from, span.to)).collect();
-    // With the log after the differential they lead to all points before it ended.
+    // With the log backup that covers the differential, these log backups restore all points in time before the
+    // differential ended.
     assert_eq!(leads, [(time(20), time(45)), (time(25), time(45)), (time(33), time(45))]);
-    // To points before and after the differential, and to its own.
+    // The steps to points in time before, at and after the end of the differential.
     let steps = |minute| {
         let moment = found.moment(&time(minute));
         (named(&found, &moment.chain.unwrap().steps), moment.stops)
@@ -82,7 +82,7 @@ fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differe
     let missing = |minute| found.moment(&time(minute)).missing;
     assert_eq!(missing(19), Some(Missing::Full));
     assert_eq!(missing(61), Some(Missing::LaterLog(lsn(60))));
-    // Without the differential, the log leads past it.
+    // Without the differential, the log backups still reach the latest point.
     let index = found.sets.iter().position(|set| set.set.kind == Differential).unwrap();
     let without = found.without(&HashSet::from([index]));
     let steps = &without.newest().unwrap().steps;
@@ -94,14 +94,14 @@ fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differe
 fn log_that_is_missing_ends_a_span_and_is_named() {
     let found = found(vec![full(10, 20), log(10, 30), log(40, 50), log(50, 60), full(52, 55), log(60, 65)]);
     assert_eq!(spans(&found), [(time(20), time(30)), (time(55), time(65))]);
-    // The log after the gap ends before the second full backup, so no backup leads to it.
+    // The log backup after the gap ends before the second full backup, so no full backup precedes it without a gap.
     assert_eq!(found.reasons, [Unused::AfterGap(lsn(30), lsn(40))]);
     let moment = found.moment(&time(45));
     assert_eq!((moment.chain, moment.missing), (None, Some(Missing::Log(lsn(30), lsn(40)))));
     assert_eq!((moment.before, moment.after), (Some(time(30)), Some(time(55))));
 }
 
-/// Whether some path leads to a point in time, by trying all of them.
+/// Whether any path reaches a point in time; tries all paths.
 fn is_reached(sets: &[ChainSet], moment: &str) -> bool {
     let of = |kind| sets.iter().filter(move |set| set.set.kind == kind);
     let starts = of(SetKind::Full).chain(of(SetKind::Differential).filter(|differential| {
@@ -162,7 +162,7 @@ fn spans_and_paths_to_moments_are_those_found_by_trying_all_paths() {
             assert_eq!(found.points.iter().any(|span| span.has(&moment)), expected, "{minute} of {lsns:?}");
             assert_eq!(path.missing.is_none(), expected);
             (yes, no) = (yes + u32::from(expected), no + u32::from(!expected));
-            // Each step follows the sets before it, and the last log reaches the point in time.
+            // Each step must follow the sets before it, and the last log backup must reach the point in time.
             let Some(chain) = path.chain else { continue };
             let mut reached = None;
             for set in chain.steps.iter().map(|step| &found.sets[*step].set) {
@@ -180,7 +180,7 @@ fn spans_and_paths_to_moments_are_those_found_by_trying_all_paths() {
     assert!(yes > 4_000 && no > 4_000, "{yes} {no}");
 }
 
-/// A file with one set.
+/// A backup file with one set.
 fn media(path: &str, set: ChainSet, (family, families): (u16, u16)) -> BackupMedia {
     BackupMedia {
         path: Path::new(path).to_owned(),
@@ -276,7 +276,7 @@ fn as_many_differentials_as_full_backups_are_looked_up_and_not_compared_in_pairs
     assert_eq!(found.chains.len(), 10_000);
     assert!(found.chains.iter().all(|chain| chain.steps.len() == 2 && chain.differentials.len() == 1));
     assert!(found.unused.is_empty());
-    // The same number without GUIDs, all with one checkpoint.
+    // As many sets without GUIDs, all with the same checkpoint LSN.
     let same = found.sets.into_iter().map(|mut set| {
         let config = &mut set.set.config;
         (set.set.guid, config.differential_base_guid) = (None, None);
@@ -305,7 +305,7 @@ fn a_database_that_was_renamed_is_one_and_copies_that_went_on_side_by_side_are_n
     let found = chains(&renamed);
     assert_eq!((found.len(), found[0].database.as_str()), (1, "new"));
     assert_eq!(spans(&found[0]), [(time(20), time(40))]);
-    // Backups under the old name continue: these are two databases.
+    // Backups under the old name continue after the first backup under the new name, so there are two databases.
     let both = [&renamed[..], &[file("4", with(log(30, 45), "old"))]].concat();
     let found = chains(&both);
     assert_eq!(found.iter().map(|found| found.sets.len()).collect::<Vec<_>>(), [1, 3]);
