@@ -1,20 +1,21 @@
-//! The cost of expressions just below their limits: processor time per page and per GB.
+//! Measures the cost of expressions that are just below the limits of complexity: processor time per page and per GB.
 //!
-//! `cargo bench -p trials --bench costs` takes a minute. It fails if a page costs more than some milliseconds.
+//! Run it with `cargo bench -p trials --bench costs`; it takes a minute. It fails if a page costs more than 2 ms.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
 use check::{Options, Report, Silent};
 use lab::description::{Column, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders};
 
-/// Data pages of the table that is checked.
+/// The number of data pages of the checked table.
 const PAGES: u64 = 200;
-/// The most text of an expression: the size that the lab can store in a row of sysobjvalues.
+/// The maximum length of an expression, in bytes: the lab cannot store a longer one in a row of sysobjvalues.
 const TEXT_BYTES: usize = 7_600;
-/// The most time of a page: a thousand times as much as without constraints.
+/// The maximum processor time per page: a thousand times the time without constraints.
 const MOST_MICROSECONDS_PER_PAGE: f64 = 2_000.0;
 
-/// Terms, each a false condition, with the reason why it is slow. `#` is a number that decreases with more rows.
+/// Terms, each with a name for what makes it slow and a false condition. `#` is replaced by a number that decreases
+/// with the rows per page.
 const TERMS: [(&str, &str); 12] = [
     ("LIKE, no match", "replicate('a',#) like '%aaaaaaaaab'"),
     ("LIKE, sets", "replicate('a',#) like '%[a-z]%[0-9]'"),
@@ -63,8 +64,8 @@ fn check(description: &Description, constraints: bool) -> (Report, f64) {
     (report, seconds)
 }
 
-/// Runs with as many terms as the limits allow, or as fit into the text. Returns microseconds per page, and the number
-/// of terms.
+/// Checks the database with the largest number of terms that neither the limits nor the length of the text forbid.
+/// Returns microseconds per page, and the number of terms.
 fn cost(term: &str, rows_per_page: u64) -> (f64, usize) {
     let condition = |terms: usize| format!("(NOT ({}))", vec![term; terms].join(" OR "));
     let most = TEXT_BYTES / (term.len() + 4);

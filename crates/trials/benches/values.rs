@@ -1,4 +1,5 @@
-//! How many MB of data pages one core reads as rows of typed values: `cargo bench -p trials --bench values`.
+//! Measures how many MB of data pages per second one core reads as rows of typed values. Run it with `cargo bench -p
+//! trials --bench values`.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
 use std::time::Instant;
@@ -9,7 +10,7 @@ use lab::{SqlType, Version};
 use rows::{Reader, Scan, ScanOptions, Table};
 use source::DataFiles;
 
-/// A table of fixed and short string columns.
+/// A table with fixed-length columns and short strings.
 fn plain_table(rows: u64) -> Description {
     let uniform = |low, high| Values::Uniform { low, high };
     let table = lab::description::Table {

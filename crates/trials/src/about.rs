@@ -1,4 +1,4 @@
-//! The pages that a changed allocation page describes: a finding that names one of them names the right place.
+//! Finds the pages that a changed allocation page describes. A finding that names one of them names the right place.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// The pages that `page` describes differently in `damaged` than in `sound`.
+/// The pages that `page`, an allocation page, describes differently in `damaged` than in `sound`.
 pub(crate) fn pages_about(sound: &dyn PageSource, damaged: &dyn PageSource, page: PageId) -> BTreeSet<PageId> {
     let read = |source: &dyn PageSource| {
         let mut bytes = source.read_page(page)?;
@@ -41,7 +41,7 @@ fn about(page: PageId, then: &PageBytes, now: &PageBytes) -> Option<BTreeSet<Pag
     })
 }
 
-/// Pages of the extents whose bits differ.
+/// The pages of the extents whose bits differ in a bitmap.
 fn extents(file: u16, start: u32, then: Page<'_>, now: Page<'_>) -> Option<BTreeSet<PageId>> {
     let set = |page| bitmap(page).map(|bits| set_bits(bits).collect::<BTreeSet<u32>>());
     let (then, now) = (set(then)?, set(now)?);

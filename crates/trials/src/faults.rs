@@ -1,5 +1,4 @@
-//! Faults of storage: sectors and stripes that are lost, moved, doubled or encrypted, whatever the content of the
-//! files.
+//! Storage faults: sectors and stripes are lost, moved, doubled or encrypted, regardless of the content of the files.
 
 use trials::mutate::Random;
 
@@ -23,7 +22,7 @@ pub(crate) enum Fault {
     Intermittent,
     BitRot,
     NoisySectors,
-    /// Only in data files: content of an earlier state.
+    /// One page has the content of an earlier time. This fault and the next two need an earlier version of the file.
     LostWrite,
     LostSectors,
     EarlierFile,
@@ -31,7 +30,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// All faults: first those of any file, then those of data files.
+    /// All faults. The first twelve can damage any file; the others only data files.
     pub(crate) const DATA_FILE: [Self; 16] = [
         Self::ZeroedSectors,
         Self::ShiftedSectors,
@@ -50,10 +49,10 @@ impl Fault {
         Self::EarlierFile,
         Self::MisdirectedWrite,
     ];
-    /// Faults that need neither pages nor an earlier state of the same file.
+    /// Faults that need neither pages nor an earlier version of the same file.
     pub(crate) const ANY_FILE: &[Self] = Self::DATA_FILE.split_at(12).0;
 
-    /// Its name.
+    /// The name of the fault.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ZeroedSectors => "sectors zeroed",
@@ -80,11 +79,12 @@ impl Fault {
 pub(crate) struct Others<'a> {
     /// An unrelated file.
     pub(crate) foreign: &'a [u8],
-    /// An earlier state of the same file.
+    /// An earlier version of the same file.
     pub(crate) earlier: &'a [u8],
 }
 
-/// Applies `fault` to one of the files. Returns place and kind as text; `None` if the fault cannot be applied there.
+/// Applies `fault` to a file. Returns a description of place and kind; `None` if the fault cannot be applied to the
+/// file.
 pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, random: &mut Random) -> Option<String> {
     let (path, bytes) = file;
     let before = bytes.clone();
@@ -165,7 +165,8 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
     (*bytes != before).then(|| format!("{} {place}", path.display()))
 }
 
-/// Encrypts a file as ransomware does: as a whole, at its start, or here and there. Returns the place.
+/// Encrypts a file as ransomware does: completely, only at its start, or in some blocks. Returns a description of the
+/// place.
 fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Option<String> {
     let place = match fault {
         Fault::EncryptedBlocks => {
@@ -183,7 +184,7 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
         }
         Fault::EncryptedFile => {
             encrypt(bytes, random.number());
-            // A ransom note.
+            // Some ransomware appends a note.
             if random.below(2) == 0 {
                 bytes.extend([0x5A; 700]);
             }
@@ -203,7 +204,8 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
     Some(place)
 }
 
-/// Restores bytes of an earlier state: one page or sector that differs, or all of the file. Returns the place.
+/// Replaces one page, one sector or the whole file by its content at an earlier time. Returns a description of the
+/// place.
 fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Random) -> Option<String> {
     if fault == Fault::EarlierFile {
         *bytes = earlier.to_vec();
@@ -219,7 +221,7 @@ fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Ran
     Some(format!("{at}, {size} bytes"))
 }
 
-/// Replaces bytes by others that look like noise.
+/// Replaces the bytes by pseudo-random noise.
 fn encrypt(bytes: &mut [u8], key: u64) {
     let mut noise = Random::new(key);
     for chunk in bytes.chunks_mut(8) {

@@ -1,5 +1,5 @@
-//! Entry points that must accept any bytes: they must end and must not panic. The fuzz targets and the replaying tests
-//! call the same entry points.
+//! Entry points that must accept any bytes: they must return and must not panic. The fuzz targets and the tests that
+//! replay inputs call the same entry points.
 
 mod backup;
 mod database;
@@ -25,10 +25,10 @@ pub use log::{log_file, recovery};
 pub use part::{part, part_payload};
 pub use request::request;
 
-/// Accepts any bytes.
+/// An entry point; it must accept any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points by name. Those that change a database or backup change a minimal one here.
+/// The entry points by name. Entry points that change a database or backup change a minimal one here.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),
@@ -46,10 +46,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("request", request),
 ];
 
-/// Columns of records whose layout is unknown.
+/// The number of columns that are assumed for records of unknown layout.
 const COLUMNS: usize = 16;
 
-/// A page: protection, slots, records, fields and their values.
+/// Reads a page: its protection, slots, records, fields and their values.
 pub fn page(bytes: &[u8]) {
     let mut page: PageBytes = [0; PAGE_BYTES];
     for (place, byte) in page.iter_mut().zip(bytes) {
@@ -75,7 +75,7 @@ pub fn page(bytes: &[u8]) {
     }
 }
 
-/// A record, as every kind of record.
+/// Reads a record as every kind of record.
 pub fn record(bytes: &[u8]) {
     let minimum = bytes.get(1).copied().unwrap_or_default().into();
     for record in [Record::data(bytes), Record::index(bytes, minimum)].into_iter().flatten() {
@@ -118,15 +118,15 @@ fn complex(bytes: &[u8]) {
     }
 }
 
-/// The types that compressed columns can get, by index.
+/// The types from which compressed columns are chosen by index.
 const COMPRESSED_TYPES: [u32; 32] = [
     0x38, 0x30, 0x34, 0x7F, 0x3C, 0x7A, 0x3D, 0x3A, 0x3E, 0x3B, 0x24, 0x28, 0x68, 0xBD, 0x00_07_29, 0x00_03_2A,
     0x00_05_2B, 0x04_12_6A, 0x26_26_6A, 0x00_FF_6A, 0x0A_00_AF, 0x0A_00_AD, 0x14_00_EF, 0x14_00_E7, 0x14_00_A7,
     0x14_00_A5, 0xE7, 0xA5, 0x62, 0xF1, 0x3F, 0,
 ];
 
-/// A row under compression: the number of columns, their types, the length of the compression information (u16), that
-/// information, the row.
+/// Reads a compressed row. The bytes are the number of columns, their types, the length of the compression information
+/// (u16), the compression information, and the row.
 pub fn compressed(bytes: &[u8]) {
     let Some((&[count], bytes)) = bytes.split_first_chunk() else { return };
     let Some((types, bytes)) = bytes.split_at_checked(usize::from(count)) else { return };
@@ -157,7 +157,7 @@ pub fn compressed(bytes: &[u8]) {
     }
 }
 
-/// An expression, compiled with columns of some types and evaluated.
+/// Compiles an expression with columns of several types, and evaluates it.
 pub fn expression(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let kinds = [56u8, 231, 106, 61, 104, 62, 36, 41];
@@ -177,7 +177,7 @@ pub fn expression(bytes: &[u8]) {
     }
 }
 
-/// An event file: every event, every value.
+/// Reads every event and every value of an extended-events file.
 pub fn xel(bytes: &[u8]) {
     let Ok(reader) = events::xel::Reader::new(bytes) else { return };
     let mut values = 0;

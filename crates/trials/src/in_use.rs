@@ -1,4 +1,4 @@
-//! Databases that were in use: workloads of the lab that were stopped, and the databases that recovery makes of them.
+//! Databases that were in use: lab workloads that were stopped, and the databases that recovery makes from them.
 
 #![expect(clippy::panic, reason = "the lab can write its databases, and they can be opened")]
 
@@ -19,7 +19,7 @@ pub use truth::{differences, is_allocated, live_rows};
 
 use crate::mutate::Random;
 
-/// Versions in which the lab can write workloads.
+/// The versions in which the lab can write workloads.
 const VERSIONS: [Version; 4] = [Version::V706, Version::V852, Version::V904, Version::V957];
 
 /// A random workload with at most this many transactions.
@@ -46,15 +46,15 @@ pub fn workload(spec: Spec) -> Workload {
     Workload::new(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"))
 }
 
-/// Data files and log.
+/// The data files and the log, as bytes.
 pub fn contents(crashed: &Crashed) -> Vec<(PathBuf, Vec<u8>)> {
     crashed.files.iter().chain([&crashed.log]).map(|(name, bytes)| (name.into(), bytes.clone())).collect()
 }
 
-/// Data files in memory.
+/// Opens data files in memory.
 ///
 /// # Panics
-/// If they are not a database.
+/// If the files are not a database.
 pub fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
     let files = files.iter().map(|(name, bytes)| (PathBuf::from(name), bytes.clone())).collect();
     MemoryFiles::open(files).unwrap_or_else(|error| panic!("{error}"))
@@ -62,13 +62,13 @@ pub fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
 
 /// A recovered database.
 pub struct Recovered<'s> {
-    /// Its pages.
+    /// The recovered pages.
     pub pages: RecoveredPages<'s>,
-    /// The changes that recovery made to them, and those it could not make.
+    /// The changes that recovery made to the pages, and the changes that it could not make.
     pub applied: Applied,
-    /// The last record of the log.
+    /// The LSN of the last record of the log.
     pub end: format::Lsn,
-    /// Blocks after the end of the log.
+    /// The number of blocks after the end of the log.
     pub later_blocks: u64,
     /// Whether the log has checkpoints that the boot page does not know.
     pub has_unknown_checkpoints: bool,
@@ -77,7 +77,7 @@ pub struct Recovered<'s> {
 }
 
 impl Recovered<'_> {
-    /// What recovery could not do, as text; `None` if it did everything.
+    /// A description of the changes that recovery could not make; `None` if it made all of them.
     pub fn doubt(&self) -> Option<String> {
         let applied = &self.applied;
         if let Some(first) = applied.not_recovered.first() {
@@ -94,11 +94,10 @@ impl Recovered<'_> {
     }
 }
 
-/// Recovers `source` with the log at `log` within this much memory, after comparing its pages with the log, as the
-/// program does.
+/// Compares the pages of `source` with the log at `log`, then recovers them within a memory grant, as the program does.
 ///
 /// # Errors
-/// The reason, if recovery is refused.
+/// The reason why recovery was refused.
 pub fn recover<'s>(
     source: &'s dyn PageSource,
     log: &std::path::Path,

@@ -11,14 +11,14 @@ use crate::outcome::{Outcome, Verdict};
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages};
 
-/// A trial may take this many times as long as the sound database.
+/// The maximum time of a trial, as a multiple of the time for the sound database.
 pub(crate) const SLOWER: u32 = 10;
-/// A shorter time is never called a hang: the machine may have been busy.
+/// A trial shorter than this never counts as a hang, because the machine may have been busy.
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
-/// How often a trial that took too long is repeated; the least time counts.
+/// How often a trial that took too long is repeated. Its shortest time counts.
 const RETRIES: usize = 4;
 
-/// A verdict, and the time as a multiple of the time for the sound database.
+/// A verdict, and the time of the trial as a multiple of the time for the sound database.
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) time_ratio: Option<f64>,
@@ -26,13 +26,13 @@ pub(crate) struct Judged {
 
 /// The result of checking the sound database.
 pub(crate) struct Baseline {
-    /// What it could not verify.
+    /// The things that the check could not verify.
     pub(crate) not_verified: Vec<NotVerified>,
-    /// Its time.
+    /// The duration of the check.
     pub(crate) time: Duration,
 }
 
-/// Judges the report of `check` on damage; `check` returns an error if it refuses.
+/// Judges the report of `check` on a damaged database. `check` returns an error if it refuses the database.
 pub(crate) fn judge(
     baseline: &Baseline,
     check: impl Fn() -> Result<Report, String>,
@@ -45,7 +45,7 @@ pub(crate) fn judge(
     let limit = (baseline.time * SLOWER).max(SLACK);
     for _ in 0..RETRIES {
         if elapsed > limit {
-            // The machine may have been busy.
+            // The first time may be long because the machine was busy.
             elapsed = elapsed.min(clocked(&check).1);
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn judge(
     of(verdict, ratio)
 }
 
-/// Judges a mutant of a database.
+/// Checks a damaged database and judges the report.
 pub(crate) fn judge_mutant(subject: &Subject, mutant: Mutant, seed: u64) -> Outcome {
     let files = mutant.files(subject);
     let reach = || {
@@ -85,7 +85,7 @@ pub(crate) fn judge_mutant(subject: &Subject, mutant: Mutant, seed: u64) -> Outc
     }
 }
 
-/// The names of the files that differ, with the first and last byte that does.
+/// The names of the files that differ, each with the range from the first to the last different byte.
 pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String, std::ops::Range<u64>)> {
     let changed = |((path, before), (_, now)): (&Content, &Content)| {
         let pairs = || before.iter().zip(now).enumerate().filter(|(_, (before, now))| before != now);
@@ -100,8 +100,8 @@ pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String,
     before.iter().zip(now).filter_map(changed).collect()
 }
 
-/// The verdict on a report. The sound database has no findings, so all findings come from the damage. Only those
-/// unverified places count that the sound database does not have, or has with a lower number.
+/// The verdict on a report. The sound database has no findings, so all findings come from the damage. A line about
+/// something unverified counts only if the sound database does not have it, or has it with a lower count.
 fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     if report.findings.is_empty() && !report.read_errors.is_empty() {
         return refused(&report.read_errors, reach);
@@ -117,7 +117,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
         };
     }
     let text = |finding: &Finding| format!("{} {}", finding.check.id, finding.text(&report.names()));
-    // Lines that no summary counts belong to the line before them.
+    // Findings that no summary counts are continuations of the finding before them.
     for finding in report.findings.iter().filter(|finding| finding.class() != Class::Uncounted) {
         if !reach.explains(&finding, report) {
             return Verdict::FalseAlarm(text(&finding));
@@ -129,7 +129,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     }
 }
 
-/// A refusal counts as a detection if it names a file or page that changed.
+/// Judges a refusal. It counts as detection if its text names a file or page that changed.
 fn refused(errors: &[String], reach: &Reach) -> Verdict {
     match errors.iter().any(|error| reach.is_named_in(error)) {
         true => Verdict::Refused,
@@ -137,12 +137,12 @@ fn refused(errors: &[String], reach: &Reach) -> Verdict {
     }
 }
 
-/// The lines of a report besides findings: places that were not verified, and notes.
+/// The lines of a report other than findings: things that were not verified, and notes.
 pub(crate) fn told(report: &Report) -> Vec<NotVerified> {
     report.not_verified.iter().chain(&report.notes).cloned().collect()
 }
 
-/// The lines that the sound database does not have, or has with a lower number.
+/// The lines in `now` that `before` does not have, or has with a lower count.
 fn added<'a>(before: &'a [NotVerified], now: &'a [NotVerified]) -> impl Iterator<Item = &'a NotVerified> {
     let is_same = |own: &NotVerified, line: &NotVerified| {
         own.what == line.what && own.scope == line.scope && own.reason == line.reason && own.count >= line.count

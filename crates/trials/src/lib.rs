@@ -1,9 +1,9 @@
-//! Databases damaged with known truth, and hostile bytes: shared by the campaigns of `trials`, the tests of the other
-//! crates, and the fuzz targets.
+//! Databases damaged with known truth, and hostile bytes. The campaigns of `trials`, the tests of the other crates, and
+//! the fuzz targets share them.
 //!
-//! The writer of databases, `lab`, does not depend on the reader. Code that uses both is here: [`mutate`] damages
-//! databases field by field and page by page, at the places that the reader's own catalog of fields names; [`hostile`]
-//! has the entry points that must accept any bytes; [`in_use`] and [`log_layout`] are for databases that were in use,
+//! The writer of databases, `lab`, does not depend on the reader. Code that uses both is here. [`mutate`] damages
+//! databases field by field and page by page, at the places that the reader's own catalog of fields names. [`hostile`]
+//! has the entry points that must accept any bytes. [`in_use`] and [`log_layout`] are for databases that were in use,
 //! and for their logs. [`tools`] decides what a test does when a program that it needs is missing.
 
 pub mod hostile;

@@ -4,10 +4,10 @@ use format::log::vlf;
 use trials::log_layout::{Layout, Part, SECTOR_BYTES, seal};
 use trials::mutate::Random;
 
-/// Offsets in the header of a block.
+/// Offsets in the header of a log block.
 const PREVIOUS_SIZE: usize = 0x0A;
 const FIRST_LSN: usize = 0x0C;
-/// Fields of a VLF's header: offset and length.
+/// Fields in the header of a VLF: offset and length in bytes.
 const VLF_FIELDS: [(usize, usize); 7] = [(0, 1), (1, 1), (2, 2), (4, 4), (8, 4), (16, 8), (24, 8)];
 
 /// A changed log.
@@ -15,11 +15,11 @@ pub(crate) struct Changed {
     pub(crate) bytes: Vec<u8>,
     /// The kind of change.
     pub(crate) kind: &'static str,
-    /// Its place.
+    /// A description of the place of the change.
     pub(crate) what: String,
-    /// Whether checksums are right, as if the changed log had been written in this way.
+    /// Whether the checksums are right, as if the log had been written with the change.
     pub(crate) is_sealed: bool,
-    /// Whether sectors of a block show another use of their VLF, as after an interrupted write.
+    /// Whether some sectors of a block carry the mark of an earlier use of their VLF, as after an interrupted write.
     pub(crate) leaves_a_cut_write: bool,
 }
 
@@ -34,7 +34,7 @@ fn flip(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Copies `bytes` bytes from `from` in `source` to `to`, as far as both have them.
+/// Copies `bytes` bytes from offset `from` of `source` to offset `to` of `target`; stops at the end of either.
 fn copy(target: &mut [u8], to: usize, source: &[u8], from: usize, bytes: usize) {
     let place = target.get_mut(to..).unwrap_or_default();
     for (place, byte) in place.iter_mut().zip(source.get(from..).unwrap_or_default()).take(bytes) {
@@ -42,11 +42,11 @@ fn copy(target: &mut [u8], to: usize, source: &[u8], from: usize, bytes: usize) 
     }
 }
 
-/// Changes a log. `foreign` is the log of another database.
+/// Makes a random change to a log. `foreign` is the log of another database.
 pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut Random) -> Changed {
     let mut bytes = log.to_vec();
     let nothing = Part { at: 0, bytes: 0 };
-    // Blocks near the end of the log matter most; blocks anywhere are changed too.
+    // A third of the changes are to one of the last blocks of the log, which matter most.
     let near_the_end = layout.blocks.len().saturating_sub(1 + random.below(8));
     let number = if random.below(3) == 0 { near_the_end } else { random.below(layout.blocks.len()) };
     let block = layout.blocks.get(number).cloned().unwrap_or(nothing.clone());
@@ -64,7 +64,7 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
         }
         1 => {
             (0..=random.below(3)).for_each(|_| flip(&mut bytes[range.clone()], random));
-            // In one of 32 cases two flipped bits cancel out in the checksum.
+            // In one of 32 cases, two flipped bits cancel each other out in the checksum.
             let mut sealed = bytes[range.clone()].to_vec();
             seal(&mut sealed);
             is_sealed = sealed == bytes[range];
@@ -89,7 +89,7 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "VLF header"
         }
         5 => {
-            // Its size leads back to an earlier VLF, or to itself.
+            // The changed size makes the VLF end where an earlier VLF, or this VLF itself, begins.
             let target = random.pick(&layout.vlfs).map_or(vlf::FIRST, |target| target.at as u64);
             let size = target.wrapping_sub(vlf.at as u64);
             copy(&mut bytes, vlf.at + 0x10, &size.to_le_bytes(), 0, 8);
@@ -106,7 +106,7 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "of another database"
         }
         8 => {
-            // All except the header page, which names the database.
+            // Replaces everything except the header page, which names the database.
             copy(&mut bytes, vlf::FIRST as usize, foreign, vlf::FIRST as usize, usize::MAX);
             "another log under this header"
         }
@@ -118,7 +118,7 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "block header, checksum right"
         }
         _ => {
-            // Marks the sector as one of an earlier use.
+            // Marks the sector as part of an earlier use of the VLF.
             let sector = block.at + random.below(block.bytes / SECTOR_BYTES) * SECTOR_BYTES;
             if let Some(status) = bytes.get_mut(sector) {
                 *status ^= 0xC0;

@@ -1,40 +1,40 @@
-//! The places of the parts of a log in its file.
+//! The layout of a log file: the positions of its VLFs, blocks and records.
 
 use format::Lsn;
 use format::log::Vlf;
 use format::protection::sectors_sum;
 use log::{Log, Walk};
 
-/// Bytes of a sector.
+/// The size of a sector in bytes.
 pub const SECTOR_BYTES: usize = 512;
-/// Offsets in the header of a block.
+/// Offsets of fields in the header of a block.
 const FLAGS: usize = 8;
 const CHECKSUM: usize = 0x18;
 /// The flag of a block that has a checksum.
 const HAS_CHECKSUM: u8 = 2;
 
-/// A block of a log, or a VLF.
+/// A block or a VLF of a log.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its offset in the file.
+    /// The offset of the part in the file.
     pub at: usize,
-    /// Its length in bytes.
+    /// The length of the part in bytes.
     pub bytes: usize,
 }
 
-/// The places of the parts of a log.
+/// The positions of the parts of a log.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// All VLFs of the file.
     pub vlfs: Vec<Part>,
-    /// In the order of the log.
+    /// All blocks, in the order of the log.
     pub blocks: Vec<Part>,
     /// The LSNs of all records.
     pub lsns: Vec<Lsn>,
 }
 
 impl Layout {
-    /// The layout of a log of one file.
+    /// The layout of a log that has one file.
     pub fn of(log: &Log) -> Self {
         let part = |vlf: &Vlf| Part { at: vlf.offset as usize, bytes: vlf.bytes as usize };
         let vlfs = log.files().iter().flat_map(|file| file.vlfs.iter().map(part)).collect();

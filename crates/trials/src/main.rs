@@ -1,7 +1,8 @@
-//! Campaigns of damage with known truth: sound databases of the lab are damaged from a seed, and the report of a check
-//! is compared with the damage. docs/trust.md has the results.
+//! Campaigns of damage with known truth. Sound lab databases are damaged from a seed, and the report of a check is
+//! compared with the damage. docs/trust.md has the results.
 //!
-//! The seed of a trial decides everything about it; each failure is printed with the command that repeats the trial.
+//! The seed of a trial determines everything that the trial does. Each failure is printed with the command that repeats
+//! the trial.
 
 #![expect(clippy::panic, reason = "an instrument: where it cannot work, no result means anything")]
 
@@ -30,49 +31,49 @@ use clap::{Parser, ValueEnum};
 use campaigns::{Bench, Campaign};
 use run::Until;
 
-/// Tries mdfsck: damage with known truth, other ways, resources that fail
+/// Tests mdfsck with known damage, with other ways to run it, and with failing resources
 ///
-/// Without --short, --count or --hours one trial of each campaign is made: that of --seed.
+/// Without --short, --count or --hours, one trial of each campaign runs, with the seed of --seed.
 #[derive(Parser)]
 #[command(name = "trials")]
 struct Arguments {
-    /// Only this campaign; may be given several times
+    /// Run only this campaign; can be given several times
     #[arg(long, value_enum)]
     campaign: Vec<Campaign>,
 
-    /// Seed of the first trial; the others follow
+    /// Seed of the first trial; each next trial adds one
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Trials of each campaign
+    /// Number of trials of each campaign
     #[arg(long, conflicts_with_all = ["hours", "short"])]
     count: Option<u64>,
 
-    /// Go on for this many hours, divided among the campaigns
+    /// Run for this many hours, divided among the campaigns
     #[arg(long, conflicts_with = "short")]
     hours: Option<f64>,
 
-    /// A few hundred trials of each campaign: half a minute
+    /// Run up to a few hundred trials of each campaign, which takes half a minute
     #[arg(long)]
     short: bool,
 
-    /// Write the report to this file too, as Markdown
+    /// Also write the report to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Trials at once; 0: one per processor
+    /// Number of trials to run at the same time; 0 for one per processor
     #[arg(long, default_value_t = 0)]
     threads: usize,
 
-    /// The program that is tried as a process; by default the one that is built with this one
+    /// Path of the mdfsck program that trials run as a process; by default it is built together with this program
     #[arg(long, value_name = "PATH")]
     mdfsck: Option<PathBuf>,
 
-    /// Keep the damaged files of the trial in this folder
+    /// Keep the damaged files of each trial in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hours", "short", "count"])]
     keep: Option<PathBuf>,
 
-    /// Print trials too in which damage was found, but no finding names it, or in which it is only not verified
+    /// Also print trials in which no finding names the damage, or in which the damage is only listed as not verified
     #[arg(long)]
     elsewhere: bool,
 }

@@ -1,4 +1,4 @@
-//! A damaged database, and the truth about its damage.
+//! A damaged database, with the truth about its damage.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::subject::{Content, Subject};
 
 /// A database with damage.
 pub(crate) struct Mutant {
-    /// The damage: the field, or the fault.
+    /// The kind of damage: the changed field, or the fault.
     pub(crate) kind: String,
-    /// Place and values, for people.
+    /// Place and values of the damage, for human readers.
     pub(crate) what: String,
-    /// Why the damage may go unnoticed; `None` if it must be noticed.
+    /// The reason why the damage may go unnoticed; `None` if it must be noticed.
     pub(crate) harmless: Option<String>,
-    /// Whether the changed bytes are those of an earlier time.
+    /// Whether the damaged bytes are an earlier version of the sound ones.
     pub(crate) is_older: bool,
     pub(crate) damage: Damage,
 }
@@ -31,7 +31,7 @@ pub(crate) enum Damage {
 }
 
 impl Mutant {
-    /// The files in memory.
+    /// Opens the damaged files in memory.
     pub(crate) fn files(&self, subject: &Subject) -> Result<MemoryFiles, OpenError> {
         match &self.damage {
             Damage::Page(page, bytes) => subject.files.with_pages([(*page, **bytes)]),
@@ -39,7 +39,7 @@ impl Mutant {
         }
     }
 
-    /// The files as bytes.
+    /// The damaged files as bytes.
     pub(crate) fn contents(&self, subject: &Subject) -> Vec<Content> {
         match &self.damage {
             Damage::Page(page, bytes) => {
@@ -56,7 +56,7 @@ impl Mutant {
         }
     }
 
-    /// The one page that is damaged, if it is one.
+    /// The damaged page; `None` if the damage is to whole files.
     pub(crate) fn page(&self) -> Option<PageId> {
         match &self.damage {
             Damage::Page(page, _) => Some(*page),
@@ -64,13 +64,13 @@ impl Mutant {
         }
     }
 
-    /// The damaged page as a set; empty if the damage is to files.
+    /// The damaged page as a set; empty if the damage is to whole files.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         self.page().into_iter().collect()
     }
 }
 
-/// Draws until there is damage: a draw that changes nothing does not count.
+/// Calls `damage` until it returns a mutant. It returns `None` if its random choice changes nothing.
 pub(crate) fn drawn(random: &mut Random, mut damage: impl FnMut(&mut Random) -> Option<Mutant>) -> Mutant {
     loop {
         if let Some(mutant) = damage(random) {

@@ -1,9 +1,9 @@
-//! Systematic damage: every field of every structure, by every verb, from a seed.
+//! Systematic damage: every field of every structure is changed by every verb, from a seed.
 //!
 //! [`Survey`] finds the sites: the fields that the catalog of `format` names, on all pages of a database, and the
-//! columns of rows, which the database's own catalog names. A [`Verb`] changes a site. [`seal`] corrects the page's
-//! protection, so that only the field itself can reveal the damage. [`damages`] makes the damage of whole pages,
-//! extents, chains and files. [`exemptions`] lists damage that may go unnoticed, and why.
+//! columns of rows, which the database's own catalog describes. A [`Verb`] changes a site. [`seal`] corrects the page
+//! protection, so that only the changed field can reveal the damage. [`damages`] damages whole pages, extents, chains
+//! and files. [`exemptions`] lists damage that may go unnoticed, with reasons.
 
 mod columns;
 pub mod exemptions;

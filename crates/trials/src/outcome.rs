@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-/// One trial.
+/// The outcome of one trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// The damage or variation: the field, the fault, the option.
+    /// The kind of damage or variation: the field, the fault, or the option.
     pub(crate) kind: String,
-    /// Database, place and values, for people.
+    /// Database, place and values, for human readers.
     pub(crate) what: String,
-    /// Why the damage may go unnoticed; `None` if it must be noticed. If the verdict is `Kept`: the excuse that was
-    /// used.
+    /// The reason why the damage may go unnoticed; `None` if it must be noticed. If the verdict is `Kept`, the excuse
+    /// that was used.
     pub(crate) harmless: Option<String>,
     /// The verdict.
     pub(crate) verdict: Verdict,
@@ -18,38 +18,40 @@ pub(crate) struct Outcome {
     pub(crate) time_ratio: Option<f64>,
     /// Peak memory divided by the grant.
     pub(crate) peak_ratio: Option<f64>,
-    /// Variations tried in this one trial: ways, executions.
+    /// The number of variations that the trial tried, such as ways or executions.
     pub(crate) executions: u64,
 }
 
 /// The result of a trial.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Verdict {
-    /// Findings; one of them names a damaged page, or the damaged part of a backup.
+    /// The report has findings, and one of them names a damaged page or the damaged part of a backup.
     Right,
-    /// Findings, but none of them names the damage.
+    /// The report has findings, but none of them names the damage.
     Elsewhere(String),
-    /// Refused before anything was read, or a read error, with a line that names the file.
+    /// The program refused before it read anything, or reported a read error. The message names the file.
     Refused,
-    /// No finding, but more is listed as not verified than for the sound database.
+    /// The report has no findings, but lists more as not verified than for the sound database.
     NotVerified,
-    /// No finding; the unverified places or the refusal have nothing to do with the damage. Counts as silent.
+    /// The report has no findings, and its unverified places, or the reason for refusing, are unrelated to the damage.
+    /// Counts as silent.
     Unrelated(String),
-    /// No finding, and nothing more is listed as not verified.
+    /// The report has no findings, and lists nothing more as not verified than for the sound database.
     Silent,
-    /// A finding that the damage cannot explain.
+    /// The report has a finding that the damage cannot explain.
     FalseAlarm(String),
-    /// A panic.
+    /// The check panicked.
     Panicked,
-    /// The check took too long: its seconds.
+    /// The check took too long; the value is its time in seconds.
     Hung(f64),
-    /// The check used more memory than its grant plus a twentieth.
+    /// The check used more than its memory grant plus 5 %.
     Exceeded(String),
-    /// The answer differs between two ways.
+    /// The answers of two ways to run the check differ.
     Differs(String),
-    /// A promise was broken: a wrong exit status, a partial result, a death by signal.
+    /// The program broke a promise: it ended with a wrong exit status, left a partial result, or was killed by a
+    /// signal.
     Broke(String),
-    /// All promises were kept.
+    /// The program kept all promises.
     Kept,
 }
 
@@ -67,7 +69,7 @@ impl Outcome {
         }
     }
 
-    /// Why the trial failed, if it did.
+    /// The reason why the trial failed; `None` if it did not fail.
     pub(crate) fn failure(&self) -> Option<String> {
         match &self.verdict {
             Verdict::Right | Verdict::Elsewhere(_) | Verdict::Refused | Verdict::NotVerified | Verdict::Kept => None,
@@ -89,15 +91,17 @@ impl Outcome {
 pub(crate) struct Tally {
     pub(crate) tried: u64,
     pub(crate) executions: u64,
-    /// Damage that must be noticed: counted in one of the next five, or failed in another way.
+    /// Trials with damage that must be noticed. Each is also counted in one of the next five fields, or as a failure of
+    /// another kind.
     pub(crate) load_bearing: u64,
     pub(crate) right: u64,
     pub(crate) elsewhere: u64,
     pub(crate) refused: u64,
     pub(crate) not_verified: u64,
-    /// Nothing was reported, or only something that has nothing to do with the damage.
+    /// Trials in which nothing was reported, or only something unrelated to the damage.
     pub(crate) silent: u64,
-    /// Damage that may go unnoticed: the number that was noticed, then the number that was not.
+    /// Trials with damage that may go unnoticed: in this field those that noticed it, in the next field those that did
+    /// not.
     pub(crate) noticed_all_the_same: u64,
     pub(crate) harmless: u64,
     pub(crate) kept: u64,
@@ -107,15 +111,17 @@ pub(crate) struct Tally {
     pub(crate) exceeded: u64,
     pub(crate) differences: u64,
     pub(crate) broken: u64,
-    /// Trials with findings, and trials in which no finding names the damage, whether or not it must be noticed.
+    /// Trials with findings; in the next field those in which no finding names the damage. Both include damage that may
+    /// go unnoticed.
     pub(crate) with_findings: u64,
     pub(crate) named_elsewhere: u64,
     pub(crate) worst_time: f64,
     pub(crate) worst_peak: f64,
     pub(crate) seconds: f64,
-    /// The excuses that were used for kept promises, and how often.
+    /// How often each excuse was used in trials with the verdict `Kept`.
     pub(crate) excuses: BTreeMap<String, u64>,
-    /// By kind: the number of trials, and how many of them failed or were found elsewhere.
+    /// For each kind, the number of trials, and the number of trials that failed or whose findings do not name the
+    /// damage.
     pub(crate) kinds: BTreeMap<String, (u64, u64)>,
 }
 
@@ -123,7 +129,7 @@ impl Tally {
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.tried += 1;
         self.executions += outcome.executions;
-        // The others had no damage that must be noticed, or are not judged by their findings.
+        // Other trials have no damage that must be noticed, or are not judged by findings.
         let is_load_bearing = outcome.harmless.is_none() && outcome.verdict != Verdict::Kept;
         self.load_bearing += u64::from(is_load_bearing);
         let is_elsewhere = matches!(outcome.verdict, Verdict::Elsewhere(_));
@@ -155,22 +161,23 @@ impl Tally {
         self.worst_peak = self.worst_peak.max(outcome.peak_ratio.unwrap_or_default());
     }
 
-    /// Trials that failed.
+    /// The number of trials that failed.
     pub(crate) fn failed(&self) -> u64 {
         self.silent + self.false_alarms + self.panics + self.hangs + self.exceeded + self.differences + self.broken
     }
 
-    /// The share of load-bearing damage that was found or refused, in per cent; `None` if there was none.
+    /// The share of damage that must be noticed and was found or refused, in per cent; `None` if there was no such
+    /// damage.
     pub(crate) fn found(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused, self.load_bearing)
     }
 
-    /// The share of load-bearing damage that was found, refused or listed as not verified, in per cent.
+    /// The share of damage that must be noticed and was found, refused or listed as not verified, in per cent.
     pub(crate) fn noticed(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused + self.not_verified, self.load_bearing)
     }
 
-    /// Share of the trials with findings in which one names the damage, in per cent.
+    /// Among the trials with findings, the share in which a finding names the damage, in per cent.
     pub(crate) fn right_page(&self) -> Option<f64> {
         share(self.with_findings - self.named_elsewhere, self.with_findings)
     }

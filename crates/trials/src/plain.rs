@@ -1,4 +1,4 @@
-//! Values as plain text, in the form in which the lab describes its rows (`lab::truth`).
+//! Values as plain text, in the form that the lab uses for its rows (`lab::truth`).
 
 use rows::{DateTime, TimeOfDay, Value};
 

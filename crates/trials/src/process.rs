@@ -1,4 +1,5 @@
-//! Runs the program as a process until it ends: with limits, and with a shim between it and the system.
+//! Runs the program as a process until it ends. Limits can apply to the process, and a shim can intercept its system
+//! calls.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +13,7 @@ use crate::subject::folder;
 
 /// The source of the shim, which is compiled on first use.
 const SHIM: &str = include_str!("shim.c");
-/// The longest time of a run on a small database.
+/// The maximum time of a run on a small database.
 const LONGEST: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(2);
 
@@ -26,10 +27,10 @@ pub(crate) struct Program {
 /// How a process ended.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// Its exit status; `None` when a signal ended it.
+    /// The exit status; `None` if a signal ended the process.
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    /// Whether it had to be stopped.
+    /// Whether the process was stopped because it ran too long.
     pub(crate) is_stuck: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -37,7 +38,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Code or signal, and the last line of stderr.
+    /// A text with the exit status or signal, and the last line of stderr.
     pub(crate) fn story(&self) -> String {
         let end = match (self.code, self.signal) {
             (Some(code), _) => format!("exit {code}"),
@@ -46,7 +47,7 @@ impl Done {
         format!("{end}: {}", self.stderr.lines().last().unwrap_or_default())
     }
 
-    /// Whether it ended by itself, with a documented status.
+    /// Whether the process was not stopped, and ended with a documented status.
     pub(crate) fn is_orderly(&self) -> bool {
         !self.is_stuck && self.code.is_some_and(|code| code & !(1 | 4 | 8 | 16) == 0)
     }
@@ -56,19 +57,20 @@ impl Done {
 pub(crate) struct Run<'a> {
     program: &'a Program,
     arguments: Vec<String>,
-    /// Shell text before the program starts: limits, redirections.
+    /// Shell commands before the program starts, such as limits.
     pub(crate) limits: String,
-    /// Shell text after the program's arguments: redirections.
+    /// Shell text after the program's arguments, such as redirections.
     pub(crate) redirections: &'static str,
-    /// Faults of the shim, for `TRIALS_FAULTS`; empty for no shim.
+    /// The faults that the shim causes, in the form of `TRIALS_FAULTS`; empty to run without the shim.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Whether its results are left unread.
+    /// Whether stdout is a pipe from which nothing reads.
     pub(crate) is_unheard: bool,
 }
 
 impl Program {
-    /// Finds the program beside this one, rebuilds it if cargo is available, and compiles the shim.
+    /// Takes the program at `asked`. Without it, finds the program next to this one, and rebuilds it first if the
+    /// workspace exists. Compiles the shim.
     pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
         let binary = match asked {
             Some(path) => path.to_owned(),
@@ -92,7 +94,7 @@ impl Program {
         }
     }
 
-    /// A run with these arguments.
+    /// Prepares a run with these arguments.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run<'_> {
         Run {
             program: self,
@@ -107,7 +109,7 @@ impl Program {
 }
 
 impl Run<'_> {
-    /// Starts the run with its output going to files; without a file for stdout, to a pipe without a reader.
+    /// Starts the process with its output in files. If `stdout` is `None`, stdout is a pipe that nothing reads.
     pub(crate) fn start(&self, stdout: Option<&Path>, stderr: &Path) -> std::io::Result<Child> {
         let script = format!("{}exec \"$0\" \"$@\" {}", self.limits, self.redirections);
         let mut command = Command::new("sh");
@@ -164,7 +166,8 @@ impl Run<'_> {
     }
 }
 
-/// The program in the folder of this one, built with the same profile.
+/// The path of mdfsck in the folder of this program. If the workspace exists, mdfsck is first built with the profile of
+/// this program.
 fn built() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
     let folder = own.parent().ok_or("where am I?")?;
@@ -174,7 +177,7 @@ fn built() -> Result<PathBuf, String> {
         Some(name) => name,
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    // Outside of its workspace the program cannot be built.
+    // Outside of the workspace, mdfsck cannot be built.
     if let (true, Some(target)) = (workspace.is_file(), folder.parent()) {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

@@ -1,5 +1,5 @@
-//! The possible effects of damage: the pages, objects and files that a finding or a doubt must be about to count for
-//! the damage.
+//! The possible effects of damage. A finding, or a line about something unverified, counts for the damage only if it
+//! concerns one of these pages, objects or files.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::about::pages_about;
 use crate::rules;
 use crate::subject::Subject;
 
-/// The most bytes of a catalog record in which IDs are looked for.
+/// The maximum number of bytes of a catalog record that are searched for IDs.
 const RECORD_BYTES: usize = 400;
-/// The greatest distance of a finding's position in a backup from the changed byte: a record of a compressed backup, or
-/// a block.
+/// The maximum distance between the changed byte and the position in a backup that a finding names, in bytes. It covers
+/// a record of a compressed backup, or a block.
 const CONTAINER_SLACK: u64 = 128 << 10;
-/// Findings about a whole stream or set, which name its start.
+/// IDs of findings about a whole stream or backup set; these findings name its start.
 const ABOUT_A_WHOLE: [&str; 5] = [
     "backup.data-checksum",
     "backup.configuration",
@@ -34,20 +34,21 @@ const ABOUT_A_WHOLE: [&str; 5] = [
 pub(crate) struct Reach {
     /// The pages that changed.
     pages: BTreeSet<PageId>,
-    /// The pages that changed allocation pages describe differently.
+    /// The pages that a changed allocation page now describes differently.
     about: BTreeSet<PageId>,
-    /// The indexes whose pages are intact but out of date: a missing row has no page that a finding could name.
+    /// Indexes with pages that are intact but out of date. If a row is missing from such a page, a finding names the
+    /// index, but not the page.
     older_indexes: BTreeSet<(i32, i32)>,
-    /// The objects of these pages, or those that changed catalog rows name; `None` if any object may be concerned.
+    /// The objects that own the changed pages, or that changed catalog rows name; `None` if any object may be affected.
     objects: Option<BTreeSet<i32>>,
-    /// Names that a doubt may use for the place: names of objects, pages and files.
+    /// Names of objects, pages and files that a line about something unverified may use.
     scopes: Vec<String>,
-    /// Names of the changed files, with the first and last byte that changed.
+    /// Names of the changed files, each with the range from the first to the last changed byte.
     files: Vec<(String, std::ops::Range<u64>)>,
 }
 
 impl Reach {
-    /// For the pages that differ between `sound`, a form of the subject, and `damaged`. Reads both.
+    /// The reach of the pages that differ between `sound` and `damaged`. `sound` is the subject or a backup of it.
     pub(crate) fn of(subject: &Subject, sound: &dyn PageSource, damaged: &dyn PageSource) -> Self {
         let mut pages = BTreeSet::new();
         for file in sound.files() {
@@ -60,7 +61,7 @@ impl Reach {
         Self::of_pages(subject, damaged, pages)
     }
 
-    /// For these damaged pages.
+    /// The reach of these damaged pages.
     pub(crate) fn of_pages(subject: &Subject, damaged: &dyn PageSource, pages: BTreeSet<PageId>) -> Self {
         let about: BTreeSet<PageId> =
             pages.iter().flat_map(|page| pages_about(&subject.files, damaged, *page)).collect();
@@ -74,13 +75,13 @@ impl Reach {
         Self { pages, about, objects, scopes, ..Self::default() }
     }
 
-    /// The same reach, for damage in these files.
+    /// Adds the changed files to the reach.
     pub(crate) fn in_files(mut self, files: Vec<(String, std::ops::Range<u64>)>) -> Self {
         self.files = files;
         self
     }
 
-    /// The same reach, if each changed page is intact but out of date.
+    /// Adds the indexes of the changed pages, for pages that are intact but out of date.
     pub(crate) fn older(mut self, subject: &Subject) -> Self {
         let index = |page: &PageId| {
             let unit = Page::new(&*read(&subject.files, *page)?).header().alloc_unit();
@@ -90,7 +91,7 @@ impl Reach {
         self
     }
 
-    /// Whether a finding names the damage.
+    /// Whether a finding names the damaged place.
     pub(crate) fn is_named_by(&self, finding: &Finding, report: &Report) -> bool {
         if is_of_the_container(finding) {
             return self.holds_the_place_of(finding);
@@ -101,10 +102,10 @@ impl Reach {
             || index.is_some_and(|index| self.older_indexes.contains(&index))
     }
 
-    /// Whether a finding may follow from the damage.
+    /// Whether a finding may be a consequence of the damage.
     pub(crate) fn explains(&self, finding: &Finding, report: &Report) -> bool {
         if is_of_the_container(finding) {
-            // Pages that a set lacks may be in any of its stripes: the finding names the first.
+            // Pages missing from a backup set may belong to any of its stripes; the finding names the first stripe.
             let is_of_the_set = finding.check.id == "backup.pages-missing";
             return is_of_the_set || self.files.iter().any(|(name, _)| device(finding).ends_with(name.as_str()));
         }
@@ -120,19 +121,20 @@ impl Reach {
             || names_any(finding, report, &self.about)
     }
 
-    /// Whether a line about what could not be verified may follow from the damage.
+    /// Whether a line about something unverified may be a consequence of the damage.
     pub(crate) fn explains_doubt(&self, line: &NotVerified) -> bool {
         let is_named = |scope: &String| line.scope.contains(scope.as_str()) || line.reason.contains(scope.as_str());
         self.objects.is_none() || line.scope == "database" || self.scopes.iter().any(is_named)
     }
 
-    /// Whether an error names a file that changed, or a page that did.
+    /// Whether an error names a changed file or a changed page.
     pub(crate) fn is_named_in(&self, error: &str) -> bool {
         let pages = || self.pages.iter().any(|page| error.contains(&page.to_string()));
         self.files.iter().any(|(name, _)| error.contains(name.as_str())) || pages()
     }
 
-    /// Whether the place in a backup that a finding names is a changed place, or the start of the part with the change.
+    /// Whether a finding about a backup names the position of a change, or the start of the stream or set that contains
+    /// the change.
     fn holds_the_place_of(&self, finding: &Finding) -> bool {
         let position = finding.evidence.iter().find_map(|(name, value)| match value {
             Value::Number(at) if *name == "position" => u64::try_from(*at).ok(),
@@ -151,18 +153,18 @@ impl Reach {
     }
 }
 
-/// Whether the key of a catalog row, such as `object_id=5,index_id=1`, has the ID of one of the objects.
+/// Whether the key of a catalog row, such as `object_id=5,index_id=1`, contains the ID of one of the objects.
 fn names_one(key: &str, objects: &BTreeSet<i32>) -> bool {
     let ids = key.split(',').filter_map(|part| part.split_once('=')?.1.parse().ok());
     ids.into_iter().any(|id: i32| objects.contains(&id))
 }
 
-/// Findings about a backup name a place in its file, not a page.
+/// Whether a finding is about a backup file. It then names a position in the file, not a page.
 fn is_of_the_container(finding: &Finding) -> bool {
     finding.check.id.starts_with("backup.")
 }
 
-/// The file that a finding about a backup names.
+/// The backup file that a finding names; empty if it names none.
 fn device(finding: &Finding) -> &str {
     let text = finding.evidence.iter().find_map(|(name, value)| match value {
         Value::Text(text) if *name == "device" => Some(text.as_str()),
@@ -182,8 +184,8 @@ fn owner(subject: &Subject, source: &dyn PageSource, page: PageId) -> Option<i32
     subject.object(Page::new(&*read(source, page)?).header().alloc_unit())
 }
 
-/// The objects that a damaged page belonged to, that it claims to belong to now, and that it describes differently now;
-/// `None` if they may be any.
+/// The objects that a damaged page may affect: its owner before the damage, its owner now, and the owners of pages that
+/// it now describes differently. `None` if it may affect any object.
 fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     match subject.role(page) {
         PageRole::Free => Some(BTreeSet::new()),
@@ -202,9 +204,9 @@ fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<
     }
 }
 
-/// The objects of the pages that a map describes differently. `None` if more changed than its bits, since the page may
-/// then belong to any object or be no map; and if its protection shows the damage, since it then describes none of its
-/// pages.
+/// The objects of the pages that a changed allocation map describes differently. `None` if more than its bits changed,
+/// because it may then be a page of any object. `None` too if its protection reveals the damage, because its content is
+/// then not used at all.
 fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     if rules::is_broken(&*damaged.read_page(page)?) {
         return None;
@@ -219,15 +221,15 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
     let protection = count(before.get(PROTECTED_WORD)?, now.get(PROTECTED_WORD)?);
     let is_known = within > 0
         && within + protection == count(&*before, &*now)
-        // If the slot offsets differ, the compared bits have different places.
+        // If the slot offsets differ, the compared bits are not at the same offsets.
         && (0..2).all(|slot| then.slot_offset(slot) == new.slot_offset(slot));
     let about = pages_about(&subject.files, damaged, page);
     let others = about.iter().filter_map(|page| owner(subject, &subject.files, *page));
     is_known.then(|| others.chain(owner(subject, &subject.files, page)).collect())
 }
 
-/// The objects whose IDs, or the IDs of whose rowsets, units and pages, are in the changed rows of a base table, before
-/// or after the change. `None` if another part of the page changed.
+/// The objects that changed rows of a base table name, before or after the change: by object ID, or by the ID of a
+/// rowset, allocation unit or page. `None` if another part of the page changed.
 fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes) -> Option<BTreeSet<i32>> {
     let slots = Page::new(before).header().slot_count.get();
     let starts: BTreeSet<usize> =
@@ -251,7 +253,7 @@ fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes)
     Some(objects)
 }
 
-/// The objects that the bytes name, read as the ID of an object, a rowset, a unit or a page.
+/// The objects that the bytes may name if they are read as the ID of an object, a rowset, an allocation unit or a page.
 fn named_at(subject: &Subject, bytes: &[u8]) -> Vec<i32> {
     let database = &subject.database;
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Real databases at rest with their logs, taken back along the log to points in time at which they were in use.
+//! Real databases at rest with their logs. They are taken back along the log to points in time at which they were in
+//! use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,30 +17,30 @@ use source::{MemoryFiles, PageSource};
 use trials::in_use::is_allocated;
 use trials::mutate::{Random, seal};
 
-/// The largest files that are used, in bytes: campaigns have several of them in memory.
+/// The maximum size of a file in bytes, because campaigns have several files in memory.
 const MAX_BYTES: u64 = 48 << 20;
-/// Offsets of the parity and the sequence number in a VLF's header.
+/// Offsets of the parity and the sequence number in the header of a VLF.
 const PARITY_AT: usize = 1;
 const SEQUENCE: std::ops::Range<usize> = 4..8;
 
-/// A database at rest with its log.
+/// A database at rest, with its log.
 pub(crate) struct Pair {
     pub(crate) name: String,
     source: MemoryFiles,
     log_name: PathBuf,
     log: Vec<u8>,
-    /// The end of each block of the log: its last record, and its offset in the file.
+    /// For each log block, the LSN of its last record, and the offset of its end in the file.
     blocks: Vec<(Lsn, usize)>,
-    /// VLFs of the log: sequence number and place in the file.
+    /// The VLFs of the log: sequence number and range in the file.
     vlfs: Vec<(u32, std::ops::Range<usize>)>,
-    /// The records of each page, oldest first.
+    /// The log records of each page, oldest first.
     records: BTreeMap<PageId, Vec<(Lsn, Vec<u8>)>>,
-    /// For each DELETE_SPLIT, the INSERT_ROWS that has its rows.
+    /// For each DELETE_SPLIT, the bytes of the INSERT_ROWS record that moved its rows.
     moved: HashMap<Lsn, Vec<u8>>,
     checkpoints: Vec<Checkpoint>,
-    /// The first and the last record of each transaction.
+    /// For each transaction, the LSNs of its first and last records; `None` if it had not ended.
     transactions: Vec<(Lsn, Option<Lsn>)>,
-    /// No page can be taken back to before this record.
+    /// The earliest usable point in time: some page cannot be taken back beyond this LSN.
     floor: Lsn,
 }
 
@@ -52,19 +53,19 @@ struct Checkpoint {
 
 /// A point in time at which a database was in use.
 pub(crate) struct Moment {
-    /// The last record of the log.
+    /// The LSN of the last record of the log at this time.
     pub(crate) end: Lsn,
     checkpoint: Checkpoint,
 }
 
 impl Moment {
-    /// The record from which redo starts.
+    /// The LSN at which redo starts.
     pub(crate) fn redo_from(&self) -> Lsn {
         self.checkpoint.redo_from
     }
 }
 
-/// Data files of the corpus, each with a log from its folder; none without the corpus.
+/// Data files of the corpus, each with a log from the same folder; empty if the corpus is missing.
 pub(crate) fn files() -> &'static [(PathBuf, PathBuf)] {
     static FILES: OnceLock<Vec<(PathBuf, PathBuf)>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -92,7 +93,7 @@ fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
 }
 
 impl Pair {
-    /// Reads a data file and its log; `None` if they do not belong together, or were not at rest.
+    /// Reads a data file and its log; `None` if they do not belong together, or if the database was not at rest.
     pub(crate) fn open(data: &Path, log_path: &Path) -> Option<Self> {
         let source = MemoryFiles::open(vec![(data.to_owned(), fs::read(data).ok()?)]).ok()?;
         let log = Log::open(&[log_path.to_owned()]).ok()?;
@@ -120,7 +121,7 @@ impl Pair {
             floor: Lsn::default(),
         };
         this.read(&log)?;
-        // A later checkpoint may not have written all of its pages yet.
+        // Checkpoints after the last one in the boot page may not have written all pages yet.
         this.checkpoints.retain(|checkpoint| checkpoint.begin <= last_checkpoint);
         this.find_floor();
         Some(this)
@@ -166,13 +167,13 @@ impl Pair {
                 }
             }
         }
-        // Transactions that had not ended at the end of the log.
+        // These transactions had not ended at the end of the log.
         self.transactions.extend(begun.into_values().map(|begin| (begin, None)));
         Some(())
     }
 
-    /// Takes each page back as far as possible: only later points in time are used. A change without a record cannot be
-    /// taken back.
+    /// Finds the earliest usable point in time, by taking each page back as far as possible. A change without a log
+    /// record cannot be taken back.
     fn find_floor(&mut self) {
         let reached = self.records.keys().filter_map(|page| self.back(*page, 0).err());
         let pages =
@@ -186,18 +187,19 @@ impl Pair {
         self.records.get(&page).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of records of a page up to and including `end`.
+    /// The number of log records of a page up to and including `end`.
     fn records_until(&self, page: PageId, end: Lsn) -> usize {
         self.records_of(page).partition_point(|(lsn, _)| *lsn <= end)
     }
 
-    /// The number of records of a page before the redo start: every page on disk has their changes.
+    /// The number of log records of a page before the start of redo. Every page on disk contains their changes.
     fn records_before_redo(&self, page: PageId, moment: &Moment) -> usize {
         self.records_of(page).partition_point(|(lsn, _)| *lsn < moment.redo_from())
     }
 
-    /// The page after the first `kept` of its records; an error names a record that cannot be taken back. Before the
-    /// record that formats it, the page is all zeros, whatever it was earlier.
+    /// Takes a page back to its state after the first `kept` of its log records. Returns the LSN of a record that
+    /// cannot be taken back as an error. Before the record that formats a page, the result is all zeros, whatever the
+    /// page contained then.
     fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
         let records = self.records_of(id);
         let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();
@@ -217,7 +219,7 @@ impl Pair {
             if views[number].operation() == Operation::FORMAT_PAGE {
                 break;
             }
-            // A change that is not logged may have happened in between.
+            // If the LSNs do not agree, a change without a log record may have happened before this record.
             if number.checked_sub(1).is_some_and(|before| records[before].0 != page.lsn()) {
                 return Err(*lsn);
             }
@@ -225,12 +227,12 @@ impl Pair {
         Ok(page)
     }
 
-    /// The bytes of a page after the first `kept` of its records.
+    /// The bytes of a page after the first `kept` of its log records.
     fn past(&self, id: PageId, kept: usize) -> Option<PageBytes> {
         Some(*self.back(id, kept).ok()?.finish().ok()?)
     }
 
-    /// The earliest known state of a page, as a number of records.
+    /// The number of log records of a page up to its earliest known state.
     fn reach(&self, page: PageId) -> usize {
         let formats = |(_, bytes): &(Lsn, Vec<u8>)| LogRecord::new(bytes).operation() == Operation::FORMAT_PAGE;
         match self.records_of(page).iter().rposition(formats) {
@@ -239,14 +241,14 @@ impl Pair {
         }
     }
 
-    /// A point in time at which the database was in use; `None` if none is known.
+    /// A random point in time at which the database was in use; `None` if there is no usable one.
     pub(crate) fn moment(&self, random: &mut Random) -> Option<Moment> {
         let ends: Vec<Lsn> = self.blocks.iter().map(|(last, _)| *last).filter(|last| *last >= self.floor).collect();
         for _ in 0..20 {
             let end = *random.pick(&ends)?;
             let before: Vec<Checkpoint> =
                 self.checkpoints.iter().filter(|checkpoint| checkpoint.end <= end).copied().collect();
-            // Mostly the last one; a boot page may legally name an earlier checkpoint.
+            // Mostly takes the last checkpoint. A boot page may also name an earlier one.
             let back = if random.below(3) == 0 { random.below(5) } else { 0 };
             let Some(checkpoint) = before.len().checked_sub(1 + back).and_then(|at| before.get(at)) else { continue };
             return Some(Moment { end, checkpoint: *checkpoint });
@@ -261,7 +263,7 @@ impl Pair {
         self.transactions.iter().any(is_open)
     }
 
-    /// The pages as they were at this point in time; `None` if one of them is unknown.
+    /// The state of all pages at this point in time; `None` if the state of some page is unknown.
     pub(crate) fn truth(&self, moment: &Moment) -> Option<MemoryFiles> {
         let mut changes = Vec::new();
         for page in self.records.keys() {
@@ -276,8 +278,8 @@ impl Pair {
         blank.iter().all(|page| !is_allocated(&truth, *page)).then_some(truth)
     }
 
-    /// The pages as they may have been on disk at this point in time: each in its state at the checkpoint, or in a
-    /// later one.
+    /// A possible state of the pages on disk at this point in time. Each page is in its state at the checkpoint or in a
+    /// later state.
     pub(crate) fn on_disk(&self, truth: &MemoryFiles, moment: &Moment, random: &mut Random) -> Option<MemoryFiles> {
         let flush = random.below(4);
         let mut changes = Vec::new();
@@ -306,7 +308,7 @@ impl Pair {
         Some(*boot)
     }
 
-    /// The data file with these pages, under its name.
+    /// The name of the data file, and its content with these pages.
     pub(crate) fn contents(&self, pages: &MemoryFiles) -> (PathBuf, Vec<u8>) {
         let file = pages.files().first();
         let numbers = file.into_iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
@@ -314,7 +316,7 @@ impl Pair {
         (self.name.clone().into(), bytes)
     }
 
-    /// The log as it was at this point in time, under its name.
+    /// The name of the log file, and its content at this point in time.
     pub(crate) fn log(&self, moment: &Moment) -> (PathBuf, Vec<u8>) {
         let mut log = self.log.clone();
         let end = self.blocks.iter().find(|(last, _)| *last >= moment.end).map_or(log.len(), |(_, end)| *end);
@@ -326,8 +328,8 @@ impl Pair {
                 std::cmp::Ordering::Greater => {
                     vlf[PARITY_AT] = 0;
                     vlf[SEQUENCE].fill(0);
-                    // No block of this VLF was written yet: a block that continues the log would show that a header is
-                    // damaged.
+                    // At that time no block of this VLF had been written. A block here that continues the log would
+                    // look like evidence of a damaged header.
                     vlf.iter_mut().skip(format::log::vlf::HEADER_BYTES as usize).for_each(|byte| *byte = 0);
                 }
             }
@@ -335,18 +337,18 @@ impl Pair {
         (self.log_name.clone(), log)
     }
 
-    /// The pages that the log changes.
+    /// The pages that log records change.
     pub(crate) fn pages(&self) -> Vec<PageId> {
         self.records.keys().copied().collect()
     }
 
-    /// The last record of a page at this point in time.
+    /// The last log record of a page up to this point in time.
     pub(crate) fn last_record(&self, page: PageId, moment: &Moment) -> Option<(Lsn, LogRecord<'_>)> {
         let last = self.records_until(page, moment.end).checked_sub(1)?;
         self.records_of(page).get(last).map(|(lsn, bytes)| (*lsn, LogRecord::new(bytes)))
     }
 
-    /// A page that lacks a record from before the redo start: its write was lost.
+    /// A page after a lost write: it lacks the change of a log record from before the start of redo.
     pub(crate) fn before_redo(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let (reach, must_have) = (self.reach(page), self.records_before_redo(page, moment));
         let lacking = must_have.checked_sub(reach).filter(|lacking| *lacking > 0)?;
@@ -354,7 +356,7 @@ impl Pair {
         bytes.iter().any(|byte| *byte != 0).then_some(bytes)
     }
 
-    /// A page that has a record from after this point in time.
+    /// A page from the future: it contains the change of a log record after this point in time.
     pub(crate) fn after(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let until = self.records_until(page, moment.end);
         let later = self.records_of(page).len() - until;

@@ -1,4 +1,4 @@
-//! Why damage may go unnoticed: the list of the mutation matrix, and additions that trials found.
+//! The reasons why damage may go unnoticed: the list of the mutation matrix, and additional rules that trials found.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use trials::mutate::{PageRole, Pages, Survey, seal};
 
 use crate::subject::Subject;
 
-/// The additions: `structure`, `fields`, `where` and `reason`, a line each.
+/// The additional rules, as a tab-separated table with the columns `structure`, `fields`, `where` and `reason`.
 const RULES: &str = include_str!("../exemptions.tsv");
-/// Why a page may change although its checksum stays right.
+/// The reason why a changed page may have a right checksum.
 pub(crate) const BLIND_SPOT: &str = "The checksum is the same: it cannot see a change done twice in one sector.";
 
-/// Why bytes may change that belong to no field.
+/// The reason why changed bytes that belong to no field may go unnoticed.
 const NO_FIELD: &str = "Space that no field has.";
 
-/// Why damage to a field of a page may go unnoticed.
+/// The reason why damage to a field of a page may go unnoticed; `None` if it must be noticed.
 pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &str) -> Option<String> {
     if let Some(known) = exemptions().into_iter().find(|exemption| exemption.covers(structure, field)) {
         return Some(known.reason.to_owned());
@@ -32,15 +32,15 @@ pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &s
     RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
 }
 
-/// The meaning of changed bytes of a page.
+/// The fields that changed bytes of a page belong to.
 pub(crate) struct Changes {
-    /// Structure and field: a field whose change must be noticed, if there is one.
+    /// Structure and field of one change. If a change must be noticed, it is that change.
     pub(crate) kind: String,
-    /// Why the changes may go unnoticed, if each changed field has a reason.
+    /// The reason why the changes may go unnoticed; `None` if some changed field has no reason.
     pub(crate) harmless: Option<String>,
 }
 
-/// The meaning of changes to a page, each a byte and its flipped bits, by the fields that they hit.
+/// Finds the fields that changes to a page hit. Each change is the offset of a byte, and its flipped bits.
 pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<Item = (usize, u8)>) -> Changes {
     let pages = Pages::new(&subject.files, &subject.database);
     let survey = Survey::of_page(&pages, &subject.database, page);
@@ -83,7 +83,7 @@ fn lies_in_a_unit(role: PageRole) -> bool {
     matches!(role, Heap | Clustered | Node | Leaf | Text | Iam)
 }
 
-/// Whether a page has a checksum, and the right one.
+/// Whether a page has a checksum, and the checksum is right.
 pub(crate) fn is_checksum_right(page: &PageBytes) -> bool {
     let mut sealed = *page;
     undo_torn_bits(&mut sealed);
@@ -91,7 +91,7 @@ pub(crate) fn is_checksum_right(page: &PageBytes) -> bool {
     Page::new(page).header().flags.get() & page_flags::CHECKSUM != 0 && sealed == *page
 }
 
-/// Whether a page as stored on disk has a wrong protection.
+/// Whether the protection of a page, in its form on disk, is wrong.
 pub(crate) fn is_broken(page: &PageBytes) -> bool {
     let flags = Page::new(page).header().flags.get();
     match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {
@@ -100,7 +100,7 @@ pub(crate) fn is_broken(page: &PageBytes) -> bool {
     }
 }
 
-/// Whether the last two bits of a sector differ from those of the page's write.
+/// Whether the torn bits of some sector differ from the pattern in the page header.
 fn is_torn(page: &PageBytes) -> bool {
     let pattern = page[PROTECTION_WORD] & 3;
     page.chunks_exact(512).skip(1).any(|sector| sector.last().is_some_and(|last| last & 3 != pattern))

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use crate::campaigns::{Bench, Campaign};
 use crate::outcome::{Outcome, Tally, Verdict};
 
-/// A trial that takes longer than this will not end.
+/// A trial that takes longer than this is considered stuck.
 const STUCK: Duration = Duration::from_secs(300);
 const WATCH: Duration = Duration::from_millis(200);
 
-/// When a campaign ends.
+/// The condition for the end of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     /// After this number of trials.
@@ -21,7 +21,7 @@ pub(crate) enum Until {
     Time(Instant),
 }
 
-/// Runs a campaign from seed `first` on; prints failures as they occur.
+/// Runs a campaign, starting with the seed `first`. Prints failures as they occur.
 pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, threads: usize, tell: bool) -> Tally {
     if campaign.runs_program() {
         bench.program();
@@ -59,7 +59,7 @@ pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, t
                     if let Some((seed, started)) = *lock(place)
                         && started.elapsed() > STUCK
                     {
-                        // A thread cannot be stopped from here.
+                        // A stuck thread cannot be stopped from here.
                         println!(
                             "FAILED {}: no end in {} s: {}",
                             campaign.name(),

@@ -1,8 +1,8 @@
-//! Values that trials share; each is made when the first trial needs it.
+//! Values that trials share. Each is created when a trial first needs it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A place that is filled once.
+/// A place for a value that is created once.
 type Place<T> = Arc<OnceLock<Arc<T>>>;
 
 /// Values by number, the oldest first.

@@ -1,4 +1,4 @@
-//! The databases that are damaged: small sound ones of the lab, in memory, one for each number.
+//! The databases to damage: small sound lab databases in memory, each identified by a number.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,38 +15,40 @@ use crate::campaigns::salvage::{self, Sound, Whole};
 use crate::judge::{Baseline, clocked, told};
 use crate::shared::Shared;
 
-/// Trials that share a database.
+/// The number of consecutive trials that use the same database.
 const TRIALS_PER_DATABASE: u64 = 50;
-/// Databases that are kept at once.
+/// The number of databases in memory at the same time.
 const KEPT: usize = 12;
-/// The approximate limit for a random database, of which a table may have a quarter: a trial should take some
-/// milliseconds.
+/// The approximate maximum size of a random database in bytes; a single table may have a quarter of it. The limit keeps
+/// a trial at some milliseconds.
 const MOST_BYTES: usize = 6 << 20;
-/// One database in this many is a specimen, which has one of everything; the others are random.
+/// Every fourth database is a specimen, which contains every kind of structure. The others are random, except one per
+/// group (see [`HISTORIES_AT`]).
 const SPECIMEN_EVERY: u64 = 4;
-/// The position, between two specimens, of the database whose tables had columns added and dropped.
+/// In each group of [`SPECIMEN_EVERY`] databases, the database at this position has tables with added and dropped
+/// columns.
 const HISTORIES_AT: u64 = 2;
-/// Per cent of the present rows that a table had at the earlier time.
+/// The number of rows at the earlier time, in per cent of the present number.
 const EARLIER_ROWS: u64 = 97;
 
-/// A data file.
+/// The path and the content of a data file.
 pub(crate) type Content = (PathBuf, Vec<u8>);
 
 /// A sound database and the result of checking it.
 pub(crate) struct Subject {
-    /// Its name and version.
+    /// The name and version of the database.
     pub(crate) name: String,
-    /// Its files.
+    /// The files of the database.
     pub(crate) files: MemoryFiles,
-    /// Its files as bytes.
+    /// The files of the database as bytes.
     pub(crate) contents: Vec<Content>,
-    /// Its catalog.
+    /// The catalog of the database.
     pub(crate) database: Database,
-    /// Its pages, by role.
+    /// The pages of the database, by role.
     pub(crate) roles: BTreeMap<PageRole, Vec<PageId>>,
-    /// A finding in the sound database, which is an error of the check.
+    /// A finding in the sound database; it is a bug of the check.
     pub(crate) flaw: Option<String>,
-    /// The result of checking it.
+    /// The result of checking the sound database.
     pub(crate) baseline: Baseline,
     description: Description,
     earlier: OnceLock<Vec<Content>>,
@@ -82,7 +84,7 @@ impl Subject {
         }
     }
 
-    /// An earlier state of its files, in which its tables had fewer rows. Same names, same identities.
+    /// An earlier state of the files, in which the tables had fewer rows. Names and IDs are the same.
     pub(crate) fn earlier(&self) -> &[Content] {
         self.earlier.get_or_init(|| {
             let mut description = self.description.clone();
@@ -93,7 +95,7 @@ impl Subject {
         })
     }
 
-    /// The database with the rows of its tables; an error if they are not the rows that the lab wrote.
+    /// The database with the rows of its tables. Returns an error if the rows are not those that the lab wrote.
     pub(crate) fn sound(&self) -> Result<Sound<'_>, &str> {
         let tables = self.tables.get_or_init(|| salvage::lab_tables(&self.files, &self.database, &self.description));
         let tables = tables.as_ref().map_err(String::as_str)?;
@@ -107,19 +109,19 @@ impl Subject {
         self.roles.iter().find(is_of).map_or(PageRole::Free, |(role, _)| *role)
     }
 
-    /// The object that a unit's pages belong to.
+    /// The object to which an allocation unit belongs.
     pub(crate) fn object(&self, unit: AllocUnitId) -> Option<i32> {
         Pages::new(&self.files, &self.database).rowset(unit).map(|rowset| rowset.object_id)
     }
 
-    /// A page: the role is drawn first, so that rare roles have their share.
+    /// A random page. The role is drawn first, so that pages of rare roles are drawn often enough.
     pub(crate) fn any_page(&self, random: &mut Random) -> PageId {
         let roles: Vec<&Vec<PageId>> = self.roles.values().collect();
         let pages = random.pick(&roles).copied();
         pages.and_then(|pages| random.pick(pages).copied()).unwrap_or(PageId::BOOT)
     }
 
-    /// Writes its files into a folder.
+    /// Writes the database files into a folder.
     pub(crate) fn store(&self, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         store(&self.contents, folder)
     }
@@ -134,14 +136,14 @@ pub(crate) fn store(contents: &[Content], folder: &Path) -> std::io::Result<Vec<
     contents.iter().map(write).collect()
 }
 
-/// Checks pages on one thread.
+/// Checks a database on one thread.
 pub(crate) fn check_pages(pages: &dyn PageSource, seed: u64) -> Report {
     let database = catalog::load(pages);
     let options = Options { max_threads: 1, hash_seed: Some(seed), ..Options::default() };
     check::run(pages, &database, &options, &Silent)
 }
 
-/// A folder for the files of a trial: in memory if the system has such a folder.
+/// A folder for the files of a trial, in memory if the system has a folder in memory.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = Path::new("/dev/shm");
     let made = match shared.is_dir() {
@@ -162,7 +164,7 @@ fn write(description: &Description) -> Vec<Content> {
     written.files.iter().map(read).collect()
 }
 
-/// The description of the database with this number, limited in size.
+/// The description of the database with this number. A random database is limited in size.
 fn describe(number: u64) -> Description {
     let mut random = Random::new(number);
     if number.is_multiple_of(SPECIMEN_EVERY) {
@@ -183,7 +185,7 @@ fn describe(number: u64) -> Description {
     description
 }
 
-/// The approximate bytes of a table, which depend mostly on its long values.
+/// The approximate size of a table in bytes, which depends mostly on its long values.
 fn rough_bytes(table: &lab::description::Table) -> u64 {
     use lab::description::Values;
     let column = |column: &lab::description::Column| match column.values {

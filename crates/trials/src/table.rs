@@ -1,4 +1,4 @@
-//! The report: a table with a line per campaign.
+//! The report: a table with one line per campaign.
 
 use std::fmt::Write as _;
 
@@ -26,10 +26,10 @@ const HEADINGS: [&str; 18] = [
     "worst time, peak",
 ];
 
-/// Up to this number of kinds, all are shown; otherwise only those with failures.
+/// If a campaign has at most this number of kinds, the report shows all of them; otherwise only those with failures.
 const FEW_KINDS: usize = 8;
 
-/// The report as Markdown.
+/// The report in Markdown.
 pub(crate) fn markdown(tallies: &[(Campaign, Tally)]) -> String {
     let mut text = format!("| {} |\n|{}\n", HEADINGS.join(" | "), "---|".repeat(HEADINGS.len()));
     let mut all = Tally::default();
@@ -95,7 +95,7 @@ fn cells(name: &str, tally: &Tally) -> Vec<String> {
     ]
 }
 
-/// The numbers that are summed.
+/// The counters that are added up for the total.
 fn sums(tally: &mut Tally) -> [&mut u64; 19] {
     [
         &mut tally.tried,

@@ -1,7 +1,7 @@
-//! Programs that tests use and that may be missing on a machine, by the names that `.ci/tools` gives them.
+//! Programs that tests use and that may be missing on a machine. They have the names that `.ci/tools` gives them.
 //!
-//! A test that lacks a program is skipped and reports that, unless the environment variable MDFSCK_REQUIRE names the
-//! program, as in `MDFSCK_REQUIRE=chromium,promtool`: then the test fails. Tests in other languages use the same
+//! A test that lacks a program is skipped and reports that. If the environment variable MDFSCK_REQUIRE names the
+//! program, as in `MDFSCK_REQUIRE=chromium,promtool`, the test fails instead. Tests in other languages use the same
 //! variable.
 
 use std::process::{Command, Stdio};
@@ -11,20 +11,20 @@ pub fn is_here(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok()
 }
 
-/// Why a test that lacks these tools is skipped.
+/// The message for skipping a test that lacks these tools.
 ///
 /// # Errors
 ///
-/// Why the test fails, if MDFSCK_REQUIRE names one of them.
+/// The message for failing the test, if MDFSCK_REQUIRE names one of the tools.
 pub fn without(missing: &[&str], why: &str) -> Result<String, String> {
     judged(missing, why, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default())
 }
 
-/// Prints why a test that lacks this tool is skipped.
+/// Prints the message for skipping a test that lacks this tool.
 ///
 /// # Panics
 ///
-/// If MDFSCK_REQUIRE names it.
+/// If MDFSCK_REQUIRE names the tool.
 #[expect(clippy::panic, reason = "a failed test")]
 pub fn skip(tool: &str, why: &str) {
     match without(&[tool], why) {

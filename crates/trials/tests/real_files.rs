@@ -1,8 +1,8 @@
-//! The system catalog that the lab writes must equal that of real files of the same version: base tables, their columns
-//! and indexes, the place of each column, and the allocation units.
+//! The system catalog that the lab writes must equal the catalog of real files of the same version: base tables, their
+//! columns and indexes, the place of each column, and the allocation units.
 //!
-//! The files are not part of the repository. They are looked for in `target/corpus`; without them each test is reported as
-//! ignored.
+//! The real files are not part of the repository. They are expected in `target/corpus`; without them, each test is
+//! reported as ignored.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use catalog::Database;
 use lab::{Version, orders};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// A file of each version whose system tables equal those of a new database.
+/// For each version, a file whose system tables equal those of a new database.
 const FILES: [(Version, &str); 6] = [
     (Version::V611, "edwardyi__rentHouse/App_Data/Database1.mdf"),
     (Version::V661, "itsligo__sampledbs/Bookshop.mdf"),
@@ -30,7 +30,7 @@ fn main() {
             true => compare(version, path).map(|()| Completion::Completed),
             false => Ok(Completion::ignored_with("the file is not in target/corpus")),
         };
-        // Real files belong to the full tier.
+        // Tests with real files belong to the full tier.
         Trial::ignorable_test(format!("catalogue of {version:?} as in a real file"), run).with_ignored_flag(true)
     });
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
@@ -47,7 +47,7 @@ fn compare(version: Version, path: PathBuf) -> Result<(), Failed> {
     let written = lab::write(&description, folder.path())?;
     let (real, lab) = (load(path), load(written.files[0].clone()));
     let (mut expected, found) = (system_tables(&real), system_tables(&lab));
-    // Ledger tables look like user tables.
+    // Ledger tables of the real file are compared only if the lab writes them.
     expected.retain(|name, _| found.contains_key(name) || !name.contains("ledger_"));
     for (name, lines) in &expected {
         if found.get(name) != Some(lines) {
@@ -60,8 +60,8 @@ fn compare(version: Version, path: PathBuf) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The catalog's description of each rowset of a base or internal table, without collations, which depend on the
-/// database.
+/// The catalog's description of each rowset of a base table or internal table. Collations are left out because they
+/// depend on the database.
 fn system_tables(database: &Database) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::new();
     for rowset in &database.rowsets {

@@ -1,4 +1,4 @@
-//! Backups of every form, with faults of storage and changed bytes in their files.
+//! Backups of every form, damaged by storage faults or by changed bytes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -15,9 +15,9 @@ use crate::outcome::Outcome;
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages, folder, store};
 
-/// Why bytes of a backup may change that no checksum covers.
+/// The reason why changed bytes outside of all checksums may go unnoticed.
 const NOT_COVERED: &str = "Padding, texts and numbers of a backup that no checksum covers.";
-/// Forms that are kept at once.
+/// The number of backups in memory at the same time.
 const KEPT: usize = 6;
 
 /// A sound backup.
@@ -25,9 +25,10 @@ struct Sound {
     subject: Arc<Subject>,
     name: &'static str,
     contents: Vec<Content>,
-    /// Ranges that a checksum covers; none for files that no trial damages.
+    /// For each file, the ranges that a checksum covers. Empty for files that no trial damages.
     covered: Vec<Vec<std::ops::Range<u64>>>,
-    /// The first file that trials damage; the files before it are the full backup of a differential.
+    /// The index of the first file that trials may damage. The files before it are the full backup on which a
+    /// differential is based.
     first: usize,
     baseline: Baseline,
     _folder: TempDir,
@@ -115,7 +116,7 @@ fn open(paths: &[PathBuf]) -> Box<dyn PageSource> {
 pub(crate) struct Backups(Mutex<Vec<(u64, Arc<Sound>)>>);
 
 impl Backups {
-    /// The backup for this seed. Neighboring seeds share databases, but not always forms.
+    /// The backup for this seed. Neighboring seeds use the same database, but not always the same form of backup.
     fn of(&self, bench: &Bench, seed: u64) -> Arc<Sound> {
         let key = seed / FORM_TRIALS;
         let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -132,7 +133,7 @@ impl Backups {
     }
 }
 
-/// Trials in a row that damage the same backup.
+/// The number of consecutive trials that damage the same backup.
 const FORM_TRIALS: u64 = 10;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
@@ -183,8 +184,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     }
 }
 
-/// The checksum of a region of whole sectors; `None` for other places. Like a page checksum it cannot see a change that
-/// is made twice, for example to the filler after the last extent.
+/// The checksum of a region of whole sectors; `None` if the range is not whole sectors. Like a page checksum, it does
+/// not reveal a change that occurs twice, for example in the filler after the last extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

@@ -1,4 +1,4 @@
-//! A database on disk, the program that is run on it, and the answers that are allowed when something fails.
+//! A database on disk, the program that checks it, and the answers that are allowed when something fails.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use crate::process::{Done, Program};
 
 /// The previous content of the output file.
 pub(super) const BEFORE: &str = "what an earlier check said\n";
-/// Bits of the exit status.
+/// Bits of the exit status: findings, and something that could not be read.
 const CORRUPT: i32 = 1;
 pub(super) const BLIND: i32 = 4;
-/// The database, and whether it is sound.
+/// A database on disk, and whether it is sound.
 pub(super) struct Case<'a> {
     pub(super) program: &'a Program,
     pub(super) folder: PathBuf,
@@ -34,7 +34,7 @@ impl Case<'_> {
         self.program.run(&self.arguments(&[])).end()
     }
 
-    /// The answer must be that of an undisturbed run.
+    /// The answer must equal the answer of an undisturbed run.
     pub(super) fn same(&self, done: &Done) -> Verdict {
         self.same_as(&self.undisturbed(), done)
     }
@@ -50,8 +50,8 @@ impl Case<'_> {
         self.same_or_told(&self.undisturbed(), done)
     }
 
-    /// The answer must be that of an undisturbed run, or report that something could not be read, without findings that
-    /// do not exist.
+    /// The answer must equal the answer of an undisturbed run, or it must report that something could not be read. In
+    /// either case it must not contain findings that an undisturbed run does not have.
     pub(super) fn same_or_told(&self, clean: &Done, done: &Done) -> Verdict {
         if !done.is_orderly() {
             return Verdict::Broke(done.story());
@@ -70,11 +70,11 @@ impl Case<'_> {
         }
     }
 
-    /// The findings must be those of an undisturbed run; the rest may be missing if that is reported. Or the program
-    /// refuses before it has read anything.
+    /// The findings must equal those of an undisturbed run, and other parts of the answer may be missing only if the
+    /// program reports that. The program may also refuse before it reads anything.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
-        // An unusable folder for temporary files is an error before the check.
+        // If the folder for temporary files cannot be used, the program reports that before the check.
         let is_refused_folder = done.stdout.is_empty() && done.stderr.contains("--temp-dir ");
         if is_told && (is_refused_folder || done.code.is_some_and(|code| code & 8 != 0)) {
             return Verdict::Kept;
@@ -87,7 +87,7 @@ impl Case<'_> {
         }
     }
 
-    /// The output file must have its previous content, or a complete answer.
+    /// The output file must contain its previous content or a complete answer.
     pub(super) fn whole(&self, output: &Path) -> Result<(), String> {
         let clean = self.undisturbed().stdout;
         match std::fs::read_to_string(output) {
@@ -97,7 +97,7 @@ impl Case<'_> {
         }
     }
 
-    /// The answer must be that of an undisturbed run, or the program refuses with a reason.
+    /// The answer must equal the answer of an undisturbed run, or the program must refuse and give a reason.
     pub(super) fn same_or_refused(&self, done: &Done) -> Verdict {
         let is_refused = done.is_orderly() && done.code.is_some_and(|code| code & (BLIND | 8) != 0);
         match is_refused && !done.stderr.trim().is_empty() {
@@ -110,7 +110,7 @@ impl Case<'_> {
     }
 }
 
-/// A status without bit 4 promises that the output exists.
+/// If the exit status does not contain bit 4, the output file must have been written.
 pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
     let is_written = std::fs::read_to_string(output).is_ok_and(|text| text != BEFORE);
     match (done.code.unwrap_or(BLIND) & BLIND != 0, is_written) {
@@ -119,7 +119,7 @@ pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
     }
 }
 
-/// The messages of the findings in the text format.
+/// The texts of the findings in a report in text format.
 fn findings(text: &str) -> BTreeSet<&str> {
     let lines = text.lines().zip(text.lines().skip(1));
     lines.filter(|(heading, _)| heading.starts_with("Msg ")).map(|(_, text)| text).collect()

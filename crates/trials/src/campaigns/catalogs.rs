@@ -1,4 +1,4 @@
-//! Catalogs of up to 100,000 tables: time and memory of a check, and of commands that only read the catalog.
+//! Catalogs of up to 100,000 tables: time and memory of a check, and of the commands that only read the catalog.
 
 use lab::Version;
 use lab::many_tables::many_tables;
@@ -8,15 +8,15 @@ use super::{Bench, grant};
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::folder;
 
-/// Numbers of tables; repeated numbers are drawn more often, because large catalogs take long to write.
+/// Numbers of tables. A repeated number is drawn more often; large catalogs occur once because they take long to write.
 const TABLES: [u32; 10] = [1, 10, 100, 300, 1000, 1000, 3000, 3000, 10_000, 100_000];
-/// The number of choices in a short run.
+/// The number of these choices that a short run uses.
 const SHORT: usize = 5;
 /// Commands that only read the catalog.
 const LISTINGS: [&str; 3] = ["info", "tables", "lint"];
-/// The least time limit: for a small catalog, the limit per table would be too short.
+/// The minimum time limit, because the limit per table is too short for a small catalog.
 const LEAST_SECONDS: f64 = 2.0;
-/// The time limit per table with its indexes, for processor and disk.
+/// The limit of processor time and of elapsed time per table with its indexes.
 const MOST_SECONDS_PER_TABLE: f64 = 2e-3;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

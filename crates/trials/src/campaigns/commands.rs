@@ -1,5 +1,5 @@
-//! The program must give the same answer for files in any order, folders, links, pipes, and with every option that only
-//! affects how it reads.
+//! Runs the program with files in any order, folders, links, pipes, and options that only affect how it reads. The
+//! answer must always be the same.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::resources::least_grant;
 use crate::process::{Done, Program};
 use crate::subject::{Subject, store};
 
-/// Kinds of JSON lines that contain times, memory, options and paths.
+/// Kinds of JSON lines that differ between runs, because they contain times, memory, options or paths.
 const OF_THE_RUN: [&str; 4] = ["run", "statistics", "summary", "error"];
 
-/// A report in all formats, and the bits of the exit status.
+/// A report in all formats, and the exit status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
     text: String,
@@ -36,12 +36,12 @@ impl Answer {
         }
     }
 
-    /// Whether these are the lines of its JSON form that every run has in common.
+    /// Whether `lines` equal the JSON lines of this answer, without lines that differ between runs.
     pub(super) fn is_json(&self, lines: &str) -> bool {
         self.json == lines
     }
 
-    /// The first line that differs, or the status; `None` if nothing differs.
+    /// Describes the first line that differs, or a different exit status; `None` if nothing differs.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let code = || (self.code != other.code).then(|| format!("expected exit {}, found {}", self.code, other.code));
         difference(&self.text, &other.text)
@@ -50,7 +50,7 @@ impl Answer {
             .or_else(code)
     }
 
-    /// The difference of a program run in this format.
+    /// The difference between this answer and a run of the program with this format.
     fn difference_of(&self, format: &str, done: &Done, results: &str) -> Option<String> {
         let lines = match format {
             "json" => difference(&self.json, &lasting(results)),
@@ -71,7 +71,7 @@ fn written(format: Format, report: &Report) -> String {
     }
 }
 
-/// The lines of the JSON form that every run has in common.
+/// The JSON lines of a report that do not differ between runs.
 pub(super) fn lasting(json: &str) -> String {
     let is_lasting = |line: &&str| {
         let kind = serde_json::from_str::<serde_json::Value>(line).map(|line| line["kind"].clone());
@@ -98,9 +98,9 @@ enum Given {
     Folder,
     Links,
     FolderOfLinks,
-    /// A backup through a pipe.
+    /// A backup that the program reads from a pipe.
     Pipe(Option<Container>),
-    /// A full backup as a file, its differential through a pipe.
+    /// A full backup in a file, and its differential from a pipe.
     DifferentialPipe,
     Stripes,
 }
@@ -118,7 +118,8 @@ pub(super) struct Commands<'a> {
 }
 
 impl Commands<'_> {
-    /// Runs the program once, in a random way. Returns the difference in its answer, with the command line.
+    /// Runs the program once, with random input and options. If its answer differs, returns the difference and the
+    /// command line.
     pub(super) fn differs(&self, random: &mut Random, way: usize) -> Option<String> {
         let given = self.given(random);
         let made = self.folder.join(format!("command{way}"));
@@ -166,7 +167,8 @@ impl Commands<'_> {
         }
     }
 
-    /// Creates the input in `made`. Returns the paths for the command line, in any order, and the input of the pipe.
+    /// Creates the input files in `made`. Returns the paths for the command line in random order, and the file that is
+    /// sent through the pipe.
     fn lay_out(
         &self,
         given: Given,
@@ -237,7 +239,7 @@ impl Commands<'_> {
         let mut arguments = vec!["check".to_owned()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         let format = *random.pick(&["text", "json", "tableresults"]).unwrap_or(&"text");
-        // CHECKCATALOG does not support TABLERESULTS.
+        // CHECKCATALOG cannot be combined with TABLERESULTS.
         let format = if self.options.scope == Scope::Catalog && format == "tableresults" { "text" } else { format };
         add(&["--format", format]);
         let one_of: [(&str, &[&str]); 5] = [
@@ -275,7 +277,7 @@ impl Commands<'_> {
     }
 }
 
-/// The scope of a check, as options of the command line.
+/// The options of the command line that select the scope of a check.
 fn scope(options: &Options) -> Vec<String> {
     let mut words = match &options.scope {
         Scope::Database => Vec::new(),

@@ -1,4 +1,4 @@
-//! Databases that were stopped in the middle of their work: after recovery they must equal the truth, in every way.
+//! Databases that were stopped during their work. After recovery they must equal the lab's truth, with any options.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use crate::process::Program;
 use crate::subject::{check_pages, folder, store};
 use trials::in_use::{self, Recovered, contents, differences, in_memory, live_rows, recover};
 
-/// The most transactions of a workload.
+/// The maximum number of transactions in a workload.
 const TRANSACTIONS: usize = 120;
-/// One crash in this many is also recovered by the program, in all ways.
+/// Every fifth crash is also recovered by the program as a process, with each set of options.
 const COMMANDS_EVERY: u64 = 5;
-/// Memory of recoveries, in bytes: with the first everything fits; the second needs temporary files and has no table of
-/// pages.
+/// Memory grants of recoveries, in bytes. With the first, all data fits into memory. The second requires temporary
+/// files, and leaves no memory for a table of pages.
 pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 12];
-/// Options that must not change the answer.
+/// Sets of options, none of which may change the answer.
 const WAYS: [&[&str]; 4] = [
     &[],
     &["--maxdop", "1", "--memory", "40MB"],
@@ -36,7 +36,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let stop = match random.below(4) {
         0 | 1 => Stop::WithoutOpen,
         2 => Stop::WithOpen,
-        // At least one record: before the first one the database is at rest.
+        // At least one record is written, because without records the database is at rest.
         _ => Stop::After(1 + random.below(workload.records() as usize) as u64),
     };
     let flush = match random.below(6) {
@@ -57,7 +57,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome::new(kind, format!("{spec:?} {stop:?} {flush:?}"), verdict)
 }
 
-/// Judges recovery; an error is a failure.
+/// Judges the recovery; returns an error if it failed.
 fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let folder = folder();
@@ -93,7 +93,8 @@ fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) 
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
 }
 
-/// A sound database must not be called damaged because its log is missing, or is that of another point in time.
+/// A sound database must not have findings only because its log is missing, or because the log is from another point in
+/// time.
 fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
     let is_silent = |pages: &dyn PageSource, what: &str| {
         let report = check_pages(pages, seed);
@@ -103,11 +104,11 @@ fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Resu
         }
     };
     is_silent(source, "without its log")?;
-    // Outside of the folder that the program reads.
+    // The log is stored outside of the folder that the program reads.
     let beside = folder();
     let path = beside.path().join("other.ldf");
     std::fs::write(&path, other_log).map_err(|error| Verdict::Broke(error.to_string()))?;
-    // A refusal is right too.
+    // Refusing the log is a right answer too.
     let Ok(recovered) = recover(source, &path, GRANTS[0]) else { return Ok(()) };
     if let Some(finding) = recovered.audit.findings.first() {
         return Err(Verdict::FalseAlarm(format!("against another log: {}", finding.check.id)));
@@ -129,7 +130,7 @@ pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(
     if is_same { Ok(()) } else { Err(Verdict::Differs("other pages are not recovered with less memory".to_owned())) }
 }
 
-/// The rows must be those of the truth; if no transaction was open, all pages must be.
+/// The recovered rows must equal the truth. If no transaction was open, all pages must equal it too.
 fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Verdict> {
     let truth = &crashed.truth;
     if truth.open.is_empty()
@@ -146,7 +147,7 @@ fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Ver
     }
 }
 
-/// The program must give the same answer as the library, in every way.
+/// The program must give the same answer as the library, with each set of options.
 fn commands(
     program: &Program,
     folder: &Path,
@@ -170,7 +171,7 @@ fn commands(
             return Err(Verdict::Broke(format!("{way:?}: recovery {state}, expected exit {code}: {}", done.story())));
         }
         let lines = lasting(&done.stdout);
-        // Only the program lists what could not be recovered.
+        // The program lists what could not be recovered; the expected answer of the library does not.
         let is_same = if is_partial { true } else { expected.is_json(&lines) };
         if !is_same || *first.get_or_insert_with(|| lines.clone()) != lines {
             return Err(Verdict::Differs(format!("{way:?}: another answer")));

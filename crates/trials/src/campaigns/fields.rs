@@ -1,4 +1,4 @@
-//! One field of one structure is changed by a verb; the page's protection is corrected, or left wrong.
+//! Changes one field of one structure by a verb. The page protection is corrected, or is left wrong.
 
 use format::Page;
 use format::page::page_flags;
@@ -9,10 +9,10 @@ use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;
 use crate::subject::Subject;
 
-/// One mutant in this many keeps the old checksum, which is then wrong.
+/// Every eighth mutant, on average, keeps its old checksum, which is then wrong.
 const STALE_EVERY: usize = 8;
 
-/// A field to be changed, and its values at other places.
+/// A field to change, and the values that the same field has at other places.
 struct Choice {
     structure: String,
     field: String,
@@ -57,7 +57,7 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
     let is_protection = site.bytes == PROTECTED_WORD;
     let is_stale = has_checksum && (is_protection || random.below(STALE_EVERY) == 0);
     if is_protection && !has_checksum || is_stale {
-        // The form on disk: the sectors keep the bits of their write.
+        // Changes the page in its form on disk, so that its sectors keep their torn bits.
         page = subject.files.read_page(site.page)?;
         let flips = old.iter().zip(&new).map(|(old, new)| old ^ new);
         page.get_mut(site.bytes.clone())?.iter_mut().zip(flips).for_each(|(byte, flips)| *byte ^= flips);

@@ -1,5 +1,5 @@
-//! A check must keep to its memory grant: larger databases in which all pages of one kind are damaged, checked as a
-//! process.
+//! A check must not exceed its memory grant. Larger databases, in which all pages of one kind are damaged, are checked
+//! by the program as a process.
 
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
@@ -12,10 +12,10 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// The most memory of a check, as a multiple of its grant: a twentieth above it.
+/// The maximum memory of a check as a multiple of its grant: 5 % above the grant.
 pub(super) const MOST: f64 = 1.05;
 
-/// A number from the JSON lines, by its key.
+/// The last number with this key in the JSON lines.
 pub(super) fn number(text: &str, key: &str) -> Option<f64> {
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.take(2).find_map(|line| line[key].as_f64())
@@ -40,7 +40,8 @@ pub(super) fn trial(program: &Program, random: &mut Random, name: &str) -> Outco
     kept(program, &arguments, name, what)
 }
 
-/// Whether runs with the least grant and with the default grant keep to it, and give the same answer.
+/// Runs the program with the minimum grant and with the default grant. Each run must keep to its grant, and both must
+/// give the same answer.
 pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: String) -> Outcome {
     let Some(least) = least_grant(program, arguments) else {
         return Outcome::new(name, what, Verdict::Broke("no least grant is named".to_owned()));
@@ -78,7 +79,7 @@ pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: Stri
     Outcome { peak_ratio: Some(worst), ..Outcome::new(name, what, verdict) }
 }
 
-/// Changes the same byte on every page of a kind. Returns a description.
+/// Changes the same byte on every page of one kind. Returns a description of the damage.
 fn damage_all(files: &[std::path::PathBuf], random: &mut Random) -> String {
     let kinds = [PageType::Data, PageType::Index, PageType::TextMix, PageType::Iam];
     let kind = *random.pick(&kinds).unwrap_or(&PageType::Data);

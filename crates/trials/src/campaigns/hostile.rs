@@ -1,4 +1,4 @@
-//! Any bytes for the entry points that must accept any: they must end and must not panic.
+//! Random bytes for the entry points that must accept any bytes: they must return and must not panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::Bench;
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::Subject;
 
-/// The duration of a trial; most inputs take some microseconds.
+/// The duration of a trial. Most inputs take some microseconds.
 const TIME: Duration = Duration::from_millis(100);
-/// The longest time of an input.
+/// The maximum time for one input.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The most inputs of a trial.
+/// The maximum number of inputs in a trial.
 const MOST: u64 = 5_000;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

@@ -1,4 +1,4 @@
-//! Hostile logs: a changed log must be refused, be reported as a limit, or lead to the rows of the truth.
+//! Hostile logs. For a changed log, the program must refuse it, list a limit, or recover the rows of the truth.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,17 +20,17 @@ use crate::subject::{Content, check_pages, folder, store};
 use trials::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
 use trials::log_layout::Layout;
 
-/// Trials that share a database.
+/// The number of consecutive trials that use the same database.
 const TRIALS_PER_DATABASE: u64 = 100;
-/// The most transactions of a workload.
+/// The maximum number of transactions in a workload.
 const TRANSACTIONS: usize = 40;
-/// One log in this many is also given to the program.
+/// Every hundredth log is also given to the program as a process.
 const COMMANDS_EVERY: u64 = 100;
-/// The longest time of a recovery of a small database.
+/// The maximum time for the recovery of a small database.
 const LIMIT: Duration = Duration::from_secs(20);
 const GRANT_BYTES: u64 = 8 << 20;
 
-/// A database that was in use.
+/// A database that was in use, with its log.
 pub(crate) struct InUse {
     spec: Spec,
     workload: Workload,
@@ -41,7 +41,7 @@ pub(crate) struct InUse {
     foreign: Vec<u8>,
 }
 
-/// The databases that were used last.
+/// The most recently used databases.
 #[derive(Default)]
 pub(crate) struct Used(Mutex<Vec<(u64, Arc<InUse>)>>);
 
@@ -78,7 +78,7 @@ impl InUse {
         Self { spec, workload, stop, crashed, source, layout, foreign }
     }
 
-    /// The expected result of recovery with the log up to the record `end`, as if the database had been stopped there.
+    /// The expected result if the log ends at the record `end`: the database as if it had been stopped there.
     fn stopped_at(&self, end: Lsn) -> Crashed {
         let later = self.layout.lsns.iter().filter(|lsn| **lsn > end).count() as u64;
         self.workload.crash(Stop::After(self.crashed.truth.records.saturating_sub(later)), Flush::None)
@@ -112,7 +112,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome { harmless, ..Outcome::new(changed.kind, what, verdict) }
 }
 
-/// The verdict, and why it may be silent.
+/// Returns the verdict, and the reason why it may be `Silent`.
 fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (Verdict, Option<String>) {
     read(log);
     let Ok(recovered) = recover(&used.source, log, GRANT_BYTES) else { return (Verdict::Refused, None) };
@@ -120,9 +120,9 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     let is_protected = used.spec.verify == PageVerify::Checksum && !changed.is_sealed;
     let of_audit = recovered.audit.findings.iter().map(std::borrow::Cow::Borrowed);
     if let Some(finding) = of_audit.chain(&report.findings).next() {
-        // Without checksums records may have any content, and pages follow them.
+        // Without checksums, log records may have any content, and so may the pages that recovery makes from them.
         let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
-        // The blocks of another log are intact: where they contradict the pages, one of the two is wrong.
+        // The blocks of another log are intact. If they contradict the pages, either the log or the pages are wrong.
         let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
         return match is_protected && !is_contradicted {
             true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
@@ -138,7 +138,7 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     }
 }
 
-/// Why a complete report without findings is right.
+/// The reason why a complete report without findings is right; `None` if it is wrong.
 fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
     let rows = live_rows(&recovered.pages);
     if rows == live_rows(&in_memory(&used.crashed.truth.files)) {
@@ -147,7 +147,7 @@ fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protect
     if !is_protected {
         return Some("no checksum protects the log");
     }
-    // A block that was written completely was damaged later: that must not be silent.
+    // If a completely written block was damaged later, recovery must report that.
     let is_as_cut = match changed.kind {
         "bytes" => changed.leaves_a_cut_write,
         "VLF header" | "cyclic" => false,
@@ -161,7 +161,7 @@ fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protect
     is_earlier.then_some("it is the log of a crash at an earlier moment")
 }
 
-/// Reads all of a log, as `mdfsck log` does.
+/// Reads the whole log, as `mdfsck log` does.
 fn read(log: &std::path::Path) {
     let Ok(log) = Log::open(&[log.to_owned()]) else { return };
     let (mut walk, mut history) = (Walk::new(&log), History::new());
@@ -174,7 +174,7 @@ fn read(log: &std::path::Path) {
     history.finish(&mut drop);
 }
 
-/// The program must end in order, and give a reason if it refuses.
+/// The program must end with a documented status, and give a reason if it refuses.
 fn commands(program: &Program, files: Vec<Content>) -> Result<(), String> {
     let folder = folder();
     let paths = store(&files, folder.path()).map_err(|error| error.to_string())?;

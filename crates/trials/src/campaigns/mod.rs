@@ -1,4 +1,4 @@
-//! The campaigns: what each does to databases, to backups and to the program.
+//! The campaigns. Each damages databases or backups, or disturbs the program.
 
 mod backups;
 mod case;
@@ -32,7 +32,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subject, Subjects, store};
 
-/// A seed this far away has another database.
+/// A seed plus this number belongs to another database.
 const ANOTHER: u64 = 50;
 
 /// Data that all trials share.
@@ -40,20 +40,20 @@ const ANOTHER: u64 = 50;
 pub(crate) struct Bench {
     /// The databases.
     pub(crate) subjects: Subjects,
-    /// Their backups.
+    /// Backups of the databases.
     pub(crate) backups: Backups,
-    /// Databases that were in use, with their log.
+    /// Databases that were in use, with their logs.
     pub(crate) used: logs::Used,
     /// Real databases with the rows of their tables.
     pub(crate) reals: salvage::Reals,
     /// Real databases at rest, with their logs.
     pub(crate) pairs: past::Pairs,
-    /// The folder in which the damaged files of each trial are kept for inspection.
+    /// If set, the damaged files of each trial are kept in this folder for inspection.
     pub(crate) keep: Option<PathBuf>,
-    /// The program under test; if it is not named, it is built.
+    /// The path of the program under test; `None` to build it.
     pub(crate) mdfsck: Option<PathBuf>,
     pub(crate) program: OnceLock<Program>,
-    /// Whether only trials run that take milliseconds.
+    /// Whether to run only trials that take milliseconds.
     pub(crate) is_short: bool,
 }
 
@@ -74,36 +74,36 @@ impl Bench {
 /// A campaign.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub(crate) enum Campaign {
-    /// One field changed by a verb, the page's protection made right
+    /// One field changed by a verb, with the page protection corrected
     Fields,
-    /// Bits and bytes changed anywhere on a page, its protection made right
+    /// Bits and bytes changed anywhere on a page, with the page protection corrected
     Sealed,
-    /// Sectors, stripes, tails and whole files lost, moved or encrypted
+    /// Sectors, stripes, tails and whole files that are lost, moved or encrypted
     Storage,
-    /// The same and changed bytes in backups of every form
+    /// Storage faults and changed bytes in backups of every form
     Backups,
-    /// The same answer for every option and form of input
+    /// The same answer with every option and form of input
     Ways,
-    /// The program as a process whose reads, files, memory, threads or output fail
+    /// The program as a process, with failing reads, files, memory, threads or output
     Resources,
     /// Time and memory of catalogs of up to 100,000 tables
     Catalogs,
-    /// Any bytes to the entry points that must take any
+    /// Random bytes for the entry points that must accept any bytes
     Hostile,
-    /// Databases stopped in the middle of their work, recovered with their log
+    /// Databases stopped during their work, then recovered with their log
     Crashes,
     /// Recovery with logs that are cut, changed, spliced or cyclic
     Logs,
-    /// Real databases taken back along their logs, and recovered
+    /// Real databases taken back to earlier states along their logs, then recovered
     Past,
-    /// Rows of damaged tables: none missing, none invented
+    /// Rows of damaged tables: none may be missing, none invented
     Salvage,
-    /// Backups that are copied, moved, rot and are put right, as a watcher and its history see them
+    /// Backups that are copied, moved, damaged and repaired, as a watcher and its history report them
     Stories,
 }
 
 impl Campaign {
-    /// Its name on the command line.
+    /// The name of the campaign on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fields => "fields",
@@ -122,13 +122,13 @@ impl Campaign {
         }
     }
 
-    /// Whether its trials run the program: it is found and built before the first trial, so that this does not count as
-    /// trial time.
+    /// Whether trials of this campaign run the program as a process. If so, the program is built before the first
+    /// trial, so that the build does not count as trial time.
     pub(crate) fn runs_program(self) -> bool {
         matches!(self, Self::Ways | Self::Resources | Self::Catalogs | Self::Crashes | Self::Logs | Self::Stories)
     }
 
-    /// The number of trials of a short run.
+    /// The number of trials in a short run.
     pub(crate) fn short(self) -> u64 {
         match self {
             Self::Fields => 400,
@@ -147,7 +147,7 @@ impl Campaign {
         }
     }
 
-    /// Its share of the time of a long run.
+    /// The relative share of the campaign in the time of a long run.
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
@@ -156,17 +156,16 @@ impl Campaign {
         }
     }
 
-    /// The number of trials that run at once: trials that measure memory, or start processes with several threads, run
-    /// alone.
+    /// The number of trials to run at the same time, at most `threads`.
     pub(crate) fn threads(self, threads: usize) -> usize {
         match self {
-            // Times are measured, and the processes have several threads.
+            // These trials measure time, and their processes have several threads.
             Self::Catalogs => 1,
             _ => threads,
         }
     }
 
-    /// The trial with this seed, which decides everything about it.
+    /// Runs the trial with this seed. The seed determines everything that the trial does.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
         if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Stories) {
             let subject = bench.subjects.of(seed);
@@ -193,7 +192,7 @@ impl Campaign {
     }
 }
 
-/// A trial on a damaged database; the mutant may take bytes from a second database.
+/// Runs a trial on a damaged database. `mutant` makes the damage; it may use bytes of a second database.
 fn damaged(bench: &Bench, seed: u64, mutant: impl FnOnce(&Subject, &Subject, &mut Random) -> Mutant) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + ANOTHER);

@@ -1,5 +1,6 @@
-//! Real databases at rest, taken back along their logs to points in time at which they were in use: after recovery they
-//! must be as they were. In some trials writes are lost or bytes changed, which the audit must report.
+//! Real databases at rest are taken back along their logs to earlier points in time at which they were in use. Recovery
+//! must then restore the state of that time. In some trials a write is lost or a byte is changed, and the audit must
+//! report it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +18,14 @@ use crate::outcome::{Outcome, Verdict};
 use crate::real_pairs::{self, Moment, Pair};
 use crate::subject::{check_pages, folder};
 
-/// Trials that share a database.
+/// The number of consecutive trials that use the same database.
 const TRIALS_PER_PAIR: u64 = 10;
-/// Trials in eight that damage a page.
+/// The number of trials out of eight that damage a page.
 const PLANTED_OF_EIGHT: usize = 3;
-/// How often a page that can be damaged is sought.
+/// The maximum number of pages to try until one can be damaged.
 const TRIES: usize = 200;
 
-/// The pairs that were used last.
+/// The most recently used databases with their logs.
 #[derive(Default)]
 pub(crate) struct Pairs(Mutex<Vec<(usize, Option<Arc<Pair>>)>>);
 
@@ -45,7 +46,7 @@ impl Pairs {
     }
 }
 
-/// A damaged page.
+/// A page, and its content after damage.
 struct Planted {
     kind: &'static str,
     page: PageId,
@@ -89,7 +90,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome::new(kind, what + &page, verdict)
 }
 
-/// Judges recovery of the pages; an error is a failure. `truth` are the pages as they were, if no transaction was open.
+/// Judges the recovery of the pages; returns an error if it failed. `truth` is the state of the pages at that time;
+/// `None` if a transaction was open.
 fn recovered(source: &MemoryFiles, log: &Path, truth: Option<&MemoryFiles>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let [one, other] = GRANTS.map(|grant| recover(source, log, grant));
@@ -132,8 +134,8 @@ fn audited(source: &MemoryFiles, log: &Path, page: PageId) -> Verdict {
     }
 }
 
-/// Damage that no checksum shows: a page as it was before one of its records, a page from a later time, or a page with
-/// a wrong byte.
+/// Makes damage that no checksum reveals: a page without its last changes, a page from a later time, or a page with a
+/// wrong byte.
 fn plant(
     pair: &Pair,
     moment: &Moment,
@@ -152,7 +154,7 @@ fn plant(
         let (kind, bytes) = match kind {
             0 => ("lost write", pair.before_redo(page, moment, random)?),
             1 => ("changed image", changed_image(pair, moment, page, source, random)?),
-            // A page from a later time does not matter if it was allocated by a transaction that is rolled back.
+            // If recovery rolls back the transaction that allocated the page, the page's content does not matter.
             _ if pair.has_open(moment) => return None,
             _ => ("page of the future", pair.after(page, moment, random)?),
         };
@@ -160,8 +162,8 @@ fn plant(
     })
 }
 
-/// The page with one changed byte in the part that its last record wrote. The page must have that record: the audit
-/// compares a page only after it has all of its records.
+/// Changes one byte of a page, in the part that its last log record wrote. The page must contain the change of that
+/// record, because the audit compares only pages that have all their changes.
 fn changed_image(
     pair: &Pair,
     moment: &Moment,
@@ -184,7 +186,7 @@ fn changed_image(
     if bytes.get(row)? & status::VERSION_TAG != 0 {
         return None;
     }
-    // Not the bytes that give the row's length: the page must stay readable.
+    // Skips the bytes that give the length of the row, because the page must stay readable.
     let at = (at.max(4)..at + length).nth(random.below(length.saturating_sub(4).max(1)))?;
     *bytes.get_mut(row + at)? ^= 1 << random.below(8);
     format::protection::undo_torn_bits(&mut bytes);

@@ -1,5 +1,5 @@
-//! The program as a process when a resource fails: reads, temporary files, memory, threads, open files, the output, or
-//! the process itself; and when the file changes while it is read.
+//! Runs the program as a process while a resource fails: reads, temporary files, memory, threads, open files, the
+//! output, or the process itself. In other trials the data file changes while the program reads it.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::Grant, "a grant"),
 ];
 
-/// Memory of a process in addition to its grant: its code, its stacks.
+/// Memory that a process needs in addition to its grant, for its code and stacks, in bytes.
 const PROCESS_BYTES: u64 = 24 << 20;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
@@ -135,14 +135,14 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::Threads => case.same(&faulty("t", &case.arguments(&["--maxdop", "8"]))),
         Kind::OpenFiles => {
             let mut run = case.program.run(&case.arguments(&[]));
-            // The loader needs one open file of its own.
+            // The dynamic loader needs one open file.
             run.limits = format!("ulimit -n {}; ", 4 + random.below(9));
             case.same_or_refused(&run.end())
         }
         Kind::FileSize => {
             prepare();
             let mut run = case.program.run(&with_output);
-            // The limit is in blocks of 512 bytes; some answers are shorter.
+            // The limit is in blocks of 512 bytes; some answers are shorter than the limit.
             run.limits = format!("ulimit -f {}; ", random.below(12));
             let done = run.end();
             match case.whole(&output) {
@@ -159,8 +159,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             what.push_str(&format!(", {kilobytes} KB"));
             run.limits = format!("ulimit -v {kilobytes}; ");
             let done = run.end();
-            // If memory did not suffice for the loader, the program never ran. With less address space than the help of
-            // --memory requires, the program may end at an allocation, which it reports.
+            // If the dynamic loader ran out of memory, the program never started. With less address space than the help
+            // of --memory requires, an allocation may fail and end the program, which then reports that.
             let is_started = done.code != Some(127) && done.signal != Some(11);
             let is_refused = done.stderr.contains("memory allocation of") && done.stdout.is_empty();
             match case.whole(&output) {
@@ -188,7 +188,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
     }
 }
 
-/// One random read of the data files fails, or all reads from that one on (`which`).
+/// Lets one random read of the data files fail, or all reads from that read on; `which` selects.
 fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> Done {
     let counted = case.folder.join("counted");
     let arguments = case.arguments(&[]);
@@ -208,7 +208,7 @@ fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> 
     run.end()
 }
 
-/// A backup comes through a pipe whose reads fail, return fewer bytes or are interrupted.
+/// The program reads a backup from a pipe. Reads of the pipe fail, return fewer bytes, or are interrupted.
 fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> Verdict {
     let files: Vec<PathBuf> = case.paths.iter().map(PathBuf::from).collect();
     let set = Set { files: &files, step: 1, options: BackupOptions::default() };
@@ -229,14 +229,14 @@ fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> 
     }
 }
 
-/// The least grant, which the program names when it refuses a smaller one.
+/// The minimum grant, taken from the message with which the program refuses a smaller grant.
 pub(super) fn least_grant(program: &Program, arguments: &[&str]) -> Option<String> {
     let refused = program.run(&[arguments, &["--memory", "1KB"]].concat()).end();
     let (_, number) = refused.stderr.split_once("needs at least ")?;
     Some(number.split_whitespace().take(2).collect())
 }
 
-/// The grant plus the memory of a process must suffice.
+/// The program must manage with its grant plus [`PROCESS_BYTES`].
 fn memory(case: &Case<'_>) -> Verdict {
     let Some(least) = least_grant(case.program, &case.arguments(&[])) else {
         return Verdict::Broke("no least grant is named".to_owned());
@@ -250,7 +250,7 @@ fn memory(case: &Case<'_>) -> Verdict {
     case.same(&run.end())
 }
 
-/// If the program is killed at any time, the output file must have its previous content or be complete.
+/// Kills the program at a random moment. The output file must then contain its previous content or a complete answer.
 fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Random) -> Verdict {
     let run = case.program.run(arguments);
     let (out, err) = (case.folder.join("out"), case.folder.join("err"));
@@ -265,8 +265,7 @@ fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Rando
     }
 }
 
-/// While the program reads, another process writes pages and truncates the file: the program must end with a documented
-/// status.
+/// Writes pages and truncates the file while the program reads it. The program must end with a documented status.
 fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> Verdict {
     let Some(path) = case.paths.first() else { return Verdict::Kept };
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -295,7 +294,7 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
             _ => {}
         }
         if random.below(500) == 0 {
-            // Truncated, then extended to its old length.
+            // Truncates the file, then extends it to its old length.
             let _ = file.set_len(random.below(length as usize) as u64).and_then(|()| file.set_len(length));
         }
         let Some(&page) = random.pick(&writable) else { continue };
@@ -304,7 +303,7 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
         bytes[at] ^= 1 << random.below(8);
         undo_torn_bits(&mut bytes);
         seal(&mut bytes);
-        // Half of the time the sound page is written back.
+        // In half of the cases, writes the sound page back.
         let bytes = if random.below(2) == 0 { bytes } else { pages.raw(page).unwrap_or(bytes) };
         let _ = file.write_at(&*bytes, u64::from(page.page) * PAGE_BYTES as u64);
     };

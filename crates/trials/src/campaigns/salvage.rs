@@ -1,5 +1,5 @@
-//! Damaged tables are read and salvaged. No row of an undamaged page may be missing, and none may be invented; rows
-//! rebuilt from indexes must be as they were, and rows reported as lost must be lost.
+//! Damaged tables are read and salvaged. All rows of undamaged pages must be found, and no row may be invented. Rows
+//! rebuilt from indexes must equal the lost rows, and rows reported as lost must really be lost.
 
 mod damage;
 mod judge;
@@ -17,7 +17,7 @@ use crate::outcome::{Outcome, Verdict};
 pub(crate) use real::Reals;
 pub(crate) use sound::{Sound, Whole, lab_tables};
 
-/// The trial with this seed; odd seeds use a real database, if there are any.
+/// Runs the trial with this seed. Odd seeds use a real database, if the corpus is available.
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let real = (seed % 2 == 1).then(|| bench.reals.of(seed));
     if let Some(real) = real.as_deref().and_then(Option::as_ref) {

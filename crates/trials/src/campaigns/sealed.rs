@@ -1,5 +1,5 @@
-//! Bits and bytes are changed anywhere on a page, and its protection is corrected: only their meaning can reveal the
-//! change.
+//! Changes bits and bytes anywhere on a page and corrects the page protection, so that only the meaning of the bytes
+//! can reveal the change.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
     drawn(random, |random| damage(subject, random))
 }
 
-/// The place of a change: in a field, in the header, in the slots, or anywhere.
+/// Draws the offset of a change: in a field, in the page header, in the slot array, or anywhere.
 pub(super) fn place(survey: &Survey, random: &mut Random) -> usize {
     match random.below(8) {
         0 => random.below(96),
@@ -48,7 +48,7 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
         }
         _ => *places.entry(at).or_default() = 1 << random.below(8),
     }
-    // The protected word is corrected in any case.
+    // The checksum word is not changed here, because sealing overwrites it.
     places.retain(|at, flips| !(60..64).contains(at) && *flips != 0);
     for (&at, &flips) in &places {
         *bytes.get_mut(at)? ^= flips;

@@ -1,4 +1,4 @@
-//! Faults of storage in data files.
+//! Storage faults in data files.
 
 use format::page::{PAGE_BYTES, page_flags};
 use format::protection::undo_torn_bits;
@@ -11,20 +11,20 @@ use crate::mutant::{Damage, Mutant};
 use crate::rules;
 use crate::subject::{Content, Subject};
 
-/// The place of the page's LSN.
+/// The bytes of the page header that contain the LSN.
 const LSN: std::ops::Range<usize> = 40..50;
-/// Why a whole file of an earlier state may go unnoticed.
+/// The reason why an earlier version of a whole file may go unnoticed.
 const ALL_OLDER: &str = "The other files hold the same at both times: together they are the earlier database.";
-/// Why an intact page of an earlier state may go unnoticed.
+/// The reason why an intact earlier version of a page may go unnoticed.
 const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be noticed without the log.";
-/// Why changed bytes of a page without a checksum may go unnoticed.
+/// The reason why changed bytes of a page without a checksum may go unnoticed.
 const CONTENT: &str = "Content: only a checksum protects it.";
-/// Why changed bytes of a page that is not in use may go unnoticed.
+/// The reason why changed bytes of an unallocated page may go unnoticed.
 const NOT_IN_USE: &str = "It has no owner: its content means nothing.";
-/// Why a changed bit that says whether there is a checksum may go unnoticed.
+/// The reason why a change to the flag for checksums may go unnoticed.
 const NO_CHECKSUM: &str = "A page may carry a checksum, torn bits or neither.";
 
-/// A database in which storage has damaged one file.
+/// A database with a storage fault in one file.
 pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) -> Mutant {
     loop {
         let fault = Fault::DATA_FILE[random.below(Fault::DATA_FILE.len())];
@@ -36,7 +36,7 @@ pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) 
             foreign: foreign.contents.first().map_or(&[], |(_, bytes)| bytes),
             earlier: earlier.get(number).map_or(&[], |(_, bytes)| bytes),
         };
-        // A single file that is entirely of an earlier state is a sound database.
+        // If the database has only one file, an earlier version of the whole file is a sound database.
         if fault == Fault::EarlierFile && contents.len() < 2 {
             continue;
         }
@@ -49,7 +49,7 @@ pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) 
     }
 }
 
-/// Why the damage may go unnoticed, if there is a reason for each changed page.
+/// The reason why the damage may go unnoticed; `None` if some changed page has no such reason.
 fn harmless(
     subject: &Subject,
     (fault, number): (Fault, usize),
@@ -81,7 +81,7 @@ fn harmless(
     Some(reason.to_owned())
 }
 
-/// Whether the other files of the database were the same at the earlier time, except for LSNs.
+/// Whether the other files of the database have the same content as at the earlier time, apart from LSNs.
 fn others_are_the_same(subject: &Subject, number: usize) -> bool {
     let both = subject.contents.iter().zip(subject.earlier()).enumerate().filter(|(other, _)| *other != number);
     let mut same = both.map(|(_, ((path, now), (_, then)))| {
@@ -98,9 +98,9 @@ fn others_are_the_same(subject: &Subject, number: usize) -> bool {
     same.all(|same| same)
 }
 
-/// Whether a page of an earlier state differs in content that other files repeat, not only in its LSN: pages of user
-/// tables do. Catalog pages do not, as their counts may be stale; nor do off-row values, as no row repeats their
-/// content.
+/// Whether an earlier version of a page differs in content that other files repeat, and not only in its LSN. This is
+/// true for pages of user tables. It is false for catalog pages, because their counts may be stale, and for off-row
+/// values, because no row repeats their content.
 fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
     let bare = |bytes: &PageBytes| {
         let mut bytes = *bytes;
@@ -116,8 +116,8 @@ fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes)
     is_of_a_table && !is_system && bare(now) != bare(then)
 }
 
-/// Why a changed page may go unnoticed: it is not in use, it has an earlier content, or neither its protection nor any
-/// changed field must reveal the change.
+/// The reason why a changed page may go unnoticed: it is unallocated, it is an earlier version, or neither its
+/// protection nor a changed field has to reveal the change.
 fn page_reason(
     subject: &Subject,
     page: PageId,
@@ -133,7 +133,7 @@ fn page_reason(
         return None;
     }
     if is_earlier {
-        // With another index, or another level in it, the page contradicts its neighbors.
+        // If the earlier version belongs to another index or another level, it contradicts the neighboring pages.
         let place = |header: &PageHeader| (header.kind(), header.alloc_unit(), header.level);
         return (place(header) == place(before)).then_some(LOST_WRITE);
     }

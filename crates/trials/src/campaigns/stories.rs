@@ -1,6 +1,6 @@
-//! Stories of a folder that a watcher observes: backups are copied, moved, overwritten, removed, damaged and repaired.
-//! A check of the bytes that a file has now is the only truth about it; the watcher and its history must both report
-//! that truth.
+//! Stories of a folder that a watcher observes. Backups in it are copied, moved, overwritten, removed, damaged and
+//! repaired. A check of a file's present bytes is the truth about the file; the watcher and its history must both
+//! report that truth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// Steps of a story.
+/// The number of times that the watcher looks during a story.
 const STEPS: usize = 6;
-/// The file names.
+/// The names that files of a story may have.
 const NAMES: [&str; 5] = ["a.bak", "b.bak", "c.bak", "sub/d.bak", "sub/e.bak"];
-/// How often a byte is changed until a check notices it.
+/// The maximum number of byte changes to try until a check notices one.
 const TRIED: usize = 100;
 
-/// Whether the bytes of a file are sound.
+/// For each existing file, whether its bytes are sound.
 type Truth = BTreeMap<&'static str, bool>;
 
 struct Story<'a> {
     program: &'a Program,
     folder: PathBuf,
-    /// Two full backups of one database, the older one first; and each with damage.
+    /// Two full backups of one database, the older one first. `rotten` has a damaged copy of each.
     sound: [Vec<u8>; 2],
     rotten: [Vec<u8>; 2],
-    /// Whether the labels of a damaged backup name another server or database: the history then has a separate row for
+    /// Whether the labels of a damaged backup name another server or database. The history then has a separate row for
     /// it.
     is_renamed: bool,
-    /// The existing files: the number of the backup in each, and whether it is sound.
+    /// The existing files. For each, the number of the backup in it, and whether the file is sound.
     files: BTreeMap<&'static str, (usize, bool)>,
-    /// The watcher's last verdict on each file.
+    /// The latest verdict of the watcher on each file.
     said: BTreeMap<&'static str, String>,
     told: Vec<String>,
 }
@@ -54,7 +54,7 @@ impl<'a> Story<'a> {
         let failed = |error: std::io::Error| error.to_string();
         let chain = made.join("chain");
         let (mut seed, mut sound) = (seed, None);
-        // A backup that cannot be fully verified is neither sound nor corrupt.
+        // The story needs a backup that can be fully verified; any other is neither sound nor corrupt.
         while sound.is_none() {
             let (path, text) = (chain.display().to_string(), seed.to_string());
             let made = program
@@ -91,7 +91,7 @@ impl<'a> Story<'a> {
         Ok(story)
     }
 
-    /// The backup with one changed byte that a check notices.
+    /// A copy of a backup with one changed byte that a check notices.
     fn rot(&self, which: usize, random: &mut Random) -> Result<Vec<u8>, String> {
         let path = self.folder.join("tried.bak");
         for _ in 0..TRIED {
@@ -100,7 +100,7 @@ impl<'a> Story<'a> {
             bytes[at] ^= 1 << random.below(8);
             std::fs::write(&path, &bytes).map_err(|error| error.to_string())?;
             let done = self.program.run(&["check", &path.display().to_string()]).end();
-            // There are findings, and the labels can still be read.
+            // The check has findings, and could still read the labels.
             if matches!(done.code, Some(1 | 17)) {
                 return Ok(bytes);
             }
@@ -108,7 +108,7 @@ impl<'a> Story<'a> {
         Err("no byte was found whose change is noticed".to_owned())
     }
 
-    /// The names and the ID of the database in the labels of a backup, as far as they can be read.
+    /// The server name, the database name and the database ID in the labels of a backup, as far as they can be read.
     fn names(&self, bytes: &[u8]) -> Result<Option<[Value; 3]>, String> {
         let path = self.folder.join("tried.bak");
         std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
@@ -124,7 +124,7 @@ impl<'a> Story<'a> {
             }
             self.look()?;
         }
-        // At the end all backups are repaired: no trace of the damage may remain.
+        // At the end of the story all backups are repaired, and no trace of the damage may remain.
         for name in NAMES {
             if self.files.contains_key(name) || name == NAMES[0] {
                 self.put(name, 1, true)?;
@@ -154,7 +154,8 @@ impl<'a> Story<'a> {
             }
             (2, Some(other)) => {
                 let (which, _) = self.files[other];
-                // A watcher that only compares the size and the time of the last write would notice no change.
+                // With its old modification time, the file has the same size and time as before. A watcher that
+                // compares only these would not notice the change.
                 let time = self.written(other)?;
                 self.put(other, which, false)?;
                 let is_put_back = random.below(2) == 0;
@@ -192,7 +193,7 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    /// When a file was last written.
+    /// The modification time of a file.
     fn written(&self, name: &str) -> Result<std::time::SystemTime, String> {
         let metadata = std::fs::metadata(self.folder.join("in").join(name));
         metadata.and_then(|metadata| metadata.modified()).map_err(|error| error.to_string())
@@ -201,7 +202,7 @@ impl<'a> Story<'a> {
     fn remove(&mut self, name: &'static str) -> Result<(), String> {
         std::fs::remove_file(self.folder.join("in").join(name)).map_err(|error| error.to_string())?;
         self.files.remove(name);
-        // Earlier verdicts no longer apply: a new file of this name is another file.
+        // Earlier verdicts do not apply to a new file of the same name.
         self.said.remove(name);
         Ok(())
     }
@@ -210,7 +211,7 @@ impl<'a> Story<'a> {
         self.folder.join(name).display().to_string()
     }
 
-    /// Runs the watcher; its verdict on each file must be right.
+    /// Runs the watcher. Its latest verdict on each file must be right.
     fn look(&mut self) -> Result<(), String> {
         let (watched, history) = (self.at("in"), self.at("h.db"));
         let done =
@@ -245,8 +246,8 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    /// The states of the databases in the history. A file whose labels name another database has a separate row, which
-    /// stays corrupt when the file is repaired.
+    /// The states of all databases in the history. If the damaged labels of a file name another database, that database
+    /// has a separate row, which stays corrupt after the file is repaired.
     fn states(&self) -> Result<Vec<String>, String> {
         let done = self.program.run(&["history", &self.at("h.db"), "--json"]).end();
         let state = |line: &str| {

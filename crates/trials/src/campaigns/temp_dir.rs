@@ -1,4 +1,4 @@
-//! Temporary files that fail: the disk for spilled data is full, missing, read-only, or cannot be read back.
+//! Failing temporary files: the disk for spilled data is full, missing or read-only, or the data cannot be read back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// The fault of temporary files.
+/// What fails when the program uses temporary files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     Gone,
@@ -41,7 +41,7 @@ pub(super) const FAULTS: [(Fault, &str); 9] = [
     (Fault::ReadsInterrupted, "temporary files with interrupted reads"),
 ];
 
-/// Sizes of databases with more findings than fit into the least grant.
+/// Sizes of databases, in bytes. Their findings do not fit into the minimum grant.
 const BYTES: [u64; 2] = [12 << 20, 24 << 20];
 /// A system folder in which no user can create a file, not even root.
 const READ_ONLY: &str = "/proc/self/fdinfo";
@@ -128,7 +128,7 @@ fn run(case: &Case<'_>, fault: Fault, seed: u64, random: &mut Random) -> Verdict
     };
     match fault {
         Fault::ReadsShort | Fault::ReadsInterrupted => case.same_as(&clean, &done),
-        // The findings stay in memory: they can only be lost when they are read back.
+        // Writes succeed, so findings can be lost only when they are read back.
         Fault::ReadsFail => case.same_or_told(&clean, &done),
         _ => case.same_findings_or_refused(&clean, &done),
     }

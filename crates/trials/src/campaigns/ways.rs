@@ -1,4 +1,4 @@
-//! The answer must not depend on the way: a damaged database is checked in many ways, and all outputs are compared.
+//! Checks a damaged database in many ways and compares all outputs. The answer must not depend on the way.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::mutant::{Damage, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::{Content, Subject, folder, store};
 
-/// Ways that a trial compares with the first way.
+/// The number of ways that a trial compares with the first way.
 const WAYS: usize = 12;
-/// Runs of the program that a trial compares too.
+/// The number of runs of the program as a process that a trial compares with the first way.
 const COMMANDS: usize = 4;
-/// A limit in bytes per second that no small database reaches, but that selects the throttled code.
+/// An I/O limit, in bytes per second, that selects the throttled code but is too high to slow down a small database.
 const IO_LIMIT: u64 = 4 << 30;
 
-/// How pages are read.
+/// The way in which pages are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Input {
     Memory,
@@ -35,14 +35,14 @@ enum Input {
 fn check(pages: &dyn PageSource, options: &Options) -> Answer {
     let database = catalog::load(pages);
     let mut options = options.clone();
-    // The tested grant is given as the difference to the least one.
+    // `memory_bytes` is given relative to the minimum grant, which depends on the database.
     if let Some(more) = options.memory_bytes {
         options.memory_bytes = Some(check::minimum_memory_bytes(pages, &database, &options) + more);
     }
     Answer::of(&check::run(pages, &database, &options, &Silent))
 }
 
-/// Damage to a database: one piece, or several.
+/// Makes no damage, or one to four pieces of damage, to a database.
 fn damaged(subject: &Subject, foreign: &Subject, random: &mut Random) -> (Vec<Content>, String, bool) {
     let mut contents = subject.contents.clone();
     let mut what = Vec::new();
@@ -62,7 +62,7 @@ fn damaged(subject: &Subject, foreign: &Subject, random: &mut Random) -> (Vec<Co
     (contents, what.join("; "), can_be_backed_up)
 }
 
-/// Adds the damage of a mutant to other damage.
+/// Adds the damage of a mutant to files that may already be damaged.
 fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
     let Damage::Page(page, bytes) = &mutant.damage else {
         *contents = mutant.contents(subject);
@@ -76,7 +76,7 @@ fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
     }
 }
 
-/// Whether the damage is to a page of a user table: only other pages decide which pages a backup copies.
+/// Whether the damage is limited to a page of a user table. Other pages decide which pages a backup contains.
 fn is_of_a_table(subject: &Subject, mutant: &Mutant) -> bool {
     let is_one =
         |role| matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
@@ -103,7 +103,7 @@ fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
     }
 }
 
-/// The options that all ways of a trial have in common: depth and scope.
+/// Sets the depth and scope of the check, which are the same for all ways of a trial.
 fn scope(subject: &Subject, random: &mut Random, options: Options) -> Options {
     let is = |random: &mut Random, percent| random.below(100) < percent;
     let tables: Vec<i32> =
@@ -145,7 +145,8 @@ fn input(random: &mut Random, can_be_backed_up: bool) -> Input {
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + super::ANOTHER);
-    // The values of its rows must be those that were written, whatever columns were added and dropped.
+    // The rows of the undamaged database must have the values that the lab wrote, whatever columns were added and
+    // dropped.
     if let Err(story) = subject.sound() {
         return Outcome::new("values", subject.name.clone(), Verdict::Differs(story.to_owned()));
     }
@@ -257,7 +258,7 @@ impl Place<'_> {
     }
 }
 
-/// The options as text.
+/// Describes the options in a text.
 fn told(options: &Options) -> String {
     format!(
         "threads {} readers {:?} batches {} memory least+{:?} temp-dir {} row-by-row {} physical-only {} no-index {} \

@@ -1,21 +1,22 @@
-//! Whole backups.
+//! Reads and checks whole backups.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use check::{Options, Silent};
 
-/// Bytes in front of each change: offset, and the number of bytes that follow.
+/// Bytes before each change: its offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
-/// Flag in the offset: the XOR check of the changed header is corrected.
+/// A flag in the offset: if set, the XOR checksum of the changed header is corrected.
 const RIGHTED: u32 = 1 << 31;
 const SECTOR_BYTES: usize = 512;
-/// Words covered by the XOR check in the header of a block and of a stream; the word after them is the check.
+/// The number of 16-bit words that the XOR checksum covers in the headers of a block and of a stream. The checksum is
+/// the word after them.
 const BLOCK_WORDS: usize = 25;
 const STREAM_WORDS: usize = 10;
 
-/// Reads and checks a backup with the changes in `bytes` (u32 offset, u8 length, bytes); without `base`, `bytes` are
-/// the backup.
+/// Reads and checks `base` with the changes in `bytes`: each is u32 offset, u8 length, and that number of bytes. If
+/// `base` is empty, `bytes` is the backup.
 pub fn backup(base: &[u8], bytes: &[u8]) {
     let content = if base.is_empty() { bytes.to_vec() } else { changed(base, bytes) };
     let Some(file) = Temporary::write(&content) else { return };
@@ -51,7 +52,7 @@ fn changed(base: &[u8], bytes: &[u8]) -> Vec<u8> {
     content
 }
 
-/// Corrects the XOR check of the header that starts at `at`, if there is one.
+/// Corrects the XOR checksum of the header that starts at `at`, if there is a header.
 fn right(content: &mut [u8], at: usize, words: usize) {
     let Some(header) = content.get_mut(at..).and_then(|rest| rest.get_mut(..2 * words + 2)) else { return };
     let (summed, stored) = header.split_at_mut(2 * words);
@@ -61,7 +62,8 @@ fn right(content: &mut [u8], at: usize, words: usize) {
     }
 }
 
-/// A file that is deleted with its value: backups can only be read from files.
+/// A temporary file that is deleted when the value is dropped. It is needed because backups can be read only from
+/// files.
 pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {

@@ -1,4 +1,4 @@
-//! Whole databases.
+//! Loads and checks whole databases.
 
 use std::path::PathBuf;
 
@@ -28,13 +28,13 @@ pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
     }
 }
 
-/// Pages of the substitute, which is used if there is no other database.
+/// The number of pages of the minimal file.
 const EMPTY_PAGES: usize = 32;
-/// Bytes in front of each change: page, offset, and the number of bytes that follow.
+/// Bytes before each change: the page number, the offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
 
-/// `base`, or a minimal file, with changes: each is u16 page, u16 offset, u8 length, and that number of bytes. The
-/// protection of each changed page is corrected; otherwise nothing would be read from the page.
+/// Applies changes to `base`, or to a minimal file. Each change is u16 page, u16 offset, u8 length, and that number of
+/// bytes. The protection of each changed page is corrected, because otherwise nothing would be read from the page.
 fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     let empty;
     let base = match base {
@@ -72,12 +72,12 @@ fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     .ok()
 }
 
-/// A file that is accepted as a data file because of its allocation pages, which are empty.
+/// A minimal file. It is accepted as a data file because it has the fixed pages, which are empty.
 fn almost_nothing() -> Option<MemoryFiles> {
     let mut bytes = vec![0; EMPTY_PAGES * PAGE_BYTES];
     for (number, kind) in [(0u8, 15u8), (1, 11), (2, 8), (3, 9), (6, 16), (7, 17), (9, 13)] {
         let page = bytes.get_mut(usize::from(number) * PAGE_BYTES..)?.first_chunk_mut::<PAGE_BYTES>()?;
-        // Header version, type, unit 99 of the system's pages, own ID.
+        // Header version, page type, allocation unit 99 (that of system pages), and page ID.
         [page[0], page[1], page[24], page[32], page[36]] = [1, kind, 99, number, 1];
     }
     MemoryFiles::open(vec![(PathBuf::from("nothing.mdf"), bytes)]).ok()

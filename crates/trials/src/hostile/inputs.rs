@@ -1,16 +1,16 @@
-//! Inputs for the entry points, from a seed: bytes that resemble what each expects.
+//! Generates inputs for the entry points from a seed. They resemble what each entry point expects.
 
 use source::{MemoryFiles, PageSource};
 
 use crate::mutate::Random;
 
-/// Words of expressions.
+/// Words from which expressions are composed.
 const WORDS: &str = "( ) + - * / % [a] [bb] [ccc] 'x' N'y' 1 0x1F 1.5 and or not = <> , case when then else end is null isnull( \
      like in ( datediff(day, substring( ~ ' [ \u{1F600} between NULL CONVERT([int], CONVERT([decimal](38,20), dateadd(month, \
      round( power( stuff( str( replicate( nullif( coalesce( <= ^ & | len( charindex( 9223372036854775807 1e308";
 
-/// Bytes that resemble what the target expects. `seeds` come from [`seeds`]; `backup_bytes` is the size of the backup
-/// to be changed, 0 if there is none.
+/// Bytes that resemble what the entry point expects. `seeds` come from [`seeds`]. `backup_bytes` is the size of the
+/// backup that the input changes, or 0 if there is none.
 pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes: usize) -> Vec<u8> {
     match target {
         "bootstrap" | "database" => return changes(random),
@@ -47,7 +47,7 @@ pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes:
     bytes
 }
 
-/// Changes to a database: mostly pages near the start, by which all others are found.
+/// Changes to a database. A third of them are to the first pages, which are needed to find all other pages.
 fn changes(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -89,7 +89,7 @@ fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Changes to a log: headers of VLFs and blocks, and bytes of records, which are small.
+/// Changes to a log: to headers of VLFs and blocks, and to record bytes with small offsets.
 fn changes_of_log(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(3) {
@@ -110,7 +110,8 @@ fn changes_of_log(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A row of three int columns under page compression: anchor, a dictionary of two entries, a row with two symbols.
+/// A row with three int columns under page compression: an anchor, a dictionary with two entries, and a row with two
+/// symbols.
 fn compressed_row() -> Vec<u8> {
     let anchor = [0x01, 3, 0x10, 0x03, 0x83, 0xE8];
     let info = [&[0x06, 0, 0, 13, 0, 23, 0][..], &anchor, &[2, 0, 8, 0, 10, 0, 0x01, 0xE9, 0x82, 0xC3]].concat();
@@ -118,12 +119,12 @@ fn compressed_row() -> Vec<u8> {
     [&[3, 0, 0, 0, info.len() as u8, 0][..], &info, &row].concat()
 }
 
-/// A block whose 512 symbols have codes of nine bits.
+/// A compressed block in which all 512 symbols have codes of nine bits.
 fn xpress_block() -> Vec<u8> {
     [&[0, 2][..], &[0x99; 256], &[0x5A; 400]].concat()
 }
 
-/// Compressed blocks with few single bytes and with many, with matches that repeat themselves and long ones.
+/// Compressed blocks with few and with many literals, with overlapping matches and with long matches.
 fn packed_blocks() -> Vec<Vec<u8>> {
     let number = |at: u32| (at.wrapping_mul(0x9E37_79B1) >> 25) as u8;
     let rows = (0..3000u32).map(|at| if at % 40 < 30 { (at % 40) as u8 } else { number(at) });
@@ -137,7 +138,7 @@ fn packed_blocks() -> Vec<Vec<u8>> {
     contents.iter().map(packed).collect()
 }
 
-/// A block of one record: a row inserted into page (1:80).
+/// A log block with one record: a row inserted into page (1:80).
 fn log_block() -> Vec<u8> {
     let mut block = vec![0; 512];
     for (at, value) in [(0, 0x50), (2, 1), (4, 0xFE), (5, 1), (7, 2), (508, 48), (511, 5)] {
@@ -158,7 +159,7 @@ const REQUESTS: [&str; 5] = [
     "\r\nGET http://127.0.0.1/page/1 HTTP/1.1\r\nHost:\r\nX: \u{e9}\r\n\r\nGET /run/1 HTTP/1.1\r\n\r\n",
 ];
 
-/// The initial inputs of the targets: pages of a sound database and their records, or the smallest complete input.
+/// The initial inputs of the entry points: pages and records of a sound database, or the smallest complete input.
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
         "compressed" => return vec![compressed_row()],

@@ -1,4 +1,4 @@
-//! Whole logs, and recovery with them.
+//! Reads whole logs, and recovers a database with them.
 
 use std::sync::LazyLock;
 
@@ -12,15 +12,15 @@ use super::backup::Temporary;
 use crate::in_use::{in_memory, recover, workload};
 use crate::log_layout::{Layout, Part, seal};
 
-/// Bytes in front of each change: part, offset, and the number of bytes that follow.
+/// Bytes before each change: the part, the offset, and the number of bytes that follow.
 const CHANGE_HEADER: usize = 5;
-/// Flag in the part number: the part is a VLF, not a block.
+/// A flag in the part number: if set, the part is a VLF, otherwise a block.
 const OF_VLF: u16 = 1 << 15;
-/// Flag in a block number: the checksum of the block is not corrected.
+/// A flag in a block number: if set, the checksum of the changed block is not corrected.
 const STALE: u16 = 1 << 14;
 const GRANT_BYTES: u64 = 8 << 20;
 
-/// A small database of the lab that was in use.
+/// A small lab database that was in use.
 struct InUse {
     source: MemoryFiles,
     log: Vec<u8>,
@@ -35,9 +35,9 @@ static IN_USE: LazyLock<Option<InUse>> = LazyLock::new(|| {
     Some(InUse { source: in_memory(&crashed.files), log: crashed.log.1, layout })
 });
 
-/// Opens the log of a small database with the changes in `bytes` and reads it to its end, with its transactions and
-/// checkpoints. Each change is u16 part, u16 offset, u8 length, and that number of bytes; the checksum of a changed
-/// block is corrected.
+/// Applies the changes in `bytes` to the log of a small database, and reads the log with its transactions and
+/// checkpoints to its end. Each change is u16 part, u16 offset, u8 length, and that number of bytes. The checksum of a
+/// changed block is corrected unless the part number forbids it.
 pub fn log_file(bytes: &[u8]) {
     let Some(file) = IN_USE.as_ref().and_then(|used| Temporary::write(&changed(used, bytes))) else { return };
     let Ok(log) = Log::open(std::slice::from_ref(&file.0)) else { return };
@@ -51,7 +51,7 @@ pub fn log_file(bytes: &[u8]) {
     history.finish(&mut drop);
 }
 
-/// Compares the same database with its changed log, recovers it and checks it.
+/// Compares the small database with its changed log, recovers the database, and checks it.
 pub fn recovery(bytes: &[u8]) {
     let Some(used) = IN_USE.as_ref() else { return };
     let Some(file) = Temporary::write(&changed(used, bytes)) else { return };

@@ -1,4 +1,4 @@
-//! Parts of a check over many processes.
+//! Parts of a check that is distributed over several processes.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use check::part::{Part, SumsError, frames, merge, sweeper};
 use check::{FileRange, HashKey, Options, Silent};
 use source::MemoryFiles;
 
-/// The head to which the sums of the part are bound.
+/// The head that the hashes of the part cover.
 const HEAD: &[u8] = b"hostile";
 
-/// A small database of the lab, and the content of the frames of its only part.
+/// A small lab database, and the content of the frames of a check with a single part.
 struct Swept {
     source: MemoryFiles,
     database: Database,
@@ -44,13 +44,13 @@ static SWEPT: LazyLock<Option<Swept>> = LazyLock::new(|| {
     Some(Swept { source, database, ranges, payload: frames::unwrap(&part)? })
 });
 
-/// The bytes of a complete part, without their hashes: the first input.
+/// The bytes of a complete part without their hashes: the first input for [`part`].
 pub fn part_payload() -> Vec<u8> {
     SWEPT.as_ref().map_or_else(Vec::new, |swept| swept.payload.clone())
 }
 
-/// Merges a part that holds these bytes, with right hashes: an attacker who knows the key could make it. The part must
-/// be refused, or the check must end.
+/// Merges a part that has these bytes and right hashes, as an attacker who knows the key could make it. Either the part
+/// is refused, or the check ends.
 pub fn part(bytes: &[u8]) {
     let Some(swept) = SWEPT.as_ref() else { return };
     let options = options();

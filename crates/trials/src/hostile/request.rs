@@ -1,8 +1,8 @@
-//! Requests of a client to `mdfsck serve`.
+//! Parses requests from clients of `mdfsck serve`.
 
 use requests::{BODY_BYTES, HEAD_BYTES, Route, fields, parse, route};
 
-/// A request: its head, of which any part may have arrived; the route of its target; the fields of its body.
+/// Reads a request: its head, any part of which may have arrived, the route of its target, and the fields of its body.
 pub fn request(bytes: &[u8]) {
     let parsed = parse(bytes);
     if let Err(status) = parsed {
@@ -10,7 +10,8 @@ pub fn request(bytes: &[u8]) {
     }
     if let Ok(Some(head)) = &parsed {
         assert!(head.head_bytes <= bytes.len().min(HEAD_BYTES) && head.body_bytes <= BODY_BYTES, "{head:?}");
-        // Until all of the head has arrived, the request is incomplete: neither refused nor read as another request.
+        // Until its whole head has arrived, a request must count as incomplete: it must not be refused, or be read as
+        // another request.
         for length in (0..head.head_bytes).rev().take(64).chain((0..head.head_bytes).step_by(97)) {
             let piece = parse(bytes.get(..length).unwrap_or_default());
             assert!(matches!(piece, Ok(None)), "{length}: {piece:?}");
@@ -35,6 +36,6 @@ fn body_fields(body: &[u8]) {
     let fields = fields(body);
     assert_eq!(fields.len(), 1 + body.iter().filter(|byte| **byte == b'&').count());
     let length: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-    // A byte that is not valid text becomes a character of three bytes.
+    // A byte that is not valid UTF-8 becomes a replacement character of three bytes.
     assert!(length <= 3 * body.len(), "{length}");
 }

@@ -9,7 +9,7 @@ use source::PageSource;
 
 use super::common::logical;
 
-/// A page without the bits that reveal torn writes: they depend on the write, not on the page.
+/// A page without its torn bits, which depend on the last write and not on the content.
 fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     undo_torn_bits(&mut bytes);
@@ -31,7 +31,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = PageId> {
     source.files().iter().flat_map(pages).filter(|page| is_allocated(source, *page))
 }
 
-/// The pages allocated in the truth that differ, including in their LSNs.
+/// The allocated pages of `truth` that differ in `found`, including differences in LSNs.
 pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
     let is_compared = |page: &PageId| *page != PageId::BOOT && page.page != 0;
     let differs = |page: &PageId| match (read(found, *page), read(truth, *page)) {
@@ -41,16 +41,16 @@ pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId
     allocated(truth).filter(is_compared).filter(differs).collect()
 }
 
-/// The type of an index page.
+/// The page type of an index page.
 const INDEX: u8 = 2;
 
-/// The live rows of every unit, by the object and index IDs of its pages, including the allocation maps.
+/// The live rows of all allocation units, including allocation maps, by the object ID and index ID in the page headers.
 pub fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
     let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
     for page in allocated(source) {
         let bytes = read(source, page).unwrap();
         let header = *Page::new(&bytes).header();
-        // The level of a text page has no meaning.
+        // The level field of a text page has no meaning.
         let is_inner = header.level != 0 && header.page_type == INDEX;
         if is_inner || !matches!(header.page_type, 1..=4) {
             continue;

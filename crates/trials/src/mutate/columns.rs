@@ -1,4 +1,4 @@
-//! The columns of rows, as the database's own catalog places them.
+//! Finds the columns of rows at the offsets that the database's own catalog gives.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use format::{Page, PageBytes, PageId};
 
 use super::sites::Site;
 
-/// The columns and null bits of all rows of a page, each with the names of structure and field.
+/// The columns and null bits of all rows of a page, each with the name of its structure and the name of its field.
 pub(super) fn sites(
     database: &Database,
     rowset: &Rowset,
@@ -36,7 +36,8 @@ pub(super) fn sites(
         for column in &rowset.layout.columns {
             let (_, null_bit, bit) = column.place(level);
             let name = name(database, rowset, column, is_leaf, space.slot == 0);
-            // An added column may have the place of a dropped one: an older row has no value of it.
+            // An added column may have the offset of a dropped column. Rows written before that have no value of the
+            // added column.
             let is_null = record.null_bit(null_bit) == Some(true) || null_bit > 0 && !record.has_column(null_bit);
             let put = |bytes, bit| Site { page, slot: Some(space.slot), bytes, bit };
             if let Some(place) = place(column, level, &record, space.bytes.start, &of_slot) {
@@ -59,7 +60,7 @@ pub(super) fn sites(
     found
 }
 
-/// The kind of the row; `None` if it holds no columns.
+/// The kind of the row; `None` for kinds whose columns are not surveyed.
 fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf: bool) -> Option<String> {
     let is_system = database.is_system_table(rowset.object_id);
     Some(match (record.kind(), rowset.index_id, is_leaf) {
@@ -75,7 +76,7 @@ fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf:
     })
 }
 
-/// The name of the column in a system table; in other tables, the use of the column.
+/// In a system table, the name of the column; in other tables, a description of how the column is used.
 fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bool, is_first: bool) -> String {
     let is_table = rowset.index_id <= 1 && is_leaf;
     let is_key = column.key_ordinal > 0;
@@ -104,7 +105,7 @@ fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bo
     name.to_owned()
 }
 
-/// The bytes of the column on the page, if they are stored as one plain range.
+/// The bytes of the column on the page; `None` if they are not stored as one plain range.
 fn place(
     column: &RowsetColumn,
     level: Level,
@@ -127,7 +128,7 @@ fn place(
         _ => of_slot
             .iter()
             .find(|instance| {
-                // Values of a sparse vector have an index too.
+                // Values of a sparse vector also have an index.
                 instance.field.structure != Structure::SparseVector
                     && instance.field.place == Place::Part(Part::VariableColumn)
                     && instance.index == Some(offset.unsigned_abs() - 1)

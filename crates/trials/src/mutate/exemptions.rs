@@ -1,32 +1,32 @@
-//! The published list of fields whose damage may go unnoticed, and why.
+//! The published list of fields whose damage may go unnoticed, with reasons.
 
-/// `structure`, `fields` and `reason`, a line each.
+/// The list as a tab-separated table with the columns `structure`, `fields` and `reason`.
 const EXEMPTIONS: &str = include_str!("../../tests/matrix/exemptions.tsv");
 
 /// Fields whose damage may go unnoticed.
 #[derive(Clone, Debug)]
 pub struct Exemption {
-    /// Pattern of the structure's name.
+    /// A pattern for the name of the structure.
     pub structure: &'static str,
-    /// Patterns of the fields' names.
+    /// Patterns for the names of the fields.
     pub fields: Vec<&'static str>,
-    /// Why damage to them need not be noticed.
+    /// The reason why damage to these fields may go unnoticed.
     pub reason: &'static str,
 }
 
 impl Exemption {
-    /// Whether it is about fields of this structure.
+    /// Whether the exemption concerns fields of this structure.
     pub fn is_of(&self, structure: &str) -> bool {
         matches(self.structure, structure)
     }
 
-    /// Whether it includes this field.
+    /// Whether the exemption covers this field.
     pub fn covers(&self, structure: &str, field: &str) -> bool {
         self.is_of(structure) && self.fields.iter().any(|pattern| matches(pattern, field))
     }
 }
 
-/// Whether a pattern matches a name: the pattern is the name itself, or the start of the name followed by `*`.
+/// Whether a pattern matches a name. A pattern is a whole name, or the start of a name followed by `*`.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -34,7 +34,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The list.
+/// All exemptions of the list.
 pub fn exemptions() -> Vec<Exemption> {
     let lines = EXEMPTIONS.lines().skip(1);
     lines

@@ -1,12 +1,12 @@
-//! Whether a finding names the place that was damaged.
+//! Decides whether a finding names the damaged place.
 
 use std::collections::BTreeSet;
 
 use check::{Finding, Report};
 use format::PageId;
 
-/// Whether a finding of `report` names one of these pages: in its text, or in one of the columns for places in
-/// TABLERESULTS and JSON. A row's address names its page.
+/// Whether a finding of `report` names one of `pages`, in its text or in one of its columns for places in TABLERESULTS
+/// and JSON. The address of a row counts as naming its page.
 pub fn names_any(finding: &Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
     let places = [finding.page, finding.ref_page].into_iter().flatten();
     let text = finding.text(&report.names());

@@ -9,7 +9,7 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// The role of a page. The same field of a page header matters more on some pages than on others.
+/// The role of a page. Roles are distinguished because the same header field matters more on some pages than on others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PageRole {
     /// Page 0 of a file.
@@ -32,20 +32,20 @@ pub enum PageRole {
     Heap,
     /// Data page of a clustered index.
     Clustered,
-    /// Page above the data pages of a clustered index or the leaves of another.
+    /// Page above the leaf level of a clustered or nonclustered index.
     Node,
-    /// Leaf of a nonclustered index.
+    /// Leaf page of a nonclustered index.
     Leaf,
-    /// Page of a LOB or row-overflow unit.
+    /// Page of a LOB or row-overflow allocation unit.
     Text,
-    /// In use, but of another kind, or of no unit that the catalog names.
+    /// Allocated page of another type, or of an allocation unit that the catalog does not name.
     Other,
-    /// Not in use.
+    /// Unallocated page.
     Free,
 }
 
 impl PageRole {
-    /// Name for people and for documents.
+    /// The name of the role, for human readers and documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::FileHeader => "file header page",
@@ -75,12 +75,12 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// The pages of `source`, whose catalog is `database`.
+    /// The pages of `source`; `database` is its catalog.
     pub fn new(source: &'a dyn PageSource, database: &'a Database) -> Self {
         Self { source, database }
     }
 
-    /// Every page, file by file.
+    /// The IDs of all pages, file by file.
     pub fn ids(&self) -> impl Iterator<Item = PageId> + use<'a> {
         let files = self.source.files().iter();
         files.flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)))
@@ -91,7 +91,7 @@ impl<'a> Pages<'a> {
         self.source.read_page(page)
     }
 
-    /// The page with torn bits put back.
+    /// The page as it was before its torn bits were written.
     pub fn read(&self, page: PageId) -> Option<Box<PageBytes>> {
         let mut bytes = self.raw(page)?;
         undo_torn_bits(&mut bytes);
@@ -108,7 +108,7 @@ impl<'a> Pages<'a> {
         u8_at(pfs_bytes(Page::new(&map))?, page.page.checked_sub(first)? as usize).map(PfsByte)
     }
 
-    /// The rowset whose unit the page's header names.
+    /// The rowset to which an allocation unit belongs.
     pub fn rowset(&self, unit: AllocUnitId) -> Option<&'a Rowset> {
         let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at))?;
         self.database.rowset_of(unit)
@@ -125,7 +125,7 @@ impl<'a> Pages<'a> {
         by_role
     }
 
-    /// The role of `page`, whose bytes are `bytes`.
+    /// The role of `page`; `bytes` is its content.
     pub fn role(&self, page: PageId, bytes: &PageBytes) -> PageRole {
         let header = Page::new(bytes).header();
         let Some(kind) = header.kind() else { return PageRole::Free };

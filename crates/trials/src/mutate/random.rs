@@ -1,11 +1,11 @@
-//! A small generator (splitmix64): its numbers depend only on its seed.
+//! A small pseudo-random generator (splitmix64). Its numbers depend only on its seed.
 
 /// Pseudo-random numbers from a seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Starts at `seed`.
+    /// A generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -21,13 +21,13 @@ impl Random {
         (self.number() % (limit.max(1) as u64)) as usize
     }
 
-    /// One of `items`.
+    /// A random element of `items`; `None` if there are no items.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 }
 
-/// Spreads the bits of `value`.
+/// Mixes the bits of `value`.
 pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

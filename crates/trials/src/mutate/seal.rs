@@ -9,11 +9,11 @@ use format::protection::{PROTECTION_WORD, checksum};
 
 const SECTOR_BYTES: usize = 512;
 
-/// Offset of the checksum or torn word.
+/// The bytes of the page header that contain the checksum or the torn bits.
 pub const PROTECTED_WORD: Range<usize> = PROTECTION_WORD..PROTECTION_WORD + 4;
 
-/// Corrects the protection of `page`, of the kind that its flags name. The torn bits of the page must have been put
-/// back before the page was changed.
+/// Corrects the checksum or the torn bits of `page`, as its flags require. If the page has torn bits, they must have
+/// been undone before the page was changed.
 pub fn seal(page: &mut PageBytes) {
     let flags = u16_at(page, 4).unwrap_or_default();
     if flags & page_flags::CHECKSUM != 0 {

@@ -1,4 +1,4 @@
-//! The places at which a database can be changed: sites, by structure and field.
+//! The places at which a database can be changed. They are called sites, and grouped by structure and field.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,32 +14,32 @@ use super::pages::{PageRole, Pages};
 use super::random::mix;
 use super::verbs::Verb;
 
-/// Sites that are kept of a field: the first few are damaged, the others provide values.
+/// The number of sites that are kept per field. The first few are damaged; the others provide values.
 const KEPT: usize = 24;
-/// Bits after the end of the file that are tried in a bitmap.
+/// The number of bits in a bitmap that are tried after the bit for the end of the file.
 const BITS_BEHIND_END: u32 = 4;
 
-/// A place that holds one value of a field.
+/// A place on a page that holds one value of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// Its page.
+    /// The page of the site.
     pub page: PageId,
-    /// The slot of its record; `None` outside of records.
+    /// The slot of the record that contains the site; `None` outside of records.
     pub slot: Option<u16>,
-    /// Its bytes on the page, torn bits put back.
+    /// The bytes of the site on the page, after torn bits are undone.
     pub bytes: Range<usize>,
     /// The bit within the bytes, if the site is a single bit.
     pub bit: Option<u8>,
 }
 
 impl Site {
-    /// Its value.
+    /// The bytes of the site on `page`.
     pub fn value<'a>(&self, page: &'a PageBytes) -> &'a [u8] {
         page.get(self.bytes.clone()).unwrap_or_default()
     }
 
-    /// Changes the site by `verb`; false if it has that value already, or if the verb does not apply to a bit. `other`
-    /// is the value of another site of the field.
+    /// Changes the site by `verb`. Returns false if the site already has the new value, or if the verb does not apply
+    /// to a bit. `other` is the value of another site of the same field.
     pub fn apply(&self, page: &mut PageBytes, verb: Verb, other: Option<&[u8]>) -> bool {
         let Some(place) = page.get_mut(self.bytes.clone()) else { return false };
         match self.bit {
@@ -63,7 +63,7 @@ impl Site {
     }
 }
 
-/// A few sites of one field, drawn evenly from all pages by the seed.
+/// Some sites of one field, drawn from all pages with equal probability; the draw depends on the seed.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     drawn: BTreeMap<u64, Site>,
@@ -83,12 +83,12 @@ impl Sites {
         }
     }
 
-    /// The sites, in the order in which they were drawn.
+    /// The drawn sites, in random order.
     pub fn drawn(&self) -> impl Iterator<Item = &Site> {
         self.drawn.values()
     }
 
-    /// The number of sites found, drawn or not.
+    /// The number of sites of the field, including those not drawn.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -99,12 +99,12 @@ impl Sites {
 pub struct Survey {
     fields: BTreeMap<(String, String), Sites>,
     seed: u64,
-    /// The number of sites kept of each field.
+    /// The maximum number of sites to keep per field.
     kept: usize,
 }
 
 impl Survey {
-    /// Finds the sites on all pages of `source`, whose catalog is `database`; `seed` decides which sites are drawn.
+    /// Finds the sites on all pages of `source`; `database` is its catalog. `seed` decides which sites are drawn.
     pub fn of(source: &dyn PageSource, database: &Database, seed: u64) -> Self {
         let mut this = Self { fields: BTreeMap::new(), seed, kept: KEPT };
         let pages = Pages::new(source, database);
@@ -121,7 +121,7 @@ impl Survey {
         this
     }
 
-    /// Structure and name of the fields that include a bit of a page; none if no field does.
+    /// The structure and name of each field that includes this bit of a page.
     pub fn at(&self, byte: usize, bit: u8) -> impl Iterator<Item = (&str, &str)> {
         let covers = move |site: &Site| site.bytes.contains(&byte) && site.bit.is_none_or(|own| own == bit);
         let covered = self.fields().filter(move |(.., sites)| sites.drawn().any(covers));
@@ -146,7 +146,8 @@ impl Survey {
         sites.put(self.seed, self.kept, site);
     }
 
-    /// Adds a page that is not in use: all of it is one field, about which nothing may be reported.
+    /// Adds an unallocated page. Its header and the rest of it are each one field, and no damage to them may be
+    /// reported.
     fn free(&mut self, page: PageId) {
         self.put("page not in use", "header", Site { page, slot: None, bytes: 0..60, bit: None });
         self.put("page not in use", "rest", Site { page, slot: None, bytes: 96..8192, bit: None });
@@ -157,7 +158,7 @@ impl Survey {
         let rowset = pages.rowset(view.header().alloc_unit());
         let is_leaf = role != PageRole::Node;
         let instances = instances_of(bytes, is_leaf);
-        // Rows are described column by column if the catalog has their columns.
+        // If the catalog has the columns of the rows, the rows are surveyed column by column.
         let has_columns = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Leaf | PageRole::Node)
             && rowset.is_some_and(|rowset| !rowset.layout.columns.is_empty() && rowset.compression == 0);
         for instance in &instances {

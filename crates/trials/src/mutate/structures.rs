@@ -1,4 +1,4 @@
-//! Damage to whole pages, extents, chains and files, as in real incidents.
+//! Damage to whole pages, extents, chains and files, as it occurs in real incidents.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,13 +26,13 @@ pub struct Damage {
     pub kind: String,
     /// The first damaged page.
     pub page: PageId,
-    /// Damaged pages in their form on disk.
+    /// The damaged pages in their form on disk.
     pub changes: Vec<(PageId, PageBytes)>,
-    /// The file that was cut, and its new length.
+    /// The ID of a truncated file, and its new length in bytes.
     pub cut: Option<(u16, usize)>,
 }
 
-/// Some pieces of damage of each kind, which `seed` decides. `older` is an earlier copy of the database.
+/// Makes some pieces of damage of each kind; `seed` determines them. `older` is an earlier copy of the database.
 pub fn damages(source: &dyn PageSource, database: &Database, older: Option<&dyn PageSource>, seed: u64) -> Vec<Damage> {
     let pages = Pages::new(source, database);
     let mut maker = Maker { pages, by_role: pages.by_role(), random: Random::new(seed), made: Vec::new() };
@@ -48,7 +48,7 @@ pub fn damages(source: &dyn PageSource, database: &Database, older: Option<&dyn 
     maker.made
 }
 
-/// Pieces of damage of one kind on pages of one role.
+/// The number of pieces of damage per kind and page role.
 const PIECES: usize = 3;
 
 struct Maker<'a> {
@@ -67,7 +67,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A page with some of its bytes replaced and right protection.
+    /// A page with some of its bytes replaced and its protection corrected.
     fn edited(&self, page: PageId, edits: &[(Range<usize>, &[u8])]) -> Option<PageBytes> {
         let mut bytes = *self.pages.read(page)?;
         for (place, value) in edits {
@@ -81,7 +81,7 @@ impl Maker<'_> {
         Some(bytes)
     }
 
-    /// The content of `page` under the ID of `place`.
+    /// A page with the content of `page` and the page ID of `place`.
     fn relabelled(&self, page: PageId, place: PageId) -> Option<PageBytes> {
         self.edited(page, &[(OWN_ID, &pointer(place))])
     }
@@ -133,7 +133,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A write of which only the first sectors reached the disk; the others have their old content.
+    /// Torn writes: only the first sectors of a page reached the disk, and the others have their old content.
     fn torn_writes(&mut self) {
         for (role, pages) in self.roles() {
             let Some(&page) = self.random.pick(&pages) else { continue };
@@ -156,7 +156,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Chains that end in themselves or in each other.
+    /// Page chains that continue with the same page or in another chain.
     fn chains(&mut self) {
         for (role, pages) in self.roles() {
             if !matches!(role, PageRole::Iam | PageRole::Clustered | PageRole::Leaf | PageRole::Node) {
@@ -188,7 +188,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Off-row values whose fragments lead to themselves.
+    /// Off-row values with fragments that point to themselves.
     fn off_row(&mut self) {
         for page in self.by_role.get(&PageRole::Text).cloned().unwrap_or_default() {
             let Some(bytes) = self.pages.read(page) else { continue };
@@ -204,13 +204,14 @@ impl Maker<'_> {
         }
     }
 
-    /// Lost writes: a page as it was in an earlier copy of the database.
+    /// Lost writes: a page has its content from an earlier copy of the database.
     fn older(&mut self, older: &dyn PageSource) {
         for (role, pages) in self.roles() {
             for page in pages {
                 let (Some(now), Some(then)) = (self.pages.raw(page), older.read_page(page)) else { continue };
                 let (now, then_header) = (*Page::new(&now).header(), *Page::new(&then).header());
-                // Otherwise another page was at this place then, or none.
+                // At the earlier time, the place must have contained the same page, not a page of another type or
+                // owner.
                 if now.page_type == then_header.page_type && now.alloc_unit() == then_header.alloc_unit() {
                     self.put("page of an earlier copy", role, vec![(page, *then)]);
                 }
@@ -218,7 +219,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Files cut at every extent, and inside pages.
+    /// Files truncated at extents, and within pages.
     fn cuts(&mut self, source: &dyn PageSource) {
         for file in source.files() {
             let pages = (0..16.min(file.pages)).chain((16..file.pages).step_by(EXTENT_PAGES as usize));

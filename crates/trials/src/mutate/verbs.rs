@@ -1,23 +1,23 @@
-//! The ways in which a field is changed.
+//! The ways to change a field.
 
-/// A way in which a field is changed.
+/// A way to change a field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Verb {
-    /// All bits 0.
+    /// Set all bits to 0.
     Zeros,
-    /// All bits 1.
+    /// Set all bits to 1.
     Ones,
-    /// The lowest bit flipped.
+    /// Flip the lowest bit.
     FirstBit,
-    /// The bit in the middle flipped.
+    /// Flip the bit in the middle.
     MiddleBit,
-    /// The highest bit flipped.
+    /// Flip the highest bit.
     LastBit,
-    /// One more.
+    /// Add one.
     Add,
-    /// One less.
+    /// Subtract one.
     Subtract,
-    /// The value of another instance of the field.
+    /// Copy the value of another instance of the field.
     Other,
 }
 
@@ -34,7 +34,7 @@ impl Verb {
         Self::Other,
     ];
 
-    /// Name for people and for documents.
+    /// The name of the verb, for human readers and documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zeros => "zeros",
@@ -48,8 +48,8 @@ impl Verb {
         }
     }
 
-    /// The new value of `bytes`, a little-endian value; `None` if it equals the old one. `other` is the value of
-    /// another instance.
+    /// The new value of `bytes`, which are little-endian; `None` if it equals the old value. `other` is the value of
+    /// another instance of the field.
     pub fn apply(self, bytes: &[u8], other: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut changed = bytes.to_vec();
         let last = bytes.len().checked_sub(1)?;
@@ -71,7 +71,7 @@ impl Verb {
     }
 }
 
-/// Adds or subtracts one, carrying from byte to byte.
+/// Adds or subtracts one, with carry from byte to byte.
 fn step(bytes: &mut [u8], one: impl Fn(u8) -> (u8, bool)) {
     for byte in bytes {
         let (value, carries) = one(*byte);

@@ -1,5 +1,5 @@
-//! The catalog's own rows, column by column: the result of a sealed change to a column of a base table, with and
-//! without the comparison of facts that base tables store twice.
+//! The catalog's own rows, column by column. Each column of each base table is changed on sealed pages, and the table
+//! shows whether a check notices it, with and without the comparison of facts that base tables store twice.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,25 +17,25 @@ use trials::mutate::exemptions::exemptions;
 use crate::run::{Subject, check, threads};
 use crate::table::WRITE;
 
-/// A run may not be worse than this result.
+/// The committed result. A run fails if its result is worse.
 const BASELINE: &str = include_str!("catalog.tsv");
-/// The number of damaged sites of each column in each database, unless [`SITES`] is set.
+/// The number of rows in which each column is damaged, in each database, unless [`SITES`] is set.
 const FEW: usize = 1;
-/// If set to a number, that number of rows of each base table is damaged: the long run.
+/// The environment variable for the long run: the number of rows in which each column is damaged.
 const SITES: &str = "MDFSCK_CATALOG_SITES";
-/// Decides which rows are damaged.
+/// The seed that decides which rows are damaged.
 const SEED: u64 = 1;
-/// The check ID of this comparison in a report.
+/// The check ID of the comparison of facts that base tables store twice.
 const CHECK: &str = "catalog.invalid-value";
 const NOTES: &str = "catalog values";
 
-/// The results of the changes of one column.
+/// The results of changing one column.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Tally {
     tried: u32,
     found: u32,
     told: u32,
-    /// The results without the comparison.
+    /// The results without the comparison of facts that base tables store twice.
     found_without: u32,
     told_without: u32,
 }
@@ -54,7 +54,7 @@ impl Tally {
     }
 }
 
-/// By base table and column.
+/// Results by base table and column.
 type Tallies = BTreeMap<(String, String), Tally>;
 
 pub fn trials() -> Vec<Trial> {
@@ -93,12 +93,13 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The columns with a change that went unnoticed.
+/// The columns for which some change went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| tally.silent() > 0).map(|(name, _)| name).collect()
 }
 
-/// Small databases of 2005, 2012 and 2022: their catalogs are as large as those of large databases.
+/// Small databases of SQL Server 2005, 2012 and 2022. With little data, their catalogs are as large as those of large
+/// databases.
 fn subjects() -> Vec<Subject> {
     let small = |version| {
         let specimen = specimen(version, PageVerify::Checksum, 1);
@@ -109,7 +110,7 @@ fn subjects() -> Vec<Subject> {
     [Version::V611, Version::V706, Version::V957].map(|version| Subject::write(&small(version), 1)).into()
 }
 
-/// Damages `sites` rows of each base table in each column, by every verb.
+/// Damages each column in `sites` rows of each base table, by every verb.
 fn run(sites: usize) -> Tallies {
     let tallies = Mutex::new(Tallies::new());
     for subject in subjects() {
@@ -193,7 +194,7 @@ fn parse(text: &str) -> Tallies {
     text.lines().skip(1).map(of_line).collect()
 }
 
-/// The committed result, for docs/sensitivity.md.
+/// The committed result, in the form for docs/sensitivity.md.
 pub fn document() -> String {
     section(&parse(BASELINE))
 }

@@ -1,5 +1,5 @@
-//! The log: every field of its structures is changed in logs that recovery needs, and the data files are checked with
-//! each.
+//! Changes every field of the log structures, in logs that recovery needs. The data files are then checked with each
+//! changed log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,14 +29,14 @@ use trials::mutate::{Random, Verb};
 use crate::run::threads;
 use crate::table::WRITE;
 
-/// A run may not be worse than this result.
+/// The committed result. A run fails if its result is worse.
 const BASELINE: &str = include_str!("logs.tsv");
-/// Decides which sites are damaged.
+/// The seed that decides which sites are damaged.
 const SEED: u64 = 1;
-/// The offset at which a record about a row gives the bytes that it changes; other records have their own fields from
-/// here on.
+/// The offset at which a record about a row describes the bytes that it changes. In other records, fields of the
+/// specific operation start here.
 const PIECE: u16 = 0x30;
-/// Operations whose record headers are changed: one for each kind that recovery treats differently.
+/// Operations whose general record headers are changed: one operation for each kind that recovery treats differently.
 const COMMON: [Operation; 9] = [
     Operation::INSERT_ROWS,
     Operation::DELETE_ROWS,
@@ -49,25 +49,25 @@ const COMMON: [Operation; 9] = [
     Operation::END_CKPT,
 ];
 const GRANT_BYTES: u64 = 8 << 20;
-/// The longest time of a mutant of a small database.
+/// The maximum time for the recovery of a small database with a changed log.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The results of the changes of one field.
+/// The results of changing one field.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Tally {
     /// Changes with corrected checksums.
     tried: u32,
-    /// Refused, or findings.
+    /// Changes that led to findings, or to refusing the log.
     found: u32,
-    /// Listed as not verified.
+    /// Changes after which something is listed as not verified.
     told: u32,
-    /// Nothing was reported, and the recovered rows are those of the truth.
+    /// Changes without any report, after which the recovered rows equal the truth.
     same: u32,
-    /// Nothing was reported, and the recovered rows differ from the truth.
+    /// Changes without any report, after which the recovered rows differ from the truth.
     other: u32,
     /// Changes with wrong checksums.
     stale: u32,
-    /// How many of them were refused, found or listed as not verified.
+    /// Changes with wrong checksums that were found, refused or listed as not verified.
     stale_noticed: u32,
 }
 
@@ -110,7 +110,7 @@ enum Verdict {
     Other,
 }
 
-/// By structure and field.
+/// Results by structure and field.
 type Tallies = BTreeMap<(String, String), Tally>;
 
 pub fn trials() -> Vec<Trial> {
@@ -146,26 +146,26 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The fields with a change that went unnoticed.
+/// The fields for which some change went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| !tally.is_noticed()).map(|(name, _)| name).collect()
 }
 
 /// A field in a log.
 struct Site {
-    /// Its bytes in the file.
+    /// The bytes of the field in the file.
     bytes: Range<usize>,
     protection: Protection,
 }
 
-/// The protection of a field.
+/// The checksum that protects a field.
 #[derive(Clone)]
 enum Protection {
-    /// Its page.
+    /// The checksum of its page.
     Page,
-    /// Its block.
+    /// The checksum of its log block.
     Block(Part),
-    /// Nothing.
+    /// No checksum.
     None,
 }
 
@@ -178,7 +178,7 @@ struct InUse {
 }
 
 impl InUse {
-    /// Stops it long after its last checkpoint, so that recovery needs records of most operations.
+    /// Stops the database long after its last checkpoint, so that recovery needs records of most operations.
     fn new() -> Self {
         let spec = Spec {
             version: Version::V904,
@@ -230,8 +230,8 @@ fn write(folder: &Path, log: &[u8]) -> std::path::PathBuf {
 }
 
 /// The fields of a log's file header, of its VLFs, and of the blocks and records that recovery needs. The last block is
-/// left out: if it is damaged, the log ends before it, as after a crash. Records of pages that are free at the end are
-/// left out too, whatever they contain.
+/// left out: if it is damaged, the log ends before it, as after a crash. Records of pages that are free in the end are
+/// also left out, because their content does not matter.
 fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String, String), Vec<Site>> {
     let (file, truth) = (&crashed.log.1, &crashed.truth.files[0].1);
     let mut sites: BTreeMap<(String, String), Vec<Site>> = BTreeMap::new();
@@ -287,14 +287,14 @@ fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String
     sites
 }
 
-/// Whether a page of a file with one PFS page is free.
+/// Whether a page is free, in a file with a single PFS page.
 fn is_free(file: &[u8], page: u32) -> bool {
-    /// The offset of the first byte for a page in the PFS page.
+    /// The offset in the file of the first PFS byte.
     const BYTES_AT: usize = PAGE_BYTES + 100;
     file.get(BYTES_AT + page as usize).is_some_and(|byte| !PfsByte(*byte).is_allocated())
 }
 
-/// The kind of the map that a record sets bits of.
+/// The kind of allocation map in which a record sets bits.
 fn map_of(record: &LogRecord<'_>) -> &'static str {
     const PFS: u8 = 11;
     const DIFFERENTIAL: u8 = 24;
@@ -305,8 +305,8 @@ fn map_of(record: &LogRecord<'_>) -> &'static str {
     }
 }
 
-/// Whether a later record replaces the whole effect of this one: it formats the page, or sets the same byte. `replaced`
-/// are the pages, and bytes of PFS pages, of later records.
+/// Whether a later record replaces the whole effect of this record, because it formats the same page or sets the same
+/// PFS byte. `replaced` contains the pages and PFS bytes of later records.
 fn is_replaced(record: &LogRecord<'_>, replaced: &mut BTreeSet<(PageId, Option<u16>)>) -> bool {
     let Some(page) = record.on_page().map(|change| change.page) else { return false };
     let byte = match record.change() {
@@ -320,7 +320,7 @@ fn is_replaced(record: &LogRecord<'_>, replaced: &mut BTreeSet<(PageId, Option<u
     is_replaced
 }
 
-/// The structures that a record has.
+/// The structures that a log record contains.
 fn structures(record: &LogRecord<'_>) -> &'static [Structure] {
     use Structure::{LogPageRecord, LogRecord};
     match record.operation() {
@@ -339,7 +339,7 @@ fn structures(record: &LogRecord<'_>) -> &'static [Structure] {
     }
 }
 
-/// Adds the fields of a structure that its bytes contain completely.
+/// Adds the fields of a structure that are completely within `bytes`.
 fn add(
     sites: &mut BTreeMap<(String, String), Vec<Site>>,
     structure: Structure,
@@ -351,7 +351,7 @@ fn add(
         let Field { place: Place::At(at), width: Width::Bytes(width), .. } = *field else { continue };
         let start = bytes.start + usize::from(at);
         let range = start..start + usize::from(width);
-        // The first byte of each sector is a status byte; the block's own byte is stored at the end of the block.
+        // On disk, the first byte of each sector is a status byte; the original byte is stored at the end of the block.
         let has_status = |part: &Part| {
             range.clone().any(|byte| (byte - part.at).is_multiple_of(SECTOR_BYTES)) && range.start != part.at
         };
@@ -367,7 +367,7 @@ fn add(
     }
 }
 
-/// A change of a field.
+/// A change to a field of the log.
 struct Job<'a> {
     name: &'a (String, String),
     used: &'a InUse,
@@ -395,7 +395,7 @@ impl Job<'_> {
     }
 }
 
-/// Each field at one place, by every verb; for one verb also with the checksum left wrong.
+/// The changes: each field at one site, by every verb. One verb is also tried without correcting the checksum.
 fn jobs(used: &InUse) -> Vec<Job<'_>> {
     let mut random = Random::new(SEED);
     let mut jobs = Vec::new();
@@ -414,7 +414,7 @@ fn jobs(used: &InUse) -> Vec<Job<'_>> {
     jobs
 }
 
-/// The results of all changes, and the changes that caused a panic or a hang.
+/// Tries all changes. Returns the results, and the changes that caused a panic or a hang.
 fn run() -> (Tallies, Vec<String>) {
     let used = InUse::new();
     let jobs = jobs(&used);
@@ -489,7 +489,7 @@ fn parse(text: &str) -> Tallies {
     text.lines().skip(1).map(of_line).collect()
 }
 
-/// The committed result, for docs/sensitivity.md.
+/// The committed result, in the form for docs/sensitivity.md.
 pub fn document() -> String {
     let tallies = parse(BASELINE);
     let mut text = String::from(

@@ -16,57 +16,58 @@ use format::{PAGE_BYTES, Page, PageId};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
-/// On a single bit a verb is a single flip, so this many times as many sites are damaged.
+/// The factor for the number of damaged sites if a field is a single bit, because each verb then only sets or clears
+/// it.
 const BITS_PER_SITE: usize = 4;
-/// The time limit of a mutant, as a multiple of the time for the sound database, plus a constant.
+/// The time limit for a mutant is this multiple of the time for the sound database, plus `SLACK`.
 const SLOWER: u32 = 10;
 const SLACK: Duration = Duration::from_secs(2);
-/// How often a mutant that exceeded the limit is repeated.
+/// How often the check of a mutant is repeated if it exceeds the time limit.
 const RETRIES: usize = 2;
-/// Memory of the harness for its mutants and its log.
+/// Memory that the test itself needs for mutants and its log, in bytes.
 const HARNESS_BYTES: u64 = 256 << 20;
 
 /// The outcome of one mutant.
 pub struct Outcome {
-    /// Names of structure and field.
+    /// The names of the structure and the field.
     pub field: (String, String),
-    /// Column of the table.
+    /// The column of the matrix.
     pub column: Column,
-    /// The checker's verdict.
+    /// The verdict on the report.
     pub verdict: Verdict,
-    /// Database, place and values, for people.
+    /// Database, place and values, for human readers.
     pub story: String,
 }
 
-/// A column of the table.
+/// A column of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Column {
-    /// Protection made right again.
+    /// This verb, with the page protection corrected.
     Verb(Verb),
-    /// Any verb, protection left wrong.
+    /// Any verb, without correcting the page protection.
     Stale,
 }
 
-/// The checker's verdict.
+/// The verdict on the report of a check.
 pub enum Verdict {
-    /// Findings: the first finding's check, whether that finding names a damaged page and whether any does, the number
-    /// of findings, and the number of damaged pages.
+    /// The report has findings. The fields are the check ID of the first finding, whether it names a damaged page,
+    /// whether any finding does, the number of findings, and the number of damaged pages.
     Found { first: &'static str, first_names: bool, any_names: bool, count: usize, damaged: usize },
-    /// Refused before anything was read.
+    /// The database was refused before anything was read.
     Refused,
-    /// No finding, but more is listed as not verified than for the sound database.
+    /// The report has no findings, but lists more as not verified than for the sound database.
     Told,
-    /// No finding, and nothing more is listed as not verified.
+    /// The report has no findings, and lists nothing more as not verified than for the sound database.
     Nothing,
-    /// Took too long.
+    /// The check took too long.
     Slow(Duration),
-    /// Panicked.
+    /// The check panicked.
     Panicked,
 }
 
-/// A mutant that is not made yet.
+/// A mutant that has not been made yet.
 pub struct Job {
-    /// Names of structure and field.
+    /// The names of the structure and the field.
     pub field: (String, String),
     column: Column,
     page: PageId,
@@ -75,7 +76,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether it changes a column of a base table and corrects the page's protection.
+    /// Whether the job changes a column of a base table and corrects the page protection.
     pub fn is_of_the_catalog(&self) -> bool {
         let (structure, field) = &self.field;
         let is_sealed = matches!(self.change, Change::Sealed(..));
@@ -84,46 +85,46 @@ impl Job {
 }
 
 enum Change {
-    /// A range of the page gets new bytes; the protection is corrected.
+    /// New bytes for a range of the page, with the page protection corrected.
     Sealed(Range<usize>, Vec<u8>),
-    /// A range of the page in its form on disk gets new bytes.
+    /// New bytes for a range of the page in its form on disk.
     Unsealed(Range<usize>, Vec<u8>),
-    /// Whole pages, or the file.
+    /// Damage to whole pages, or to the file.
     Structure(Damage),
 }
 
 /// A sound database, and the report of its check.
 pub struct Subject {
-    /// Its name.
+    /// The name of the database.
     pub name: String,
-    /// Its files.
+    /// The files of the database.
     pub files: MemoryFiles,
-    /// The number of sites of each field that are damaged.
+    /// The number of sites to damage per field.
     sites: usize,
-    /// Whether rows of the system tables are damaged too.
+    /// Whether to damage rows of system tables as well.
     system_rows: bool,
-    /// An earlier copy of it.
+    /// An earlier copy of the database.
     older: Option<MemoryFiles>,
-    /// The report on the sound database.
+    /// The report of a check of the sound database.
     pub clean: Report,
     clean_time: Duration,
 }
 
 impl Subject {
-    /// Reads and checks a data file of a database.
+    /// Reads and checks a database with one data file.
     pub fn load(folder: &Path, name: &str, older: Option<&str>, sites: usize, system_rows: bool) -> Self {
         let older = older.map(|older| open(vec![folder.join(older)]));
         Self { older, ..Self::new(name, open(vec![folder.join(name)]), sites, system_rows) }
     }
 
-    /// Writes and checks a database of the lab.
+    /// Writes and checks a lab database.
     pub fn write(description: &lab::Description, sites: usize) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let written = lab::write(description, folder.path()).expect("a database");
         Self::new(&description.name, open(written.files), sites, false)
     }
 
-    /// Damages rows of the system tables too, this number of each.
+    /// Also damages rows of system tables, `sites` of each table.
     pub fn with_system_rows(self, sites: usize) -> Self {
         Self { sites, system_rows: true, ..self }
     }
@@ -136,7 +137,7 @@ impl Subject {
         Self { name: name.to_owned(), files, sites, system_rows, older: None, clean, clean_time }
     }
 
-    /// The checker's verdict on `files`, in which the `damaged` pages changed.
+    /// Checks `files` and judges the report. `damaged` are the pages that were changed.
     pub fn judge(&self, files: Result<MemoryFiles, source::OpenError>, damaged: &BTreeSet<PageId>) -> Verdict {
         let Ok(files) = files else { return Verdict::Refused };
         let timed = || {
@@ -146,7 +147,7 @@ impl Subject {
         let limit = self.clean_time * SLOWER + SLACK;
         let Ok((report, mut elapsed)) = timed() else { return Verdict::Panicked };
         for _ in 0..RETRIES {
-            // The machine may have been busy.
+            // The first time may be long because the machine was busy.
             if elapsed > limit {
                 elapsed = timed().map_or(elapsed, |(_, again)| again);
             }
@@ -156,7 +157,8 @@ impl Subject {
         }
         if let Some(first) = report.findings.first() {
             let names = |finding: &check::Finding| names_any(finding, &report, damaged);
-            // Lines that no summary counts belong to the line before them; some messages name no place.
+            // Some messages name no place. Findings that no summary counts are continuations of the finding before
+            // them.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
             let first_names = places().take(1).chain(rest).any(|finding| names(&finding));
@@ -175,7 +177,7 @@ impl Subject {
         }
     }
 
-    /// All damage, decided by `seed`.
+    /// All mutants to make; `seed` decides the sites.
     pub fn jobs(&self, seed: u64) -> Vec<Job> {
         let database = catalog::load(&self.files);
         let pages = Pages::new(&self.files, &database);
@@ -200,7 +202,7 @@ impl Subject {
         jobs
     }
 
-    /// The mutants of one field.
+    /// Adds the mutants of one field.
     fn field_jobs(&self, name: (&str, &str), pages: &Pages<'_>, drawn: &[&Site], jobs: &mut Vec<Job>) {
         let values: Vec<Vec<u8>> =
             drawn.iter().filter_map(|site| Some(site.value(&*pages.read(site.page)?).to_vec())).collect();
@@ -240,7 +242,7 @@ impl Subject {
                 }
                 match (is_protection, has_checksum) {
                     (false, _) => put(Column::Verb(verb), Change::Sealed(site.bytes.clone(), new)),
-                    // The sectors keep the bits of their write.
+                    // Changes the page in its form on disk, so that its sectors keep their torn bits.
                     (true, false) => put(Column::Verb(verb), Change::Unsealed(site.bytes.clone(), new)),
                     (true, true) => {}
                 }
@@ -248,7 +250,7 @@ impl Subject {
         }
     }
 
-    /// The database with the damage of a job.
+    /// Makes the mutant of a job.
     pub fn mutant(&self, job: &Job) -> Result<MemoryFiles, source::OpenError> {
         let raw = || self.files.read_page(job.page).expect("a page that was read before");
         let page = match &job.change {
@@ -289,7 +291,7 @@ impl Subject {
         changed.chain(lost).collect()
     }
 
-    /// Damages every field; `done` receives each outcome, in no particular order.
+    /// Damages every field. Calls `done` with each outcome, in any order.
     pub fn mutate(&self, seed: u64, done: &(dyn Fn(Outcome) + Sync)) {
         let jobs = self.jobs(seed);
         let next = AtomicUsize::new(0);
@@ -319,12 +321,12 @@ fn open(paths: Vec<PathBuf>) -> MemoryFiles {
     MemoryFiles::open(paths.into_iter().map(read).collect()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The number of mutants that are checked at once.
+/// The number of mutants that are checked at the same time.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A line of Linux's report on the memory of the process.
+/// The value of a line of /proc/self/status, in bytes.
 fn resident_bytes(line: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kilobytes: u64 =
@@ -341,50 +343,51 @@ pub fn check(files: &MemoryFiles) -> Report {
 /// Outcomes by field and column, and their totals.
 #[derive(Default)]
 pub struct Matrix {
-    /// By structure and field.
+    /// Outcomes by structure and field.
     pub rows: BTreeMap<(String, String), Row>,
-    /// Mutants tried.
+    /// The number of mutants.
     pub mutants: u64,
-    /// Mutants with findings.
+    /// The number of mutants with findings.
     pub found: u64,
-    /// Mutants whose first finding names the page.
+    /// The number of mutants for which the first finding names a damaged page.
     pub named: u64,
-    /// Mutants of which any finding names the page.
+    /// The number of mutants for which any finding names a damaged page.
     pub named_at_all: u64,
-    /// Findings of each mutant that has some, by damaged page, ascending.
+    /// For each mutant with findings, the number of findings per damaged page, in ascending order.
     pub findings: Vec<f64>,
-    /// Panics, and mutants that took too long.
+    /// Descriptions of mutants for which the check panicked or took too long.
     pub broken: Vec<String>,
-    /// Mutants listed as not verified.
+    /// The number of mutants that are only listed as not verified.
     pub told: u64,
-    /// Bytes of memory that the runs needed in addition to the databases, and the limit, if the system reports them.
+    /// The memory that the run needed in addition to the databases, and the limit, both in bytes. `None` if the system
+    /// does not report memory.
     pub memory: Option<(u64, u64)>,
-    /// Mutants that deserve a look: not found, not named, or with many findings.
+    /// Descriptions of mutants for a person to review: not found, not named, or with many findings.
     pub log: Vec<String>,
 }
 
-/// The outcomes of a field.
+/// The outcomes for a field.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Row {
-    /// By column.
+    /// Outcomes by column of the matrix.
     pub cells: BTreeMap<Column, Cell>,
-    /// First findings, by id.
+    /// How often each check ID was that of the first finding.
     pub ids: BTreeMap<String, u32>,
 }
 
-/// The outcomes of a column of a field.
+/// The outcomes for a field and a column.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Cell {
-    /// Mutants.
+    /// The number of mutants.
     pub tried: u32,
-    /// Those with findings, or refused.
+    /// The number of mutants with findings, or that were refused.
     pub found: u32,
-    /// Those listed as not verified.
+    /// The number of mutants that are only listed as not verified.
     pub told: u32,
 }
 
 impl Matrix {
-    /// All fields of all subjects.
+    /// Runs the matrix for all fields of all subjects.
     pub fn of(subjects: &[Subject], seed: u64) -> Self {
         let matrix = Mutex::new(Self::default());
         let before = resident_bytes("VmRSS:");

@@ -1,4 +1,4 @@
-//! The matrix as a table: the committed results, the exemptions, and the comparison of both with a run.
+//! The matrix as a table. Compares a run with the committed results and the exemptions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,18 +12,19 @@ use trials::mutate::exemptions::{self, Exemption, exemptions};
 use crate::run::{Cell, Column, Matrix, Row, Subject};
 use crate::{catalog, logs};
 
-/// A database that is damaged.
+/// A real database to damage.
 struct Choice {
     name: &'static str,
-    /// An earlier copy of it.
+    /// An earlier copy of the database.
     older: Option<&'static str>,
-    /// The number of damaged sites of each field; with more than one, some damage is left with wrong checksums too.
+    /// The number of sites to damage per field. If it is more than one, some mutants also keep their old checksums.
     sites: usize,
-    /// Whether rows of the system tables are damaged too, which are almost the same in all databases.
+    /// Whether to damage rows of system tables as well. They are almost the same in all databases.
     system_rows: bool,
 }
 
-/// Versions from 2005 to 2022, checksums and torn bits, heaps, indexes, off-row values.
+/// The databases are of versions from 2005 to 2022, and include checksums and torn bits, heaps, indexes and off-row
+/// values.
 const SUBJECTS: &[Choice] = &[
     Choice {
         name: "dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf",
@@ -57,18 +58,18 @@ const SUBJECTS: &[Choice] = &[
         system_rows: true,
     },
 ];
-/// The number of damaged sites of each field in each database of the lab.
+/// The number of sites to damage per field in each lab database.
 const SITES_OF_LAB: usize = 1;
-/// Decides which sites are damaged.
+/// The seed that decides which sites are damaged.
 const SEED: u64 = 1;
-/// A run may not be worse than this result.
+/// The committed result. A run fails if its result is worse.
 const BASELINE: &str = include_str!("baseline.tsv");
-/// The same results for readers.
+/// The document that shows the same results to readers.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
-/// If set, the run becomes the baseline.
+/// The environment variable that makes the result of a run the new baseline.
 pub const WRITE: &str = "MDFSCK_WRITE_BASELINE";
 
-/// The least number of mutants in a run.
+/// The minimum number of mutants in a run.
 const LEAST_MUTANTS: u64 = 15_000;
 
 type Rows = BTreeMap<(String, String), Row>;
@@ -157,8 +158,8 @@ pub fn compare(folder: &Path) -> Result<(), Failed> {
     if worse.is_empty() { Ok(()) } else { Err(worse.join("\n").into()) }
 }
 
-/// Whether a database is part of the run: developers can restrict it to databases whose names contain the text in this
-/// variable.
+/// Whether a database is part of the run. A developer can set the variable MDFSCK_MATRIX_ONLY to a text; then only
+/// databases with that text in their names are.
 fn is_asked_for(name: &str) -> bool {
     std::env::var("MDFSCK_MATRIX_ONLY").map_or(true, |only| name.contains(&only))
 }
@@ -193,7 +194,7 @@ fn name(column: Column) -> &'static str {
     }
 }
 
-/// `found/tried`, or `found+listed/tried`; `-` if not tried.
+/// A cell as text: `found/tried`, or `found+listed/tried`; `-` if nothing was tried.
 fn text(cell: &Cell) -> String {
     match (cell.tried, cell.told) {
         (0, _) => "-".to_owned(),
@@ -221,7 +222,7 @@ fn print(rows: &Rows) -> String {
     lines
 }
 
-/// The IDs that most often come first.
+/// The three check IDs that most often belong to the first finding.
 fn first(row: &Row) -> Vec<&str> {
     let mut ids: Vec<(&String, &u32)> = row.ids.iter().collect();
     ids.sort_by_key(|(id, count)| (std::cmp::Reverse(**count), id.as_str()));
@@ -241,7 +242,7 @@ fn parse(text: &str) -> Rows {
                 row.cells.insert(column, Cell { tried: number(tried), found: number(found), told: number(told) });
             }
         }
-        // Only the order of the IDs is kept.
+        // The text has only the order of the IDs, not their counts.
         let ids: Vec<&str> = ids.split(", ").filter(|id| !id.is_empty()).collect();
         row.ids = ids.into_iter().rev().zip(1..).map(|(id, count)| (id.to_owned(), count)).collect();
         rows.insert(((*structure).to_owned(), (*field).to_owned()), row);

@@ -1,4 +1,5 @@
-//! `mdfsck advise`: the steps for each kind of damage, as tables for human readers, and the promises of the steps.
+//! `mdfsck advise`: tables for human readers of the steps for each kind of damage, and tests that each step does what
+//! it promises.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -25,12 +26,12 @@ use script::{Definitions, Script};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::seal;
 
-/// The folder for the environment of Python programs.
+/// The folder of the workspace, below which the Python environment is.
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The report and the plan for a damaged database.
+/// Checks a database. Returns the report and the plan.
 fn advice(source: &dyn PageSource, backups: Option<&Backups>) -> (Report, Plan) {
     let database = catalog::load(source);
     let report = check::run(source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
@@ -47,7 +48,7 @@ fn advice(source: &dyn PageSource, backups: Option<&Backups>) -> (Report, Plan) 
     (report, plan)
 }
 
-/// The backups in these files.
+/// The backup sets in these files, by database.
 fn backups(files: &[PathBuf]) -> Backups {
     let media: Vec<_> = files.iter().map(|path| source::backup::media(path).unwrap()).collect();
     Backups { databases: source::backup::chains(&media), memory_bytes: None }
@@ -64,7 +65,7 @@ fn in_full_recovery(bytes: &mut [u8]) {
     seal(page);
 }
 
-/// Writes a database of the lab in full recovery.
+/// Writes a lab database in full recovery.
 fn write(description: &lab::Description, folder: &Path) -> Vec<PathBuf> {
     fs::create_dir_all(folder).unwrap();
     let files = lab::write(description, folder).unwrap().files;
@@ -74,12 +75,13 @@ fn write(description: &lab::Description, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Data files in memory.
+/// Opens data files in memory.
 fn open(files: &[PathBuf]) -> MemoryFiles {
     MemoryFiles::open(files.iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()).unwrap()
 }
 
-/// The object and index that a page belongs to, by its header; `None` if the catalog does not know it.
+/// The object and index to which a page belongs, according to its header; `None` if the catalog does not know the
+/// allocation unit.
 fn owner(source: &dyn PageSource, database: &catalog::Database, page: PageId) -> Option<(i32, i32)> {
     let bytes = source.read_page(page)?;
     let unit = database.unit_index(Page::new(&bytes).header().alloc_unit())?;
@@ -87,7 +89,7 @@ fn owner(source: &dyn PageSource, database: &catalog::Database, page: PageId) ->
     Some((rowset.object_id, rowset.index_id))
 }
 
-/// A step in one line: the action, its object and index, its pages.
+/// A step as one line: its action, its object and index, and its pages.
 fn line(step: &Step) -> String {
     let about = [step.object.as_deref(), step.index.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let pages: Vec<String> = step.pages.iter().map(ToString::to_string).collect();
@@ -99,7 +101,7 @@ fn actions(plan: &Plan) -> Vec<&'static str> {
     plan.steps.iter().map(|step| step.action.name()).collect()
 }
 
-/// Compares a table with the file of that name, or writes it.
+/// Compares a table with the committed file `name`. Overwrites the file first if MDFSCK_WRITE_BASELINE is set.
 fn compare(name: &str, now: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/advice").join(name);
     if std::env::var_os("MDFSCK_WRITE_BASELINE").is_some() {

@@ -1,4 +1,4 @@
-//! Base tables with stale row counts, and base tables that were cut short.
+//! Base tables with stale row counts, and base tables whose last pages are missing.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::image::Image;
@@ -16,7 +16,7 @@ fn sample() -> Image {
 }
 
 impl Image {
-    /// The pages of a base table of this type.
+    /// The pages of a base table that have this page type.
     fn pages_of(&self, table: u32, page_type: u8) -> Vec<u32> {
         let is_its = |page: &u32| {
             let header = Page::new(self.page(*page)).header();
@@ -25,7 +25,7 @@ impl Image {
         (10..self.pages()).filter(is_its).collect()
     }
 
-    /// Adds to the row count of sysrscols in sysrowsets.
+    /// Increases the row count that sysrowsets has for sysrscols.
     fn count_more(&mut self, more: u64) {
         const ROWS: usize = 4 + 27;
         for page in self.pages_of(SYSROWSETS, 1) {
@@ -45,14 +45,14 @@ impl Image {
         panic!("sysrscols is not in sysrowsets");
     }
 
-    /// The last two leaves of sysrscols.
+    /// The last two leaf pages of sysrscols.
     fn last_leaves(&self) -> (u32, u32) {
         let header = |page: u32| Page::new(self.page(page)).header();
         let last = self.pages_of(SYSRSCOLS, 1).into_iter().find(|page| header(*page).next().is_none()).unwrap();
         (header(last).prev().page, last)
     }
 
-    /// The catalog, the report of a check, and whether contradictions of the catalog are damage.
+    /// Returns the catalog, the report of a check, and whether contradictions in the catalog count as damage.
     fn check_catalog(&self) -> (catalog::Database, Report, bool) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("changed.mdf");
@@ -112,7 +112,7 @@ fn a_catalog_that_does_not_fit_is_not_called_damaged_where_the_log_was_not_appli
     image.edit(last, |bytes| bytes[8..14].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     let (_, clean, is_damaged) = image.check_catalog();
     assert!(clean.findings.iter().any(|finding| finding.check.msg == 7987) && is_damaged);
-    // The clean bit in the status of the boot page's record, at 36.
+    // Clears the clean-shutdown bit in the status field, at offset 36 of the boot page's record.
     image.edit(9, |bytes| bytes[96 + 36 + 3] &= !0x40);
     let (_, dirty, is_damaged) = image.check_catalog();
     assert!(dirty.findings.is_empty(), "{:?}", dirty.findings);

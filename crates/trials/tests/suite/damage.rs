@@ -1,4 +1,4 @@
-//! Each kind of damage is found, with an expected message, on the damaged page.
+//! A check finds each kind of damage, with an expected message that names the damaged page.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -42,9 +42,9 @@ fn every_kind_of_damage_is_seen_where_it_is() {
                 let expected = messages.iter().any(|message| done.messages.contains(message));
                 assert!(expected, "{}: {messages:?}", done.what);
                 let named = found.iter().any(|finding| names_the_page(finding, &done));
-                // Data that a page lost cannot be seen on that page, only where it is missing.
+                // If a page has lost data, only other pages show that the data is missing.
                 assert!(named || matches!(kind, Kind::Truncated | Kind::LostWrite), "{}", done.what);
-                // One damaged page gives no more than ten findings.
+                // A single damaged page causes at most ten findings.
                 assert!(
                     done.pages.len() > 1 || kind == Kind::Truncated || found.len() <= 10,
                     "{}: {messages:?}",
@@ -55,7 +55,8 @@ fn every_kind_of_damage_is_seen_where_it_is() {
     }
 }
 
-/// Sets fields of a page header with offsets (slots, free data) and the first slots to wrong values.
+/// Sets page header fields with offsets (slot count, free data), and the first slots, to wrong values. The lab must
+/// damage such a file further, or refuse it.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_damaged_further_or_refused() {
@@ -69,13 +70,14 @@ fn files_whose_headers_lie_are_damaged_further_or_refused() {
         }
         for kind in Kind::ALL {
             std::fs::write(&written.files[0], &bytes).unwrap();
-            // The page may be unfit for this damage; only a panic is an error.
+            // The page may be unsuitable for this kind of damage; only a panic is an error.
             drop(damage(&written.files, kind, 1));
         }
     }
 }
 
-/// Does the same to backups, and changes the record of the file header, the boot page and the maps too.
+/// Backs up files with wrong header fields and slots. Also changes the file header's record, the boot page and the
+/// allocation maps.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_backed_up_or_refused() {
@@ -89,7 +91,7 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
     let everywhere = [6, 22, 28, 30, 32, 36, 8190, 8188];
     let lies = everywhere.map(|at| (0..sound.len() / 8192).map(|page| in_page(page, at)).collect::<Vec<_>>());
     let header = (96..200).step_by(2).map(|at| vec![in_page(0, at)]);
-    // Length, version, name, compatibility level, LSN of the checkpoint, fork.
+    // Record length, version, name, compatibility level, checkpoint LSN, and recovery fork.
     let boot = [2, 4, 0x34, 0x132, 0x13A, 0x15C, 0x15E, 0x160, 0x164, 0x198].map(|at| vec![in_page(9, 96 + at)]);
     let maps = [2, 3, 6].map(|page| (96..8190).step_by(2).map(|at| in_page(page, at)).collect());
     let mut refused = 0;
@@ -103,7 +105,7 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
             let differential = BackupOptions { base: Some(Base { files: &base.files, step: 1 }), ..full };
             for (name, options) in [("full", full), ("differential", differential)] {
                 match backup(&[Set { files: &written.files, step: 2, options }], to.path(), name) {
-                    // A backup that was written must open, or be refused.
+                    // The program must open a written backup or refuse it.
                     Ok(done) => drop(source::open(&done.files, &[], false)),
                     Err(_) => refused += 1,
                 }

@@ -1,5 +1,6 @@
-//! Databases encrypted as TDE encrypts them: after the page headers there is noise; headers and checksums are right.
-//! Page ID, protection, type, level and links are checked without a key; the rest must not lead to false findings.
+//! Databases that are encrypted as TDE encrypts them: page headers and checksums are right, and the bytes after the
+//! headers are noise. Without a key, a check verifies page ID, protection, type, level and links. The unreadable bytes
+//! must not cause false findings.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -13,10 +14,10 @@ use lab::backup::{BackupOptions, Set, backup};
 use lab::{Description, Version, orders};
 use trials::mutate::seal;
 
-/// The flag that SQL Server was observed to set.
+/// The page flag that SQL Server was observed to set on encrypted pages.
 const ENCRYPTED: u16 = 0x800;
 
-/// The database before encryption.
+/// The description of the database before encryption.
 fn sample() -> Description {
     orders::orders(Version::V957, 5, 3 << 20)
 }
@@ -35,14 +36,14 @@ impl Image {
         image
     }
 
-    /// File header and boot page stay plain, and so do pages that were never written.
+    /// Encrypts a page, unless it is the file header, the boot page, or a page that was never written.
     fn encrypt(&mut self, page: u32) {
         if !matches!(page, 0 | 9) && self.page(page)[0] == 1 {
             self.edit(page, encrypt);
         }
     }
 
-    /// A leaf in the middle of a chain of a user's index, and its right neighbor.
+    /// A leaf page of a user index that has neighbors on both sides, and its right neighbor.
     fn linked(&self) -> (u32, u32) {
         let header = |page: u32| Page::new(self.page(page)).header();
         let is_inner = |page: &u32| {
@@ -66,7 +67,7 @@ impl Image {
     }
 }
 
-/// Turns the bytes after the header into noise, and marks the page.
+/// Turns the bytes after the page header into noise, and sets the flag for encryption.
 fn encrypt(bytes: &mut PageBytes) {
     bytes[5] |= (ENCRYPTED >> 8) as u8;
     let mut state = 0x9E37_79B9_u32 ^ u32::from_le_bytes(*bytes[32..].first_chunk().unwrap());
@@ -82,7 +83,7 @@ fn check_files(files: &[PathBuf], options: &Options) -> Report {
     check::run(source.as_ref(), &database, options, &Silent)
 }
 
-/// Number and page of each finding, in order of pages.
+/// Message number and page of each finding, in order of pages.
 fn found(report: &Report) -> Vec<(u16, u32)> {
     let mut found: Vec<_> =
         report.findings.iter().map(|finding| (finding.check.msg, finding.page.map_or(0, |page| page.page))).collect();
@@ -140,7 +141,7 @@ fn another_page_where_a_sound_page_links_to_is_found_and_is_doubtful_elsewhere()
     damaged.bytes[next as usize * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&other);
     assert_eq!(found(&damaged.check()), [(5256, next)]);
 
-    // Heaps have no links: the page may be out of use.
+    // Pages of a heap have no links, so nothing shows whether this page is still in use.
     let is_heap = |page: &u32| {
         let header = Page::new(image.page(*page)).header();
         header.page_type == 1 && header.index_id.get() >= 256 && header.prev().is_none() && header.next().is_none()
@@ -162,19 +163,19 @@ fn a_link_that_does_not_fit_is_a_proof_only_if_the_page_that_has_it_was_changed_
     let unlink = |image: &mut Image| image.edit(next, |bytes| bytes[8..14].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     let mut damaged = image.clone();
     unlink(&mut damaged);
-    // The page may no longer be in use.
+    // The page with the wrong link may no longer be in use.
     let report = damaged.check();
     assert_eq!(found(&report), []);
     assert!(note(&report, "links between pages", "no longer in use") >= 1);
     let later = |bytes: &mut PageBytes| bytes[40..44].copy_from_slice(&9_000_000_u32.to_le_bytes());
     damaged.edit(page, later);
     assert_eq!(found(&damaged.check()), [(8936, next)]);
-    // The other direction: a page names a left neighbor that does not point to it.
+    // In the other direction, a page names a left neighbor that does not point back to it.
     let mut damaged = image.clone();
     damaged.edit(prev, |bytes| bytes[16..22].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     damaged.edit(page, later);
     assert_eq!(found(&damaged.check()), [(8978, page)]);
-    // If the log may settle the contradiction, it is not a finding.
+    // If the log may resolve the contradiction, there is no finding.
     damaged.edit(9, |bytes| {
         let status = 96 + STATUS;
         bytes[status + 3] &= !0x40;
@@ -182,7 +183,7 @@ fn a_link_that_does_not_fit_is_a_proof_only_if_the_page_that_has_it_was_changed_
     assert_eq!(found(&damaged.check()), []);
 }
 
-/// The offset of the status in the boot page's record.
+/// The offset of the status field in the boot page's record.
 const STATUS: usize = 36;
 
 #[test]
@@ -195,7 +196,7 @@ fn zeros_may_be_of_a_page_that_is_not_in_use() {
     assert_eq!(found(&report), []);
     assert_eq!(note(&report, "pages of zeros", "allocation pages"), before + 1);
     assert_eq!(note(&report, "links between pages", ""), 2, "both neighbors still link to it");
-    // Free pages in the form that an encryption scan leaves.
+    // Gives free pages the form in which an encryption scan leaves them.
     for page in 0..image.pages() {
         if image.page(page).iter().all(|byte| *byte == 0) {
             image.edit(page, |bytes| {
@@ -215,7 +216,7 @@ fn pages_that_a_scan_has_encrypted_already_are_not_verified_and_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let plain = Image::plain(folder.path());
     let header = |page: u32| *Page::new(plain.page(page)).header();
-    // User pages only; IAM pages; pages of the base tables; the first of these tables.
+    // Four selections: pages of user tables; IAM pages; pages of all base tables; pages of the first base tables.
     let some: [&dyn Fn(u32) -> bool; 4] = [
         &|page| header(page).page_type < 3 && header(page).index_id.get() >= 256 && page % 2 == 0,
         &|page| header(page).page_type == 10 && page % 3 == 0,
@@ -239,14 +240,15 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
     let flag = |bytes: &mut PageBytes| bytes[5] |= (ENCRYPTED >> 8) as u8;
     let is_iam = |page: &u32| Page::new(plain.page(*page)).header().page_type == 10;
     let iam_pages: Vec<u32> = (10..plain.pages()).filter(is_iam).collect();
-    // An IAM page changed to an unknown page type, with such a flag: its chain is damaged.
+    // An IAM page has the encryption flag and an unknown page type. Its IAM chain is damaged.
     let mut image = plain.clone();
     image.edit(iam_pages[0], |bytes| {
         flag(bytes);
         bytes[1] = 224;
     });
     assert!(found(&image.check()).contains(&(2575, iam_pages[0])), "{:?}", image.check().findings);
-    // The plain content of an allocation page is checked whatever its flags are, and the contradiction is listed.
+    // An allocation page with plain content is checked even if it has the encryption flag, and the contradiction is
+    // listed.
     for page in [2, iam_pages[1]] {
         let mut image = plain.clone();
         image.edit(page, flag);
@@ -263,7 +265,7 @@ fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let files = lab::write(&sample(), folder.path()).unwrap().files;
     let set = Set { files: &files, step: 1, options: BackupOptions::default() };
     let written = backup(&[set], folder.path(), "orders").unwrap().files;
-    // Its pages are stored unchanged, at multiples of 512.
+    // The backup stores pages unchanged, at multiples of 512 bytes.
     let mut bytes = std::fs::read(&written[0]).unwrap();
     let mut encrypted = 0;
     for at in (0..bytes.len() - PAGE_BYTES).step_by(512) {
@@ -282,7 +284,7 @@ fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let report = check_files(&written, &Options::default());
     assert_eq!(found(&report), [], "{:?}", report.not_verified);
     assert!(note(&report, "pages", "without the key") > 300);
-    // One of the encrypted pages is damaged.
+    // Damages one of the encrypted pages.
     let at = (0..bytes.len() - PAGE_BYTES).step_by(512).find(|&at| {
         let page: &PageBytes = bytes[at..].first_chunk().unwrap();
         page[1] == 2 && u16::from_le_bytes([page[4], page[5]]) & ENCRYPTED != 0 && verify(page).is_ok()

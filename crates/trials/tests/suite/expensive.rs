@@ -1,5 +1,5 @@
-//! Expressions of the catalog that are designed to take hours: they are not verified, and the report does not depend on
-//! the way.
+//! Expressions in the catalog that are designed to take hours. A check does not verify them, and its report does not
+//! depend on options such as the number of threads.
 #![allow(clippy::unwrap_used)]
 
 use check::{Options, Readers, Report, Silent};
@@ -8,13 +8,13 @@ use lab::{Description, SqlType, Version, orders};
 
 const TOO_EXPENSIVE: &str = "rows for which the expression is too expensive to evaluate";
 
-/// 6 KB of terms, each of which searches 8000 characters for a text that they do not contain.
+/// 6 KB of terms. Each searches 8000 characters for a text that they do not contain.
 fn endless_filter() -> String {
     let term = format!("replicate('a',8000) like '%{}b'", "a".repeat(27));
     format!("({})", vec![term; 100].join(" or "))
 }
 
-/// A million characters that are searched for a text that they do not contain.
+/// A search in a million characters for a text that they do not contain.
 fn endless_condition() -> String {
     format!("(convert(varchar(max),replicate(convert(varchar(max),'a'),1000000)) like '%{}b')", "a".repeat(3000))
 }
@@ -41,14 +41,15 @@ fn table(checks: Vec<(&str, Filter)>, computed: &[&str], indexes: Vec<Index>) ->
         clustered: Some(Index::on("pk_t", &[0]).primary_key()),
         indexes,
         rows: 1500,
-        // Makes some pages not uniform, and gives the uniform ones exceptions.
+        // Ghost records make the rows of some pages differ in form, and are exceptions on pages whose rows otherwise
+        // have one form.
         ghost_every: 70,
         checks: checks.into_iter().map(|(name, check)| (name.to_owned(), check)).collect(),
         ..Table::default()
     }
 }
 
-/// The report, which must be the same in each way.
+/// Checks the database with several sets of options. Returns the report, which must be the same for all of them.
 fn each_way(description: &Description) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -124,8 +125,8 @@ fn an_endless_computed_column_is_not_verified() {
     assert_eq!([what.as_str(), scope.as_str()], ["persisted computed columns", "t.computed"]);
 }
 
-/// The first rows of a page are evaluated until the steps of the page are used up: in every way these are the same
-/// rows, with the same violations.
+/// The check evaluates the first rows of a page until the limit of steps per page is reached. With any options these
+/// must be the same rows, with the same violations.
 #[test]
 fn a_page_is_evaluated_as_far_as_its_steps_reach() {
     let long = format!("replicate('a',[a]*(4)) like '%{}b%'", "_".repeat(4));

@@ -1,4 +1,4 @@
-//! Single fields of rows and pages, and the report on each.
+//! Changes single fields of rows and pages, and checks the report on each change.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use lab::{Description, PageVerify, SqlType, Version};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Survey, seal};
 
-/// A database of one table.
+/// A database with a single table.
 fn database(table: Table) -> MemoryFiles {
     let description = Description {
         name: "fields".to_owned(),
@@ -114,7 +114,7 @@ fn the_level_of_an_index_of_one_page_is_named_whatever_it_is() {
 
 #[test]
 fn a_null_over_bytes_that_were_kept_is_null() {
-    // The column is in no index, so no index has its value.
+    // No index contains the column, so no index has a value to compare with.
     let files = database(Table { indexes: Vec::new(), ..table() });
     let loaded = catalog::load(&files);
     let rowset = loaded.table_rowsets(object(&loaded)).next().unwrap();

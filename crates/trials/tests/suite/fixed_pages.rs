@@ -1,4 +1,5 @@
-//! Fields of the boot page and of file headers that contradict other places: a finding must name their page.
+//! Fields of the boot page and of file headers that contradict other pages. A finding must name the page with the
+//! field.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use trials::mutate::seal;
 const FIRST_SYSALLOCUNITS: usize = 0x204;
 const VERSION: usize = 4;
 
-/// Changes page `page` of file number `file` of a specimen, and checks it.
+/// Changes page number `page` in file number `file` of a specimen, and checks the database.
 fn check(version: Version, file: usize, page: usize, change: impl FnOnce(&mut PageBytes)) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = lab::write(&specimen(version, PageVerify::Checksum, 1), folder.path()).unwrap().files;
@@ -26,7 +27,7 @@ fn check(version: Version, file: usize, page: usize, change: impl FnOnce(&mut Pa
     check::run(&source, &database, &Options::default(), &Silent)
 }
 
-/// The messages that name a page.
+/// The message numbers of findings that name a page.
 fn about(report: &Report, page: PageId) -> Vec<u16> {
     let names = |finding: &check::Finding| [finding.page, finding.ref_page].contains(&Some(page));
     report.findings.iter().filter(|finding| names(finding)).map(|finding| finding.check.msg).collect()
@@ -38,7 +39,7 @@ fn record(page: &PageBytes) -> usize {
 
 #[test]
 fn a_boot_page_that_leads_to_no_page_of_sysallocunits_is_named() {
-    // A PFS page; a page beyond the file; the root of another table.
+    // A PFS page; a page after the end of the file; the root page of another table.
     for first in [1u32, 900_000, 32] {
         let report = check(Version::V904, 0, 9, |page| {
             let at = record(page) + FIRST_SYSALLOCUNITS;

@@ -1,5 +1,5 @@
-//! Tables with added and dropped columns: older rows are read with their present values, and no check reads the bytes
-//! of a dropped column as those of its successor.
+//! Tables with added and dropped columns. Older rows must be read with the values that they have now, and no check may
+//! read the bytes of a dropped column as those of a later column.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use trials::plain::plain;
 
 type Row = Vec<Option<String>>;
 
-/// Messages of findings, by object, and how many constraints have been verified.
+/// Checks a file. Returns object and message number of each finding, and the number of verified constraints.
 fn check(file: &Path, options: &Options) -> (BTreeSet<(String, u16)>, usize) {
     let files = DataFiles::open(&[file.to_owned()]).unwrap();
     let database = catalog::load(&files);
@@ -33,7 +33,7 @@ fn all() -> Options {
     Options { constraints: true, extended_logical_checks: true, ..Options::default() }
 }
 
-/// The rows of a table with their addresses, in the columns of these names.
+/// The rows of a table with their addresses. Only the named columns are returned.
 fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row)> {
     let database = catalog::load(files);
     let id = Table::list(&database).into_iter().find(|id| database.objects[id].name == name).unwrap();
@@ -54,7 +54,8 @@ fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row
     found
 }
 
-/// The database is sound by every check, row by row too, and every value is the written value or the default.
+/// Requires that every check, also row by row, finds the database sound, and that every value is the written value or
+/// the default.
 fn proves(version: Version) {
     let folder = tempfile::tempdir().unwrap();
     let description = histories(version, 7);

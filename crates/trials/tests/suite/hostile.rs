@@ -1,7 +1,7 @@
-//! No input can do harm: the entry points of the fuzz targets, fed with inputs that once broke them and with bytes from
-//! a seed, must end without a panic.
+//! No input can do harm. The entry points of the fuzz targets get inputs that once broke them, and bytes from a seed.
+//! They must return without a panic.
 //!
-//! `MDFSCK_FUZZ_SECONDS` is the time for each entry point (0.1 seconds; 2 in the full tier); `MDFSCK_FUZZ_SEED` is the
+//! `MDFSCK_FUZZ_SECONDS` is the time for each entry point (0.1 seconds; 2 in the full tier). `MDFSCK_FUZZ_SEED` is the
 //! first seed.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
@@ -16,21 +16,21 @@ use trials::hostile::inputs::{input, seeds};
 use trials::hostile::{self, TARGETS};
 use trials::mutate::Random;
 
-/// A small database for the targets that change one, if the corpus is available.
+/// A small database for the entry points that change a database. It is used if the corpus is available.
 const BASE: &str = "../../target/corpus/dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf";
-/// A small backup for the target that changes one.
+/// A small backup for the entry point that changes a backup.
 const BACKUP: &str = "dataplat__appveyor-lab/detachattach/detachattach.bak";
 /// A small compressed backup.
 const COMPRESSED: &str = "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter05Files/Chapter05_Complete/\
      PublicationsIndustries/DWPubsSales/DWPubsSales_BeforeETL.bak";
-/// The longest time of an input.
+/// The maximum time for one input.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn number<N: FromStr>(name: &str, default: N) -> N {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The inputs that once broke a target.
+/// The inputs that once broke an entry point.
 fn regressions(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions").join(target);
     let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
@@ -44,7 +44,7 @@ fn regressions(target: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// A file of the corpus to be changed; empty if the corpus is missing.
+/// The bytes of a file in the corpus; empty if the corpus is missing.
 fn corpus(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)).unwrap_or_default()
 }
@@ -158,7 +158,7 @@ fn any_event_file_is_read_or_refused() {
     run("xel");
 }
 
-/// After an unreadable record the search for the next block once started anew at each sector: seconds for 300 kB.
+/// The search for the next block after an unreadable record once restarted at each sector, and took seconds for 300 kB.
 #[test]
 fn damaged_records_of_a_container_are_passed_over_once() {
     let base = corpus(COMPRESSED);
@@ -166,7 +166,7 @@ fn damaged_records_of_a_container_are_passed_over_once() {
         return;
     }
     for (name, bytes) in regressions("backup-compressed") {
-        // With a busy machine some runs take long, but not all of them.
+        // On a busy machine some runs take long, but not all of ten.
         let is_soon = |_| {
             let start = Instant::now();
             hostile::backup(&base, &bytes);
@@ -176,7 +176,7 @@ fn damaged_records_of_a_container_are_passed_over_once() {
     }
 }
 
-/// libFuzzer and this test must run the same targets.
+/// The fuzz targets of libFuzzer must be exactly the entry points that this test runs.
 #[test]
 fn every_fuzz_target_is_an_entry_point() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");

@@ -1,18 +1,18 @@
-//! A data file in memory, whose pages tests change.
+//! A data file in memory that tests can change page by page.
 #![allow(clippy::unwrap_used)]
 
 use format::{PAGE_BYTES, PageBytes};
 use lab::Description;
 use trials::mutate::seal;
 
-/// A data file.
+/// A data file in memory.
 #[derive(Clone)]
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Image {
-    /// The first file of a database, which is written into `folder`.
+    /// Writes a database into `folder`, and reads its first file.
     pub(crate) fn write(description: &Description, folder: &std::path::Path) -> Self {
         let files = lab::write(description, folder).unwrap().files;
         Self { bytes: std::fs::read(&files[0]).unwrap() }

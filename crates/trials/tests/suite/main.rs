@@ -1,4 +1,4 @@
-//! Databases of the lab, read by every other crate: sound, damaged, hostile.
+//! Lab databases, read by all other crates: sound, damaged and hostile.
 
 mod advice;
 mod base_tables;

@@ -1,7 +1,7 @@
-//! When the lab writes the database of a real backup, the result is that backup again, byte for byte, except for
-//! numbers of unknown meaning.
+//! The lab writes the database of a real backup again as a backup. The result must equal the real backup byte for byte,
+//! except for numbers of unknown meaning.
 //!
-//! The backups are not part of the repository; they are looked for in `target/corpus`.
+//! The real backups are not part of the repository; they are expected in `target/corpus`.
 
 #![expect(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
@@ -12,7 +12,8 @@ use format::{PAGE_BYTES, PageId};
 use lab::backup::again::differences;
 use source::{BackupPages, PageSource};
 
-/// Full backups of one set in one file: of several releases, WITH CHECKSUM, by hand and by tools.
+/// Full backups with one file and one backup set. They are from several releases, some WITH CHECKSUM, made by hand or
+/// by tools.
 const REAL: [&str; 9] = [
     "salmanshariff07__Sales_Analysis_SQL/Northwind.bak",
     "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter07Files/FilledDWPubsSalesDB/DWPubsSales_AfterETL.bak",
@@ -25,7 +26,7 @@ const REAL: [&str; 9] = [
     "garynico__C-SQL-Form/SchoolDB.bak",
 ];
 
-/// Writes the data files of a backup, as stored in it.
+/// Writes the data files with the pages that a backup stores.
 fn data_files(backup: &Path, folder: &Path) -> Vec<PathBuf> {
     let pages = BackupPages::open(&[backup.to_owned()], &[]).unwrap();
     let write = |file: &source::DataFile| {

@@ -1,5 +1,5 @@
-//! A database of several files: the order in which they are named has no effect, and a file from another time is
-//! noticed.
+//! A database with several files. The order in which they are named has no effect, and a file from another point in
+//! time is noticed.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use trials::mutate::damages;
 
 type Files = Vec<(PathBuf, Vec<u8>)>;
 
-/// The orders schema in three files.
+/// Writes the `orders` schema in three files.
 fn write(seed: u64, bytes: u64) -> Files {
     let mut description = orders::orders(Version::V904, seed, bytes);
     description.filegroups = vec![Filegroup { name: "PRIMARY".to_owned(), files: 3 }];
@@ -58,7 +58,7 @@ fn one_file_of_another_time_is_noticed() {
         let mut files = now.clone();
         files[odd].1.clone_from(&then[odd].1);
         match MemoryFiles::open(files) {
-            // Its binding ID shows that it belongs to another database.
+            // The binding ID of the file shows that it belongs to another database.
             Err(_) => {}
             Ok(files) => assert!(!texts(&run(&files)).is_empty(), "file {} is of another time", odd + 1),
         }
@@ -72,8 +72,8 @@ fn damage_to_structures_is_noticed() {
     let clean = run(&files);
     assert!(clean.findings.is_empty());
     let (mut tried, mut missed) = (0, Vec::new());
-    // There is a lot of damage: every twentieth piece is a sample.
-    // Maps that only backups read are compared with nothing.
+    // Tries every twentieth piece of damage, because there are many. Leaves out maps that only backups use, because a
+    // check compares them with nothing.
     let is_read = |kind: &str| !kind.contains("differential map") && !kind.contains("minimally logged map");
     let made = damages(&files, &database, None, 1).into_iter().filter(|damage| is_read(&damage.kind));
     for damage in made.step_by(20) {

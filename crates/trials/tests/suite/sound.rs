@@ -1,4 +1,4 @@
-//! The databases of the lab are sound, for any description.
+//! Lab databases are sound for any description.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ fn check(folder: &Path, written: &lab::Written) -> Report {
     check::run(&source, &database, &all, &Silent)
 }
 
-/// Writes and checks a database; it must have the rows that were written, and no findings.
+/// Writes and checks a database. It must have the rows that the lab wrote, and no findings.
 fn prove_sound(description: &Description) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -64,7 +64,7 @@ fn the_entries_schema_of_each_version_is_sound() {
     }
 }
 
-/// A value too large for its type starts again at 0, so that rows are not in the order of their numbers.
+/// If a serial value exceeds its type, it starts again at 0. Rows are then not in the order of their numbers.
 #[test]
 fn keys_too_short_for_their_row_numbers_are_in_order() {
     let types = [SqlType::decimal(2, 0), SqlType::char(1), SqlType::nchar(1), SqlType::TINYINT];
@@ -154,7 +154,7 @@ fn constraints_that_do_not_hold_are_told() {
     let mut description = orders::orders(Version::V904, 3, 0);
     for table in &mut description.tables {
         match table.name.as_str() {
-            // Removes its last order, to which four lines refer.
+            // Removes the last order, to which four order lines refer.
             "orders" => table.rows -= 1,
             "order_lines" => table.checks = vec![("ck_many".to_owned(), Filter::AtLeast(3, 25))],
             _ => {}
@@ -187,7 +187,7 @@ fn random_databases_are_sound() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let description = shapes::random(5);
-    // The catalog contains the paths of the files, so both runs use the same paths.
+    // The catalog contains the paths of the files, so both runs must use the same paths.
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("twice");
     let write = || {

@@ -1,4 +1,4 @@
-//! Reading of rows: in order, past damage, from pages with any bytes, and the speed.
+//! Reads rows in order, around damage, and from pages with random bytes; also measures the speed.
 
 #![expect(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
@@ -11,7 +11,7 @@ use lab::{SqlType, Version};
 use rows::{Order, RangeCounts, Reader, Scan, ScanOptions, Table, Value, Why};
 use source::DataFiles;
 
-/// Reads all tables of a database; returns the counts of their ranges.
+/// Reads all tables of a database. Returns the sum of the reader's counts.
 fn read_all(path: &Path) -> RangeCounts {
     let files = DataFiles::open(&[path.to_owned()]).unwrap();
     let database = catalog::load(&files);
@@ -57,7 +57,7 @@ fn no_bytes_of_sound_looking_pages_make_the_reader_panic_or_hang() {
         for _ in 0..200 {
             let page = 10 + random(&mut state) % (bytes.len() / PAGE_BYTES - 10);
             let page: &mut [u8; PAGE_BYTES] = bytes[page * PAGE_BYTES..].first_chunk_mut().unwrap();
-            // Half of the changes are in the header or the slot array, where they do the most harm.
+            // Half of the changes are in the page header or the slot array, where they do the most harm.
             let at = match random(&mut state) % 4 {
                 0 => random(&mut state) % 60,
                 1 => PAGE_BYTES - 1 - random(&mut state) % 40,
@@ -71,7 +71,7 @@ fn no_bytes_of_sound_looking_pages_make_the_reader_panic_or_hang() {
     }
 }
 
-/// A table of fixed and short string columns.
+/// A table with fixed-length columns and short strings.
 fn plain_table(rows: u64) -> Description {
     let uniform = |low, high| Values::Uniform { low, high };
     let table = lab::description::Table {
@@ -120,7 +120,7 @@ fn the_rows_of_all_pages_but_the_damaged_one_are_read_in_the_order_of_the_key() 
     let mut bytes = fs::read(&written.files[0]).unwrap();
     bytes[victim.page as usize * PAGE_BYTES + 5_000] ^= 1;
     fs::write(&written.files[0], &bytes).unwrap();
-    // A damaged leaf does not make the tree unsound.
+    // Key order is still possible if only a leaf page is damaged.
     let (left, counts) = read(&Order::Key);
     assert_eq!(left, rows.iter().copied().filter(|(_, page)| *page != victim).collect::<Vec<_>>());
     assert_eq!(counts.damaged_pages, [(victim, Why::Damaged)]);

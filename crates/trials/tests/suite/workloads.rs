@@ -1,5 +1,5 @@
-//! The database of a lab workload is sound: after a shutdown as it is, after a crash once it is recovered; and its log
-//! is read to the last record.
+//! The database of a lab workload is sound: after a shutdown without recovery, and after a crash once it is recovered.
+//! Its log can be read to the last record.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use source::MemoryFiles;
 use trials::in_use;
 use trials::mutate::Random;
 
-/// The number of seeds for each kind of run; MDFSCK_WORKLOADS increases it.
+/// The number of seeds for each kind of run; MDFSCK_WORKLOADS overrides it.
 fn seeds() -> u64 {
     std::env::var("MDFSCK_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
@@ -125,7 +125,8 @@ fn the_log_is_read_to_the_last_record() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_log_out() {
-    // A transaction that was open at the end of the older log freed page (1:658), and another one used it again later.
+    // At the end of the older log, an open transaction had freed page (1:658). Another transaction used the page again
+    // later.
     let mut random = Random::new(73_147);
     let workload = in_use::workload(in_use::spec(&mut random, 120));
     assert!(random.below(4) == 2 && random.below(6) == 0);

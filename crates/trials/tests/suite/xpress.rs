@@ -1,4 +1,4 @@
-//! The lab's compressor and the reader's decompressor must agree; they share no code.
+//! The lab's compressor and the reader's decompressor must agree. They share no code.
 
 use lab::backup::compress;
 use trials::mutate::Random;
@@ -14,7 +14,7 @@ fn what_is_compressed_comes_back() {
     let mut dice = Random::new(7);
     for round in 0..600usize {
         let length = [1, 2, 3, 63, 64, 65, 80, 300, 5000, 65_536][round % 10] + round % 3 * usize::from(round % 10 < 9);
-        // Few different bytes or many, alone or in pieces that repeat at all distances.
+        // The data has few or many different bytes, in single bytes or in pieces that repeat at all distances.
         let kinds = 1 + dice.below([2, 7, 40, 256][round / 10 % 4]);
         let mut data: Vec<u8> = Vec::with_capacity(length);
         while data.len() < length {
@@ -33,7 +33,7 @@ fn what_is_compressed_comes_back() {
         data.truncate(length);
         comes_back(&data);
     }
-    // Codes of all lengths: each byte occurs half as often as the one before.
+    // Each byte value is half as frequent as the one before, so the code has codes of all lengths.
     let skewed: Vec<u8> = (0..60_000).map(|_| (dice.number().trailing_zeros() as u8).wrapping_mul(9)).collect();
     comes_back(&skewed);
     comes_back(&vec![0; 65_536]);
@@ -65,7 +65,7 @@ fn a_damaged_block_is_decoded_at_once_as_it_is_symbol_by_symbol() {
                 damaged[at] ^= 1 << dice.below(8);
             }
             damaged.truncate(damaged.len() - [0, 0, 1, 9][dice.below(4)]);
-            // Panics if the two differ.
+            // Panics if the two decoders differ.
             source::hostile::xpress(&damaged);
         }
     }

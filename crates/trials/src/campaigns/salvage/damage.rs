@@ -1,5 +1,5 @@
-//! Damage to pages of user tables and to allocation maps: some that the page's protection shows, and some that it does
-//! not.
+//! Damage to pages of user tables and to allocation maps. The page protection reveals some of it, and does not reveal
+//! the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use trials::mutate::{PageRole, Pages, Random, Survey, seal};
 use super::sound::Sound;
 use crate::campaigns::sealed;
 
-/// The most pages that are damaged, not counting adjacent ones.
+/// The maximum number of damaged pages, not counting adjacent pages.
 const MOST_PAGES: usize = 4;
-/// Bytes of a sector.
+/// The size of a sector in bytes.
 const SECTOR: usize = 512;
-/// Bytes of the header that give the kind of protection.
+/// The bytes of the page header that say which kind of protection the page has.
 const FLAGS: std::ops::Range<usize> = 4..6;
-/// Bytes of the header that give the page's own ID.
+/// The bytes of the page header that contain the page ID.
 const OWN_ID: std::ops::Range<usize> = 32..38;
 
-/// Roles of the pages that are damaged; repeated roles are drawn more often.
+/// Roles of the pages to damage. A repeated role is drawn more often.
 const ROLES: [PageRole; 10] = [
     PageRole::Heap,
     PageRole::Heap,
@@ -40,7 +40,7 @@ const ROLES: [PageRole; 10] = [
 pub(super) struct Damage {
     pub(super) kind: String,
     pub(super) changes: BTreeMap<PageId, PageBytes>,
-    /// Damaged pages whose protection and address are right.
+    /// Sealed pages: damaged pages with right protection and a right page ID.
     pub(super) sealed: BTreeSet<PageId>,
 }
 
@@ -77,8 +77,8 @@ impl Kind {
     }
 }
 
-/// Damages some pages. Half of the trials have only damage that the protection shows, a quarter only damage that it
-/// does not show, and a quarter both.
+/// Damages some pages. In half of the trials the page protection reveals all damage, in a quarter it reveals none, and
+/// in a quarter some.
 pub(super) fn damage(sound: &Sound<'_>, random: &mut Random) -> Damage {
     let kinds: Vec<Kind> = match random.below(4) {
         0 => Kind::SEALED.to_vec(),
@@ -123,7 +123,7 @@ pub(super) fn damage(sound: &Sound<'_>, random: &mut Random) -> Damage {
     }
 }
 
-/// Whether a page belongs to a judged table, to its indexes or long values, or is an allocation map.
+/// Whether a page belongs to a judged table, including its indexes and long values, or is a PFS or GAM page.
 fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
     let unit = sound.files.read_page(page).map(|bytes| Page::new(&bytes).header().alloc_unit());
     let rowset = unit.and_then(|unit| Pages::new(sound.files, sound.database).rowset(unit));
@@ -131,7 +131,8 @@ fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
         || rowset.is_some_and(|rowset| sound.tables.iter().any(|whole| whole.table.object_id == rowset.object_id))
 }
 
-/// A page after damage; `None` if this kind of damage would not change it in the required way.
+/// Returns the damaged page; `None` if this kind of damage does not change the page, or does not do so in the required
+/// way.
 fn damaged(
     sound: &Sound<'_>,
     (page, of_role): (PageId, &[PageId]),
@@ -185,7 +186,7 @@ fn damaged(
         seal(&mut bytes);
         return is_changed.then_some(bytes);
     }
-    // Storage does not make changes that the protection does not show.
+    // This kind of damage represents storage faults, which the page protection or the page ID reveals.
     let is_shown = format::protection::verify(&bytes).is_err() || Page::new(&bytes).header().page_id() != page;
     is_shown.then_some(bytes)
 }

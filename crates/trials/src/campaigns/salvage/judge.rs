@@ -1,7 +1,8 @@
 //! Requirements on the rows of a damaged table.
 //!
-//! A page whose protection is right is trusted: where damage was sealed, the file itself may prove something that was
-//! never true. [`Excuse`] names each such case, which is limited to its pages, and is counted.
+//! Damage is called sealed if the protection of the changed page was corrected. Salvage trusts a page whose protection
+//! is right, so a sealed page may seem to prove something that was never true. [`Excuse`] names each such case. An
+//! excuse applies only to the pages of its case, and its uses are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,31 +22,31 @@ use super::damage::Damage;
 use super::lost;
 use super::sound::{Read, Row, Sound, Whole, read};
 
-/// Bytes of memory for lost rows.
+/// Memory for lost rows, in bytes.
 const MEMORY: usize = 1 << 20;
 const LITTLE_MEMORY: usize = 64 << 10;
-/// The most unreachable pages that are kept at once.
+/// The maximum number of unreachable pages in memory at the same time.
 const MOST_STRAYS: usize = 1000;
-/// A value off the row with a piece on a damaged page.
+/// The text of an off-row value with a fragment on a damaged page.
 const LOST: &str = "<Lost(";
-/// A value of a rebuilt row that no index has.
+/// The text for a value of a rebuilt row that no index contains.
 const NOT_IN_ANY_INDEX: &str = "<NotInAnyIndex>";
 
-/// Why something may differ from the truth.
+/// The reason why a result may differ from the truth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Excuse {
-    /// A row is on a page that was sealed after it was changed.
+    /// The row is on a page that was changed and then sealed.
     Row,
     /// A sealed allocation map marks a page as free, or as in use.
     Map,
-    /// A value off the row has a piece on a sealed page.
+    /// An off-row value has a fragment on a sealed page.
     Value,
     /// A row was rebuilt from an index with a sealed page.
     Index,
     /// The loss was derived from a sealed page of the table.
     Loss,
-    /// A row of a damaged page is as it was, except for its uniquifier or back pointer, which no exported column shows:
-    /// indexes know the row by another locator, and it is rebuilt again.
+    /// A row of a damaged page is unchanged, except for its uniquifier or back pointer, which no exported column shows.
+    /// Indexes refer to the row by its old locator, so the row is also rebuilt from them.
     Locator,
 }
 
@@ -62,14 +63,14 @@ impl Excuse {
     }
 }
 
-/// Parts of a table that some pages belong to, by their headers before and after the damage.
+/// The parts of a table to which some pages belong, according to the page headers before and after the damage.
 #[derive(Default)]
 struct Parts {
-    /// Pages of the heap or clustered index, IAM pages among them.
+    /// Whether some of the pages belong to the heap or clustered index, including its IAM pages.
     in_table: bool,
-    /// Pages of its values off the row.
+    /// Whether some of the pages belong to off-row values of the table.
     of_values: bool,
-    /// Nonclustered indexes.
+    /// IDs of the nonclustered indexes to which some of the pages belong.
     indexes: BTreeSet<i32>,
 }
 
@@ -89,12 +90,12 @@ pub(super) struct Judge<'a> {
     files: &'a MemoryFiles,
     database: &'a Database,
     damage: &'a Damage,
-    /// Tables with damaged pages, by object ID.
+    /// Object IDs of the tables with damaged pages.
     reached: BTreeSet<i32>,
-    /// The parts of each table with damaged pages, and those with sealed pages.
+    /// For each table, the parts with damaged pages; `sealed` has the parts with sealed pages.
     damaged: BTreeMap<i32, Parts>,
     sealed: BTreeMap<i32, Parts>,
-    /// Pages that a sealed map describes differently.
+    /// Pages that a sealed allocation map describes differently than before.
     remapped: BTreeSet<PageId>,
     maps_are_damaged: bool,
 }
@@ -155,12 +156,12 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Whether damage may concern a table. One table is judged even if no damage concerns it.
+    /// Whether damage may affect a table. At least one table is judged, even if the damage affects none.
     pub(super) fn is_reached(&self, whole: &Whole) -> bool {
         self.maps_are_damaged || self.reached.contains(&whole.table.object_id)
     }
 
-    /// Judges a table; returns the excuse that was used, or an error with the problem.
+    /// Judges a table. Returns the excuse that was used, if any, or an error that describes the problem.
     pub(super) fn table(&self, whole: &Whole) -> Result<Option<String>, String> {
         let table = Table::of(self.database, whole.table.object_id).map_err(|why| why.to_string())?;
         let read = read(self.files, self.database, &table)?;
@@ -196,14 +197,15 @@ impl<'a> Judge<'a> {
         Ok(excuses.first().map(|excuse| excuse.text().to_owned()))
     }
 
-    /// With little memory, and in a single search for all tables, the rows must be the same.
+    /// Salvages again with little memory, and with a single search for unreachable pages of all tables. The rows must
+    /// be the same.
     fn another_way(&self, request: &Request<'_>, kept: &Kept, done: &Salvaged) -> Result<(), String> {
         let tables = std::slice::from_ref(request.table);
         let unreached = Unreached::find(request.source, request.database, tables, request.reached, MOST_STRAYS);
         let request = Request { unreached: Some(&unreached), memory: LITTLE_MEMORY, ..*request };
         let mut again = Kept::default();
         let redone = salvage(&request, &mut again).map_err(|error| error.to_string())?;
-        // Whatever is skipped for lack of memory must be reported.
+        // If a step is skipped for lack of memory, the result must report that.
         let is_whole = done.rebuilt.missing == redone.rebuilt.missing;
         let is_same = again.doubtful == kept.doubtful && (again.rebuilt == kept.rebuilt || !is_whole);
         if is_same { Ok(()) } else { Err("other rows are salvaged with little memory".to_owned()) }
@@ -213,7 +215,7 @@ impl<'a> Judge<'a> {
         whole.leaves.keys().any(|page| self.remapped.contains(page))
     }
 
-    /// No row of an undamaged page may be missing, and no row that is exported as proven may be invented.
+    /// All rows of undamaged pages must be found, and no row that is exported as proven may be invented.
     fn rows(
         &self,
         whole: &Whole,
@@ -259,7 +261,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Rebuilt rows must have been lost, and must be as they were.
+    /// Rebuilt rows must be lost rows of the table, with the right values.
     fn rebuilt(
         &self,
         whole: &Whole,
@@ -267,7 +269,7 @@ impl<'a> Judge<'a> {
         (kept, missing): (&Kept, &[String]),
         excuses: &mut BTreeSet<Excuse>,
     ) -> Result<(), String> {
-        // For the indexes, a doubtful row with a damaged key is still missing.
+        // A doubtful row with a damaged key does not match its index rows, so it may be rebuilt too.
         let is_open = |place: &RecordId, before: &Row| {
             self.damage.sealed.contains(&place.page)
                 || !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
@@ -276,7 +278,7 @@ impl<'a> Judge<'a> {
             whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
         let mut excused = 0;
         let has_values = self.damaged.get(&whole.table.object_id).is_some_and(|damaged| damaged.of_values);
-        // A row of few columns may match several lost rows.
+        // A rebuilt row with few columns may match several lost rows.
         for (indexes, row) in &kept.rebuilt {
             if open.iter().any(|before| is_part(row, before, has_values)) {
                 continue;
@@ -300,7 +302,7 @@ impl<'a> Judge<'a> {
         }
         let is_lost = |place: &&RecordId| !read.rows.contains_key(place) && !kept.doubtful.contains_key(place);
         let lost = whole.rows.keys().filter(is_lost).count();
-        // After sealed damage there may be no evidence that rows are lost.
+        // After sealed damage there may be no evidence that rows were lost.
         let is_noticed = !self.sealed.get(&whole.table.object_id).is_some_and(|sealed| sealed.in_table);
         if kept.rebuilt.len() < lost && missing.is_empty() && is_noticed && self.has_sound_index(whole) {
             return Err(format!("{} rows were put together, but {lost} are lost", kept.rebuilt.len()));
@@ -308,14 +310,14 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Whether a part of a row's locator is in no column: a uniquifier, or the back pointer of a moved row.
+    /// Whether a part of the row's locator is in no column: a uniquifier, or the back pointer of a forwarded row.
     fn has_hidden_locator(&self, whole: &Whole, place: RecordId) -> bool {
         let bytes = Pages::new(self.sound.files, self.sound.database).read(place.page);
         let kind = bytes.and_then(|bytes| Some(Record::data(Page::new(&bytes).slot_bytes(place.slot)?).ok()?.kind()));
         whole.has_uniquifier || kind == Some(RecordKind::Forwarded)
     }
 
-    /// Whether all rows of a table are in an index that has no damaged page.
+    /// Whether some index contains all rows of a table and has no damaged page.
     fn has_sound_index(&self, whole: &Whole) -> bool {
         let object = whole.table.object_id;
         let damaged = self.damaged.get(&object);
@@ -329,8 +331,8 @@ impl<'a> Judge<'a> {
             })
     }
 
-    /// Whether one of the indexes with these names has a sealed page, or a page that a sealed map describes
-    /// differently.
+    /// Whether one of the named indexes has a sealed page, or a page that a sealed map describes differently than
+    /// before.
     fn has_sealed_index(&self, whole: &Whole, names: &str) -> bool {
         let object = whole.table.object_id;
         let of_table = self.sound.database.indexes.range((object, 2)..=(object, i32::MAX)).map(|(_, index)| index);
@@ -362,19 +364,19 @@ fn is_remapped(page: PageId, [before, after]: [Pages<'_>; 2], damage: &Damage) -
         || is_sealed(gam) && is_free(before) != is_free(after)
 }
 
-/// Whether a row is as it was, except for lost values off the row if `may_be_lost`.
+/// Whether a row has its old values. If `may_be_lost`, off-row values may be lost.
 fn is_same(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_lost = |value: &Option<String>| may_be_lost && value.as_ref().is_some_and(|text| text.starts_with(LOST));
     row.len() == before.len() && row.iter().zip(before).all(|(now, then)| now == then || is_lost(now))
 }
 
-/// Whether values of a column may be off their row.
+/// Whether a column of this type may have off-row values.
 fn can_be_long(xtype: u8) -> bool {
     use format::types::xtype::{CLR, IMAGE, NTEXT, NVARCHAR, SQL_VARIANT, TEXT, VARBINARY, VARCHAR, XML};
     matches!(xtype, CLR | IMAGE | NTEXT | NVARCHAR | SQL_VARIANT | TEXT | VARBINARY | VARCHAR | XML)
 }
 
-/// Whether all values of a rebuilt row are those of another row.
+/// Whether all values that a rebuilt row has equal those of the row `before`.
 fn is_part(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_none = |value: &Option<String>| {
         let text = value.as_deref().unwrap_or_default();
@@ -382,7 +384,7 @@ fn is_part(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     };
     row.len() == before.len()
         && row.iter().zip(before).all(|(now, then)| {
-            // An index stores computed columns that the table does not store.
+            // An index stores the values of computed columns even if the table does not.
             now == then || is_none(now) || then.as_deref() == Some("<NotStored>")
         })
 }

@@ -1,4 +1,4 @@
-//! Requirements on reported losses.
+//! Requirements on the losses that salvage reports.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use source::{MemoryFiles, PageSource};
 use super::damage::Damage;
 use super::sound::{IntegerKey, Read, Whole};
 
-/// Judges the losses of a table; an error describes the problem.
+/// Judges the losses of a table. Returns an error that describes the first problem.
 pub(super) fn judge(
     whole: &Whole,
     damage: &Damage,
@@ -40,7 +40,7 @@ pub(super) fn judge(
             keys(whole, loss, key, (from.as_ref(), to.as_ref()))?;
         }
     }
-    // Each damaged page that the reading reached, and that had rows, must be in one loss.
+    // Each damaged page that the scan reached and that had rows must be part of one loss.
     let may_be = |(page, why): &(PageId, Why)| {
         let is_met = matches!(why, Why::Damaged | Why::OtherPage(_));
         (is_met && whole.leaves.contains_key(page) && !damage.sealed.contains(page)).then_some(*page)
@@ -51,7 +51,7 @@ pub(super) fn judge(
     }
 }
 
-/// The number of rows must be that of the pages.
+/// The row count of a loss must agree with the number of rows on its pages.
 fn rows(whole: &Whole, loss: &Loss, files: &MemoryFiles) -> Result<(), String> {
     let on_page = |page: &PageId| {
         let first = format::RecordId { page: *page, slot: 0 };
@@ -59,8 +59,8 @@ fn rows(whole: &Whole, loss: &Loss, files: &MemoryFiles) -> Result<(), String> {
         whole.rows.range(first..=last).count() as u64
     };
     let rows: u64 = loss.pages.iter().map(on_page).sum();
-    // Nothing confirms the content of a damaged header, and the row count in the catalog of an old database may be
-    // wrong.
+    // Two sources of row counts may be wrong: a damaged page header, and the row count in the catalog of an old
+    // database.
     let is_trusted = match loss.rows.basis {
         CountBasis::StoredCount => whole.is_counted,
         CountBasis::PageHeader => {
@@ -78,7 +78,7 @@ fn slots(files: &MemoryFiles, page: PageId) -> Option<u64> {
     files.read_page(page).map(|bytes| Page::new(&bytes).header().slot_count.get().into())
 }
 
-/// The range must contain the keys of all rows on the pages, and of no other row.
+/// The key range of a loss must contain the keys of all rows on its pages, and of no other row.
 fn keys(
     whole: &Whole,
     loss: &Loss,
@@ -99,7 +99,8 @@ fn keys(
         if is_lost && !is_in {
             return Err(format!("the key {own} of {place} is lost too; {loss:?}"));
         }
-        // Other partitions have their own keys; rows of equal key may be on both sides of a limit.
+        // Other partitions have separate key ranges. If keys are not unique, rows with the key of a limit may also be
+        // on undamaged pages.
         let is_edge = key.has_equals && [lower, upper].into_iter().flatten().any(|(limit, _)| limit == own);
         let is_of_partition = whole.leaves.get(&place.page).copied() == loss.partition;
         if !is_lost && is_in && lower.is_some() && upper.is_some() && is_of_partition && !is_edge {

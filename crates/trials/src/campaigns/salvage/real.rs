@@ -1,4 +1,4 @@
-//! Real databases, which are not part of the repository.
+//! Real databases from the corpus, which is not part of the repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,14 @@ use super::sound::{Sound, Whole};
 use crate::shared::Shared;
 use crate::subject::check_pages;
 
-/// The largest files that are used: a trial should take some milliseconds.
+/// The maximum size of a file, in bytes, because a trial should take only some milliseconds.
 const MOST_BYTES: u64 = 12 << 20;
-/// Trials that share a database; half of them use one of the lab instead.
+/// The number of consecutive trials that use the same database. Half of them use a lab database instead.
 const TRIALS_PER_DATABASE: u64 = 20;
-/// Databases that are kept at once.
+/// The number of databases in memory at the same time.
 const KEPT: usize = 6;
 
-/// A real database in which a check finds nothing, with the tables that can be read completely.
+/// A real database without findings, and its tables that can be read completely.
 pub(crate) struct Real {
     name: String,
     files: MemoryFiles,
@@ -55,12 +55,12 @@ impl Real {
     }
 }
 
-/// The databases that were used last.
+/// The most recently used databases.
 #[derive(Default)]
 pub(crate) struct Reals(Shared<Option<Real>>);
 
 impl Reals {
-    /// The database of the trial with this seed; `None` if a check finds something in it, or if there is no corpus.
+    /// The database for the trial with this seed; `None` if a check of it has findings, or if the corpus is missing.
     pub(super) fn of(&self, seed: u64) -> Arc<Option<Real>> {
         let number = seed / TRIALS_PER_DATABASE;
         let path = files().get(number as usize % files().len().max(1));

@@ -1,4 +1,4 @@
-//! Sound databases with the rows of their tables, and the normal reading of a table.
+//! Sound databases with the rows of their tables, and the normal scan of a table.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Sound<'a> {
     pub(crate) name: &'a str,
     pub(crate) files: &'a MemoryFiles,
     pub(crate) database: &'a Database,
-    /// Its pages, by role.
+    /// The pages of the database, by role.
     pub(crate) roles: &'a BTreeMap<PageRole, Vec<PageId>>,
     /// The tables that are judged.
     pub(crate) tables: &'a [Whole],
@@ -29,13 +29,13 @@ pub(crate) struct Sound<'a> {
 /// A table of a sound database.
 pub(crate) struct Whole {
     pub(super) table: Table,
-    /// Its rows by address.
+    /// The rows of the table, by address.
     pub(super) rows: BTreeMap<RecordId, Row>,
-    /// Its leaves or heap pages according to their own headers, with the partition number.
+    /// The leaf pages or heap pages of the table, according to their page headers, with the partition number.
     pub(super) leaves: BTreeMap<PageId, i32>,
-    /// Its clustering key, if the key is a single integer.
+    /// The clustering key of the table, if it is a single integer column.
     pub(super) key: Option<IntegerKey>,
-    /// Whether a uniquifier, which is in no column, distinguishes rows of equal clustering key.
+    /// Whether rows with equal clustering keys have a uniquifier, which is not part of any column.
     pub(super) has_uniquifier: bool,
     /// Whether the row counts in the catalog are right for each partition.
     pub(super) is_counted: bool,
@@ -44,14 +44,14 @@ pub(crate) struct Whole {
 /// A clustering key of one integer.
 #[derive(Clone, Copy)]
 pub(super) struct IntegerKey {
-    /// The position of its column in a row.
+    /// The position of the key column in a row.
     pub(super) at: usize,
     pub(super) is_descending: bool,
     /// Whether several rows may have the same key.
     pub(super) has_equals: bool,
 }
 
-/// The result of the normal reading of a table.
+/// The result of the normal scan of a table.
 pub(super) struct Read {
     pub(super) rows: BTreeMap<RecordId, Row>,
     pub(super) left_out: Vec<(PageId, Why)>,
@@ -60,7 +60,7 @@ pub(super) struct Read {
     pub(super) skipped_slots: u64,
 }
 
-/// All tables of a sound database of the lab; an error if they are not as the lab wrote them.
+/// Reads all tables of a sound lab database. Returns an error if their rows are not the rows that the lab wrote.
 pub(crate) fn lab_tables(
     files: &MemoryFiles,
     database: &Database,
@@ -80,7 +80,7 @@ pub(crate) fn lab_tables(
         let mut found: Vec<Row> =
             whole.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
         let mut expected = truth.rows;
-        // A column with values that the reader does not convert is left out of the comparison.
+        // The comparison leaves out columns with values that the reader cannot convert.
         for at in 0..stored.len() {
             if found.iter().any(|row| row[at].as_deref() == Some("<Undocumented>")) {
                 found.iter_mut().chain(&mut expected).for_each(|row| row[at] = None);
@@ -103,7 +103,7 @@ pub(crate) fn lab_tables(
 }
 
 impl Whole {
-    /// Reads a table of a sound database; an error if not all of it can be read.
+    /// Reads a table of a sound database. Returns an error if a part of it cannot be read.
     pub(super) fn read(files: &MemoryFiles, database: &Database, table: Table) -> Result<Self, String> {
         let read = read(files, database, &table)?;
         if !read.left_out.is_empty() || read.skipped_slots > 0 {
@@ -124,7 +124,7 @@ impl Whole {
     }
 }
 
-/// The pages in use that are leaves or heap pages of the table according to their own headers.
+/// The allocated leaf pages or heap pages of the table, according to their page headers.
 fn leaves(files: &MemoryFiles, database: &Database, table: &Table) -> BTreeMap<PageId, i32> {
     let pages = Pages::new(files, database);
     let partition = |page: &PageId| {
@@ -151,7 +151,7 @@ fn integer_key(database: &Database, table: &Table) -> Option<IntegerKey> {
     })
 }
 
-/// Reads a table in the normal way.
+/// Reads a table by the normal scan.
 pub(super) fn read(source: &dyn PageSource, database: &Database, table: &Table) -> Result<Read, String> {
     let mut scan = Scan::new(source, database, table, ScanOptions::default());
     let mut reader = Reader::new(source, database, table, ScanOptions::default());

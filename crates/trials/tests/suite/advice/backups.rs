@@ -1,5 +1,5 @@
-//! Damaged pages with a backup available: the plan must restore exactly these pages, and the copies must equal the
-//! original.
+//! Damaged pages for which a backup exists. The plan must restore exactly these pages, and their copies must equal the
+//! original pages.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use trials::mutate::Random;
 
 use super::*;
 
-/// Damaged databases for each form of backup.
+/// The number of damaged databases per form of backup.
 const SEEDS: u64 = 50;
-/// Chains of a database in use, each damaged once.
+/// The number of backup chains of a database in use. Each is tested with one damaged page.
 const CHAINS: u64 = 24;
 
-/// Bytes that this thread has read so far, according to the system; `None` if it does not count them.
+/// The number of bytes that this thread has read so far; `None` if the system does not count them.
 fn bytes_read() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
 }
 
-/// The pages of a page restore, as its script names them.
+/// The pages that the script of a page restore names.
 fn pages_of_script(step: &Step) -> BTreeSet<PageId> {
     let sql = step.sql.join("\n");
     let list = sql.split("PAGE = '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
@@ -100,8 +100,8 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
             let restores: Vec<&Step> = plan.steps.iter().filter(|step| step.action == Action::RestorePages).collect();
             let rebuilt = plan.steps.iter().filter(|step| step.action == Action::RebuildIndex).count();
             assert_eq!(rebuilt, indexes.len(), "{form} {seed} {what}: {plan:#?}");
-            // For a page that was allocated after the full backup: a page restore starts with a copy from the full
-            // backup.
+            // A page restore starts with a copy from the full backup, so it is impossible for a page that was allocated
+            // after the full backup.
             if plan.steps.iter().any(|step| step.reason.contains("is not in the full backup")) {
                 assert!(form == "differential" && restores.is_empty(), "{form} {seed} {what}: {plan:#?}");
                 continue;
@@ -125,15 +125,15 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
     }
     for (form, (count, read, size)) in &done {
         println!("{form}: {count} restores, at most {read} of {size} bytes of the backup read");
-        // In a compressed backup the places of extents are found from its blocks, in a striped one from the pages' own
-        // headers: such a backup is read completely, and the pages are read again.
+        // A compressed or striped backup is read completely to locate its extents, and then the pages are read again.
+        // In a compressed backup, extents are located by its blocks; in a striped backup, by the page headers.
         let is_read_through = form.starts_with("compressed") || *form == "striped";
         let limit = if is_read_through { *size * 2 } else { *size / 10 };
         assert!(*count > SEEDS / 3 && *read < limit, "{form}: {read} of {size} bytes");
     }
 }
 
-/// Marks a database as cleanly shut down at this LSN, given as text.
+/// Marks a database as cleanly shut down at the LSN `end`.
 fn at_rest(bytes: &mut [u8], end: &str) {
     let mut parts = end.split(':').map(|part| u32::from_str_radix(part, 16).unwrap());
     let mut part = || parts.next().unwrap();
@@ -165,7 +165,7 @@ fn a_chain_of_logs_is_used_in_the_order_of_its_lsns() {
         in_full_recovery(&mut files[0].1);
         let sound = MemoryFiles::open(files).unwrap();
         let database = catalog::load(&sound);
-        // A page of a user table.
+        // Damages a page of a user table.
         let pages: Vec<PageId> = (10..sound.files()[0].pages)
             .map(|page| PageId::new(1, page))
             .filter(|page| {
@@ -178,11 +178,11 @@ fn a_chain_of_logs_is_used_in_the_order_of_its_lsns() {
         bytes[200..700].fill(0xEE);
         let hurt = sound.with_pages(vec![(page, bytes)]).unwrap();
         let mut all: Vec<PathBuf> = chain.sets.iter().flat_map(|set| set.files.clone()).collect();
-        // The order in which they are found must not matter.
+        // The order of the backup files must not matter.
         all.reverse();
         let (_, plan) = advice(&hurt, Some(&backups(&all)));
         let Some(step) = plan.steps.iter().find(|step| step.action == Action::RestorePages) else {
-            // A page that the last full backup does not contain yet.
+            // The last full backup does not contain this page yet.
             assert!(plan.rejected.iter().any(|(_, why)| why.contains("no copy")), "{seed} {page}: {plan:#?}");
             continue;
         };

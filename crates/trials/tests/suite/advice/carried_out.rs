@@ -1,7 +1,7 @@
-//! Carries out the first step of the advice in the lab until no step is left: then the database must be sound and have
-//! every row. There is no server, so the effect of a statement is applied to pages. A restore takes them from the sound
-//! copy; a rebuild gives the object its sound pages, if the rows that it reads are complete, and if the pages that it
-//! frees belong to no other object.
+//! Carries out the first step of the advice in the lab, again and again, until no step is left. Then the database must
+//! be sound and have every row. There is no server, so the effect of each statement is applied to pages. A restore
+//! takes pages from the sound copy. A rebuild gives the object its sound pages, provided that the rows that it reads
+//! are complete, and that the pages that it frees belong to no other object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,11 +18,11 @@ use trials::plain::plain;
 
 use super::*;
 
-/// The most plans until a database must be sound.
+/// The maximum number of plans after which a database must be sound.
 const MOST_ROUNDS: usize = 6;
 
-/// Damage whose first step is known to be wrong: a column of the catalog was moved under a right checksum, and only the
-/// rows that no longer fit are found.
+/// Damage for which the first step is known to be wrong. The offset of a column in the catalog was changed on a page
+/// with a right checksum, and the check only finds the rows that no longer fit.
 const KNOWN: [&str; 1] = ["sys.sysrscols, offset"];
 
 type Row = Vec<Option<String>>;
@@ -61,7 +61,8 @@ impl Sound {
         self.files.files().iter().flat_map(of)
     }
 
-    /// The pages of these rowsets' units according to their headers, including IAM pages.
+    /// The pages of the object's indexes for which `is_meant` is true, according to the page headers. IAM pages are
+    /// included.
     fn pages_of(&self, object: &str, is_meant: impl Fn(i32) -> bool) -> Vec<PageId> {
         let is_of = |page: &PageId| {
             let found = owner(&self.files, &self.database, *page);
@@ -82,7 +83,7 @@ impl Sound {
     }
 }
 
-/// The rows of all tables, from the normal reading.
+/// The rows of all tables, read by the normal scan.
 fn rows_of(files: &MemoryFiles) -> BTreeMap<String, Vec<Row>> {
     let database = catalog::load(files);
     let mut all = BTreeMap::new();
@@ -103,7 +104,7 @@ fn rows_of(files: &MemoryFiles) -> BTreeMap<String, Vec<Row>> {
     all
 }
 
-/// The pages that the IAM pages of an allocation unit give to it.
+/// The pages that the IAM pages of an allocation unit assign to it.
 fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     let (mut pages, mut at) = (BTreeSet::new(), unit.first_iam);
     for _ in 0..64 {
@@ -119,7 +120,8 @@ fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     pages
 }
 
-/// New pages get new PFS bytes, and a new rowset gets new rows in the catalog.
+/// The database after a rebuild: the pages are sound, with right PFS bytes, and the catalog has the rows of the new
+/// rowset.
 fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Option<MemoryFiles>, String> {
     const ROWSETS: [i32; 3] = [3, 5, 7];
     let mut changes: Changes = pages.iter().map(|page| (*page, sound.page(*page))).collect();
@@ -140,15 +142,16 @@ fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Opti
     hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
 }
 
-/// Carries out a step; an error if the step does harm. `None`: no step is left for the database.
+/// Carries out a step and returns the database after it. Returns an error if the step does harm, and `None` if it is
+/// the last step that the test can carry out.
 fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> Result<Option<MemoryFiles>, String> {
     let put = |pages: Vec<PageId>| {
         let changes = pages.into_iter().map(|page| (page, sound.page(page)));
         hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
     };
     let object = step.object.clone().unwrap_or_default();
-    // Whether the rebuild keeps the rows of the table. A value may differ if the step says that only a person can
-    // decide.
+    // Whether a rebuild keeps the rows of the table. A value may differ if the step says that only a person can decide
+    // which value is right.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
         let is_told = ["either may be wrong", "it is unknown which"].iter().any(|words| step.risk.contains(words));
@@ -224,18 +227,19 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     }
 }
 
-/// How often a check led to a first step, and how often the step was right.
+/// For each check, how often it led to a first step, and how often the step was right.
 #[derive(Default)]
 struct Tally {
     by_check: BTreeMap<String, (u32, u32)>,
     steps: BTreeMap<&'static str, u32>,
-    /// Steps that state a limit: nothing shows which of two values is wrong, or which rows no index has completely.
+    /// Steps that state a limit: nothing shows which of two values is wrong, or no index has all columns of the lost
+    /// rows.
     told: u32,
     wrong: Vec<String>,
 }
 
 impl Tally {
-    /// Follows the advice on a damaged database, with a backup or without.
+    /// Follows the advice on a damaged database, once without and once with a backup.
     fn follow(&mut self, sound: &Sound, hurt: &MemoryFiles, what: &str) {
         let (report, plan) = advice(hurt, None);
         if report.findings.is_empty() {
@@ -244,7 +248,7 @@ impl Tally {
         let ids: BTreeSet<&'static str> = report.findings.iter().map(|finding| finding.check.id).collect();
         let mut said = Vec::new();
         for backups in [None, Some(&sound.backups)] {
-            // Without a backup, and with rows lost, the first step is to look for a backup.
+            // If rows are lost and no backup is given, the first step is to look for a backup.
             if backups.is_none() && plan.situation == Situation::Loss {
                 continue;
             }
@@ -264,7 +268,7 @@ impl Tally {
         );
     }
 
-    /// Carries out the steps of a plan in order, then those of the next plan, until the database is sound.
+    /// Carries out the steps of a plan in order, makes the next plan, and repeats this until the database is sound.
     fn mend(&mut self, sound: &Sound, hurt: &MemoryFiles, backups: Option<&Backups>) -> Result<(), String> {
         let heading = if backups.is_some() { "with a backup" } else { "without a backup" };
         let mut now = hurt.with_pages([]).map_err(|error| error.to_string())?;
@@ -284,7 +288,7 @@ impl Tally {
             for (number, step) in steps.iter().enumerate() {
                 let is_restored = steps.iter().skip(number).any(|step| !step.from.is_empty());
                 match step.action {
-                    // Steps that free or delete come last, after a new check of the earlier steps.
+                    // Steps that free pages or delete rows come last, after another check of the database.
                     Action::RepairAllowDataLoss if number > 0 => break,
                     // Exported rows are needed only if no restore follows.
                     Action::Export if is_restored || number > 0 => continue,
@@ -315,7 +319,7 @@ impl Tally {
     }
 }
 
-/// Every field of every structure, a few sites of each, by verbs that `random` draws.
+/// Damages a few sites of every field of every structure, each by a random verb.
 fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
     let mut random = Random::new(seed);
     let pages = Pages::new(&sound.files, &sound.database);
@@ -344,7 +348,7 @@ fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
     }
 }
 
-/// Damage to maps of pages with live rows; no row is lost (the repair would lose rows in these cases).
+/// Wrong allocation maps for pages with live rows. No row is lost, but DBCC's repair would lose rows in these cases.
 fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     let pages = Pages::new(&sound.files, &sound.database);
     let is_of = |page: &PageId, index_id: i32| {
@@ -380,7 +384,7 @@ fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     ]
 }
 
-/// An IAM page to which nothing points, of a unit that does not exist.
+/// Makes an IAM page of an allocation unit that does not exist; no page points to it.
 fn orphan(sound: &Sound) -> (PageId, Changes) {
     let pages = Pages::new(&sound.files, &sound.database);
     let iam = sound.pages().find(|page| pages.pfs(*page).is_some_and(|byte| byte.is_iam())).unwrap();
@@ -440,7 +444,7 @@ fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
     assert_eq!(actions(&plan), ["export", "repair_allow_data_loss"], "{plan:#?}");
     assert!(plan.steps.iter().all(|step| step.pages == [page]), "{plan:#?}");
     assert_eq!(plan.situation, Situation::NoLoss);
-    // The effect of the repair: the page is free again, and every row exists.
+    // After the repair, the page is free again and every row exists.
     let freed = hurt.with_pages([(PageId::new(1, 1), sound.page(PageId::new(1, 1)))]).unwrap();
     assert!(advice(&freed, None).0.findings.is_empty() && rows_of(&freed) == sound.rows);
 }
@@ -448,7 +452,7 @@ fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn the_first_step_of_every_check_that_the_lab_triggers_leads_to_a_sound_database_with_every_row() {
-    // MDFSCK_ALL_ADVICE=1 tries all pieces of damage instead of some of each kind: ten minutes.
+    // MDFSCK_ALL_ADVICE=1 tries all damage instead of a sample, which takes ten minutes.
     let every = if std::env::var_os("MDFSCK_ALL_ADVICE").is_some() { 1 } else { 8 };
     let mut tally = Tally::default();
     let orders = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));

@@ -1,4 +1,4 @@
-//! The lab's kinds of damage.
+//! The kinds of damage that the lab can make.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use lab::{Version, orders};
 
 use super::*;
 
-/// Seeds of each kind: other tables, indexes and pages are hit.
+/// Seeds for each kind of damage; each seed damages other tables, indexes and pages.
 const SEEDS: [u64; 3] = [3, 5, 8];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Names that an attacker chose: no part of them becomes a statement, or a command of sqlcmd or of a shell.
+//! Names that an attacker chose. No part of them may become a statement, or a command of sqlcmd or of a shell.
 
 use lab::backup::{BackupOptions, Set, backup};
 use lab::damage::{Kind, damage};
@@ -6,7 +6,7 @@ use lab::{Version, orders};
 
 use super::*;
 
-/// The text in every name of a table, column, index and constraint.
+/// Texts that are put into the names of all tables, columns, indexes and constraints.
 const HARM: [&str; 8] = [
     "a]b'c\"d",
     "x] ; DROP DATABASE [y]; --",
@@ -18,17 +18,17 @@ const HARM: [&str; 8] = [
     "a\u{2028}GO\u{2028}DROP DATABASE y",
 ];
 
-/// All words that scripts of advice contain outside of names, texts and comments.
+/// All words that scripts of advice may contain outside of names, string constants and comments.
 const WORDS: &str = "ALL ALL_CONSTRAINTS ALL_ERRORMSGS ALTER AND BACKUP CHECK CHECKALLOC CHECKCONSTRAINTS CHECKDB CHECKTABLE \
                      CONSTRAINT COUNT_BIG COUNT_ROWS DATABASE DBCC DB_ID DISABLE DISK ERROR FILE FILEGROUP FROM IF IMMEDIATE \
                      INDEX IS LOG MULTI_USER N NOEXEC NORECOVERY NOT NO_INFOMSGS NULL OFF ON PAGE PARTITION READ_ONLY \
                      READ_WRITE REBUILD RECOVERY REPAIR_ALLOW_DATA_LOSS REPLACE RESTORE ROLLBACK SELECT SET SINGLE_USER TABLE \
                      TO UPDATEUSAGE USE WHERE WITH physloc";
 
-/// The words of a script as a server reads them, without names in brackets, texts in quotes, and comments.
+/// The words of a script as a server reads them. Leaves out names in brackets, string constants and comments.
 ///
 /// # Errors
-/// A name, text or comment that is not closed, or that continues on another line.
+/// If a name, string constant or comment is not closed, or continues on another line.
 fn words(script: &str) -> Result<Vec<String>, String> {
     let mut chars = script.chars().peekable();
     let mut words = vec![String::new()];
@@ -127,7 +127,7 @@ fn no_part_of_a_name_becomes_a_statement() {
                     line.starts_with('!') || line.starts_with(':') || line == "go" || line.starts_with("go ")
                 };
                 assert!(script.lines().all(|line| !is_command(&line)), "{script}");
-                // A shell gets the name only if it is safe, otherwise the number of the table.
+                // A command for a shell contains the name of a table only if the name is safe, otherwise the object ID.
                 for command in plan.steps.iter().filter_map(|step| step.command.as_deref()) {
                     let harmless = |char: char| char.is_alphanumeric() || " ./_-".contains(char);
                     assert!(command.chars().all(harmless), "{command}");

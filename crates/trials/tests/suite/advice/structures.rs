@@ -1,4 +1,4 @@
-//! Damage to whole pages, extents, chains and files, as the matrix does it (`trials::mutate::damages`).
+//! Damage to whole pages, extents, chains and files, made by `trials::mutate::damages` as in the matrix.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Scripts of advice, parsed by programs that do not share code with mdfsck (`tsql.py`). No server has run them.
+//! Scripts of advice are parsed by programs that share no code with mdfsck (`tsql.py`). The scripts were not run on a
+//! server.
 
 use std::process::Command;
 

@@ -8,7 +8,7 @@ use rows::{Table, Value, Why};
 use source::{MemoryFiles, PageSource};
 use trials::plain::plain;
 
-/// Rows as plain text.
+/// Salvaged rows as plain text.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) doubtful: Vec<(RecordId, Doubtful, Vec<Option<String>>)>,
@@ -27,7 +27,7 @@ impl Sink for Found {
     }
 }
 
-/// A database of the lab in memory.
+/// Writes a lab database and opens it in memory.
 pub(crate) fn opened(description: &lab::Description) -> (MemoryFiles, Database) {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn opened(description: &lab::Description) -> (MemoryFiles, Database) 
     (files, database)
 }
 
-/// The leaf pages of a table that name it, in a sound database.
+/// The leaf pages of a table in a sound database, according to the page headers.
 pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table) -> Vec<PageId> {
     let units: Vec<_> = table
         .partitions
@@ -59,8 +59,8 @@ pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table
     pages
 }
 
-/// The salvaged rows of a table whose `damaged` pages are damaged in `files`, when the normal reading reached all pages
-/// except `missed`.
+/// Salvages a table in `files`, where the pages `damaged` are damaged. The normal scan is assumed to have reached all
+/// of `pages` except `missed`.
 pub(crate) fn salvaged(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
@@ -71,8 +71,8 @@ pub(crate) fn salvaged(
     salvaged_of((files, database, table), (&reached, &left_out), (rows_read, ghosts, memory))
 }
 
-/// The salvaged rows of a table when the normal reading reached the pages `met`, and left out some, each for its
-/// reason.
+/// Salvages a table. The normal scan is assumed to have reached the pages `met`, and to have left out the pages
+/// `left_out`, each for its reason.
 pub(crate) fn salvaged_of(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (met, left_out): (&[PageId], &[(PageId, Why)]),
@@ -96,7 +96,7 @@ pub(crate) fn salvaged_of(
     (found, done)
 }
 
-/// Rows of the lab by the text of a column.
+/// The rows that the lab wrote into a table, by the text of one column.
 pub(crate) fn by_column(
     description: &lab::Description,
     table: &str,

@@ -12,7 +12,7 @@ pub(crate) fn orders_database(version: Version) -> (MemoryFiles, Database) {
     opened(&orders::orders(version, 7, 10 << 20))
 }
 
-/// A table by name, with the columns that losses name.
+/// The table of this name, with the columns that losses may name.
 pub(crate) fn table(database: &Database, name: &str) -> Table {
     let object = database.objects.values().find(|object| object.name == name && object.type_code == "U").unwrap();
     let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == object.id && rowset.index_id < 2).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn table(database: &Database, name: &str) -> Table {
     }
 }
 
-/// The leaf pages of a table in the order of the file, each with the first and last order id on it.
+/// The leaf pages of a table in file order, each with its first and last order ID.
 fn leaves(files: &MemoryFiles, database: &Database, table: &Table) -> Vec<(PageId, i64, i64)> {
     let rowset = &database.rowsets[table.partitions[0]];
     let unit =

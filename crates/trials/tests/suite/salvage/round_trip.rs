@@ -1,4 +1,4 @@
-//! The values read from the lab's tables of every type are those that the lab reports.
+//! The values read from lab tables of every type must equal the values that the lab reports.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ use trials::plain::plain;
 
 use super::found::{leaf_pages, opened, salvaged};
 
-/// Bytes of the database of orders.
+/// The approximate size of the `orders` database, in bytes.
 const SIZE: u64 = 10 << 20;
 
 fn table(database: &Database, name: &str) -> Table {
@@ -22,14 +22,14 @@ fn table(database: &Database, name: &str) -> Table {
     Table::of(database, id).unwrap()
 }
 
-/// The units of a table's partitions, of one kind.
+/// The allocation units of one kind of all partitions of a table.
 fn units<'a>(database: &'a Database, table: &Table, kind: UnitKind) -> Vec<&'a AllocUnit> {
     let rowsets = table.partitions.iter().map(|at| &database.rowsets[*at]);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().map(|unit| &database.units[*unit]));
     units.filter(|unit| unit.kind == kind).collect()
 }
 
-/// The pages of a type whose headers name a unit.
+/// The pages of one type whose headers name an allocation unit.
 fn pages_of(files: &MemoryFiles, unit: &AllocUnit, kind: PageType) -> Vec<PageId> {
     let pages = files.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
     let is_own = |page: &PageId| {
@@ -48,7 +48,7 @@ fn zeroed(files: &MemoryFiles, pages: &[PageId]) -> MemoryFiles {
     files.with_pages(pages.iter().map(|page| (*page, [0; PAGE_BYTES]))).unwrap()
 }
 
-/// The losses of these pages of a table, after they are set to zero.
+/// Zeroes some pages of a table, and returns the reported losses.
 fn lost(files: &MemoryFiles, database: &Database, table: &Table, pages: &[PageId]) -> Vec<Loss> {
     losses(&zeroed(files, pages), database, table, pages, None)
 }
@@ -60,7 +60,7 @@ fn keys(description: &Description, table: &str, column: &str) -> Vec<i64> {
     truth.rows.iter().map(|row| row[at].as_ref().unwrap().parse().unwrap()).collect()
 }
 
-/// The number of these keys in the range of a loss; 0 if it has no range.
+/// The number of keys in the key range of a loss; 0 if the loss has no key range.
 fn keys_in(keys: &[i64], loss: &Loss) -> u64 {
     let (from, to) = match &loss.which {
         WhichRows::Keys { from, to, .. } => (from, to),
@@ -122,14 +122,14 @@ fn rows_of_equal_key_may_lie_on_both_sides_of_a_limit() {
         let found = lost(&files, &database, &computed, &[*lost_page]);
         let WhichRows::Keys { from: Some(from), to: Some(to), .. } = &found[0].which else { panic!("{found:?}") };
         assert!(from.inclusive && to.inclusive);
-        // Each four successive rows have the same key: one run may begin on the leaf before, and one continue on the
-        // leaf after.
+        // Each group of four successive rows has the same key. One group may begin on the leaf page before, and another
+        // may continue on the leaf page after.
         let most = slots(&files, &[*lost_page]) + 3 + 4;
         assert!((slots(&files, &[*lost_page])..=most).contains(&keys_in(&keys, &found[0])));
     }
 }
 
-/// A heap and a clustered index of three partitions each.
+/// A heap and a clustered index, each with three partitions.
 fn partitioned() -> Description {
     let columns = || {
         vec![
@@ -166,7 +166,7 @@ fn a_lost_page_is_of_the_partition_whose_pages_lead_to_it() {
             assert_eq!(found.iter().map(|loss| loss.partition).collect::<Vec<_>>(), [Some(number)], "{name} {found:?}");
             assert_eq!(found[0].pages, pages[1..3], "{name}");
         }
-        // Both IAM pages that could list the page are lost too.
+        // Also damages both IAM pages that could list the page.
         let page = pages_of(&files, units[1], PageType::Data)[1];
         let damaged = [page, units[1].first_iam, units[2].first_iam];
         let found = lost(&files, &database, &table, &damaged);
@@ -193,7 +193,7 @@ fn pages_without_rows_of_the_table_cost_no_rows() {
     let below_root: Vec<PageId> = nodes.iter().copied().filter(|page| *page != unit.root).collect();
     for damaged in [&below_root[..], &[unit.root], &[unit.first_iam], &of_index[..2]] {
         assert_eq!(lost(&files, &database, &orders, damaged), [], "{damaged:?}");
-        // If a leaf is among them, only the leaf is a loss.
+        // If a leaf page is damaged too, only that page is a loss.
         let leaf = *leaf_pages(&files, &database, &orders).last().unwrap();
         let found = lost(&files, &database, &orders, &[damaged, &[leaf]].concat());
         assert_eq!(found.iter().map(|loss| loss.pages.as_slice()).collect::<Vec<_>>(), [&[leaf]], "{damaged:?}");
@@ -238,7 +238,7 @@ fn rows_older_than_a_column_keep_its_default_when_their_page_is_damaged() {
     let description = partitioned();
     let (files, mut database) = opened(&description);
     let object = table(&database, "heap").object_id;
-    // ALTER TABLE heap ADD added int NOT NULL DEFAULT 42 changes no row.
+    // As after ALTER TABLE heap ADD added int NOT NULL DEFAULT 42, which changes no stored row.
     let mut added = database.columns[&object][0].clone();
     (added.id, added.name) = (3, "added".to_owned());
     database.columns.get_mut(&object).unwrap().push(added);
