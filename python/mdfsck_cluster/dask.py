@@ -116,7 +116,7 @@ def parsed(given):
     parser.add_argument("--retries", type=int, default=3, metavar="N", help="further attempts of a task that fails")
     parser.add_argument("--hedge", type=float, default=0.05, metavar="SHARE", help="share of the tasks that may be started twice at the end")
     parser.add_argument("--no-merge", action="store_true", help="run the tasks and print no results; the status is 0 if all have a part")
-    parser.add_argument("--until-eof", action="store_true", help="end when standard input ends, as it does with the process that holds the other end")
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input ends, for example because the process at the other end of the pipe was killed")
     arguments = parser.parse_args(own)
     if arguments.no_merge and of_merge:
         parser.error("--no-merge: there is no merge that could have options")

@@ -56,23 +56,23 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check a database or backup for corruption
     ///
-    /// Reads every allocated page once and prints what DBCC CHECKDB would print: for each object its findings, rows and
-    /// pages, then the error counts and the minimum repair level. What could not be verified comes last.
+    /// Reads every allocated page once and prints the lines of DBCC CHECKDB: the findings, rows and pages of each
+    /// object, then the error counts and the minimum repair level. Parts that could not be verified are listed last.
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
 
-    /// Say what to do about damage: the cheapest way to recover, and what is lost
+    /// Recommend the cheapest way to recover from damage, and name the data that is lost
     ///
-    /// Checks the database, then lists steps in order, each with its reason, its risk, what it cannot bring back, and its
-    /// T-SQL. With --backups, the damaged pages are read from the backups, and only sound copies are recommended. No
-    /// statement is run.
+    /// Checks the database, then lists the steps in order, each with its reason, its risk, the data it cannot recover,
+    /// and its T-SQL. With --backups, mdfsck reads the copies of the damaged pages in the backups and recommends only
+    /// sound copies. It runs none of the statements.
     #[command(after_long_help = ADVISE_EXAMPLES)]
     Advise(AdviseArguments),
 
     /// Show database version, files, state and features, or backup labels
     ///
-    /// Reads only the boot page, the file headers and the catalog. For backup files it shows what RESTORE LABELONLY,
-    /// HEADERONLY and FILELISTONLY show.
+    /// Reads only the boot page, the file headers and the catalog. For backup files it shows the labels, as RESTORE
+    /// LABELONLY, HEADERONLY and FILELISTONLY do.
     #[command(after_long_help = INFO_EXAMPLES)]
     Info(InfoArguments),
 
@@ -90,48 +90,50 @@ pub(crate) enum Command {
 
     /// Benchmark checks on this machine
     ///
-    /// Checks a database repeatedly: each configuration at each degree of parallelism, memory grant and cache state, in
-    /// turns, each run in its own process. Reports the median, the spread and where the time went.
+    /// Checks a database repeatedly, each time in a new process: each configuration at each degree of parallelism,
+    /// memory grant and cache state, in turn. Reports the median, the spread and where the time went.
     #[command(after_long_help = BENCH_EXAMPLES)]
     Bench(BenchArguments),
 
     /// Show one page, field by field
     ///
-    /// Shows names, offsets and raw bytes of the header, the records and their columns, as DBCC PAGE (..., 3) does. Any page
-    /// can be shown, however damaged.
+    /// Shows names, offsets and raw bytes of the header, the records and their columns, as DBCC PAGE (..., 3) does.
+    /// Damaged pages can be shown too.
     #[command(after_long_help = PAGE_EXAMPLES)]
     Page(PageArguments),
 
     /// Show the contents of a transaction log
     ///
-    /// Shows the virtual log files, checkpoints and transactions, why the log cannot be truncated, and where it ends; or its
-    /// records one by one. Every block is verified.
+    /// Shows the virtual log files, checkpoints and transactions, the reason why the log cannot be truncated, and the
+    /// LSN at which it ends; or shows the log records one by one. Verifies every log block.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
 
-    /// Compare every page with the log: lost writes, changed bytes, pages from another point in time
+    /// Compare every page with the log to find lost writes, changed bytes and pages from another point in time
     ///
-    /// A stale page with a good checksum is a write that the storage lost, which DBCC CHECKDB cannot see. Every allocated
-    /// page, as it is in the files, is compared with its log records; the report names the changes that the page lacks.
+    /// A stale page with a good checksum means that the storage lost a write; DBCC CHECKDB cannot see this. mdfsck
+    /// compares every allocated page, as stored in the files, with its log records and reports the changes that the
+    /// page lacks.
     #[command(after_long_help = AUDIT_EXAMPLES)]
     Audit(AuditArguments),
 
     /// Show how long checkpoints took, by database and over time
     ///
-    /// Reads event files (.xel) and events as XML with checkpoint_begin and checkpoint_end, error logs, transaction logs, and
-    /// the target recovery time in data files and backups. Files are recognized by content.
+    /// Reads the events checkpoint_begin and checkpoint_end from event files (.xel) and XML, error logs, transaction
+    /// logs, and the target recovery time from data files and backups. Files are recognized by content.
     #[command(after_long_help = CHECKPOINTS_EXAMPLES)]
     Checkpoints(CheckpointsArguments),
 
     /// Show Extended Events as JSON or CSV
     ///
-    /// Reads event files (.xel) and events as XML: what sys.fn_xe_file_target_read_file returns, ring buffers, exports of SSMS.
+    /// Reads event files (.xel), and events as XML: the output of sys.fn_xe_file_target_read_file, ring buffers,
+    /// exports of SSMS.
     #[command(after_long_help = EVENTS_EXAMPLES)]
     Events(EventsArguments),
 
     /// Build a sample database, damage it in five ways, and show what a check finds
     ///
-    /// The databases stay in DIR for further tries.
+    /// The databases stay in DIR, so that you can try other commands on them.
     #[cfg(feature = "lab")]
     #[command(after_long_help = crate::demo::EXAMPLES)]
     Demo {
@@ -150,23 +152,24 @@ pub(crate) enum Command {
 
     /// Show which points in time you can restore to, and how
     ///
-    /// For each database: the points in time you can restore to, the shortest path to the latest one, what the other backups
-    /// are needed for, which ones no restore can use, and what is missing.
+    /// For each database, shows the points in time you can restore to, the shortest path to the latest point in time,
+    /// the purpose of the other backups, the backups that no restore can use, and what is missing.
     #[command(after_long_help = CHAIN_EXAMPLES)]
     Chain(ChainArguments),
 
     /// Extract the data files from a backup, or write recovered data files
     ///
-    /// Takes a full backup, its stripes and a differential, in any order. The log in the backup is not applied, so SQL Server
-    /// does not accept the files; they are for inspection. With --recovered, data files are written as recovery with their
-    /// log leaves them, cleanly shut down: they can be checked and read without a log. Free extents become holes.
+    /// Accepts the stripes of a full backup and of a differential backup, in any order. Does not apply the log in the
+    /// backup: the files are for inspection, and SQL Server does not accept them. With --recovered, mdfsck recovers the
+    /// database with its log and writes data files that are cleanly shut down: they can be checked and read without a
+    /// log. Free extents become holes in the files.
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 
     /// Write the rows of tables to files: CSV, Parquet, JSON lines or T-SQL
     ///
-    /// Reads data files or backups without SQL Server and writes one file per table, in the order of the clustered key where
-    /// its tree is sound. Pages and values that cannot be read are listed, with the reason.
+    /// Reads data files or backups without SQL Server and writes one file per table. Rows are in the order of the
+    /// clustered key if that index is sound. Pages and values that cannot be read are listed, with the reason.
     #[command(after_long_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
 
@@ -174,7 +177,7 @@ pub(crate) enum Command {
     #[command(after_long_help = ROWS_EXAMPLES)]
     Rows(RowsArguments),
 
-    /// Show what was checked when, and what became of findings
+    /// Show which databases were checked when, and the state of their findings
     ///
     /// Reads the file in which 'mdfsck check --history FILE' records its runs. Without a subcommand, prints a line per
     /// database. All times are UTC.
@@ -183,51 +186,52 @@ pub(crate) enum Command {
 
     /// Serve the history as pages for a browser
     ///
-    /// Shows all databases, worst first; each with the age of its last reads, its findings, its runs, and any running check.
-    /// Read-only: it shows pages only from files that the history names, and acknowledges findings only with --allow-ack and
-    /// its token. Only this machine can reach it, unless --listen and --allow-remote say otherwise. Ctrl+C ends it.
+    /// Shows all databases, worst first, each with the age of its last reads, its findings, its runs, and any running
+    /// check. The server is read-only, except that --allow-ack lets users with its token acknowledge findings. It shows
+    /// database pages only from files that the history names. Other machines can reach the server only with --listen
+    /// and --allow-remote. Ctrl+C ends it.
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
 
     /// Find new backups and check each of them once
     ///
-    /// Looks at folders, patterns and URLs, waits until a backup is whole, and checks it. The queue is in the history: a
-    /// watcher that is killed loses nothing, and no backup is checked twice, even under another name. Prints a line per
-    /// backup: sound, corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM or Ctrl+C; with --once, until
-    /// all backups it found have been checked.
+    /// Searches folders, patterns and URLs for backups, waits until each backup is complete, and checks it. The queue
+    /// is stored in the history, so a killed watcher loses nothing, and no backup is checked twice, even under another
+    /// name. Prints a line per backup: sound, corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM
+    /// or Ctrl+C; with --once, until all backups it found have been checked.
     #[command(after_long_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
 
     /// Split one check into tasks for any number of processes and machines
     ///
-    /// Makes a folder with the plan. 'mdfsck task' runs one task or several, in any order, on any machine where the same
-    /// paths lead to the same files, and writes one part per task to the folder. 'mdfsck merge' then prints what 'mdfsck
-    /// check' would print.
+    /// Creates a folder with the plan. 'mdfsck task' runs one or more tasks, in any order, on any machine where the
+    /// same paths name the same files, and writes one part per task to the folder. 'mdfsck merge' then prints the
+    /// results that 'mdfsck check' would print.
     #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArguments),
 
     /// Run tasks of a plan
     ///
-    /// Reads the catalog, then the pages of the tasks; the plan already has their allocation maps. If merge has asked for
-    /// another round, the tasks are those of the first round with missing parts, otherwise those of the newest round. A part
-    /// is written under another name and renamed when it is complete: a process that is killed leaves none, and a task that
-    /// runs twice gives the same part. A task whose part exists is not run again.
+    /// Reads the catalog, then the pages of the tasks; the allocation maps are in the plan. After merge has asked for
+    /// another round, task numbers refer to the first round with missing parts, otherwise to the newest round. A part
+    /// gets its name only when it is complete, so a killed process leaves no part. A task that runs twice writes the
+    /// same part. A task that already has its part is not run again.
     #[command(after_long_help = TASK_EXAMPLES)]
     Task(TaskArguments),
 
     /// Merge the parts of a plan and print the results of the check
     ///
-    /// First reads every part to its end: there must be one for each task, of this plan and unchanged. Otherwise the exit
-    /// status is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If reading
-    /// an index again would read more than --local-limit, merge leaves it to the tasks of another round: it prints one JSON
-    /// line instead of results, and ends with status 32.
+    /// First reads every part to its end. If the part of a task is missing, damaged or of another plan, the exit status
+    /// is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If checking
+    /// an index again would read more than --local-limit, merge leaves the index to the tasks of another round: it
+    /// prints one JSON line instead of results, and ends with status 32.
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
 
     /// Explain a check, a message or a limit
     ///
-    /// For a check: the rule, the cause, and what to do. For a message that no check gives: its meaning, what to look at, and
-    /// what to do. For a limit: what is not verified, why, and what to do.
+    /// For a check: the rule, the cause, and what to do. For a message that no check reports: its meaning, what to look
+    /// at, and what to do. For a limit: the part that is not verified, the reason, and what to do.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 
@@ -252,10 +256,10 @@ pub(crate) enum Command {
 
 /// Heading of the options that say where results go.
 const OUTPUT: &str = "Output";
-/// Heading of the options that say what a run may use.
+/// Heading of the options that limit the resources of a run.
 const RESOURCES: &str = "Resources";
 
-/// Where a database is, which of several backups of it, and whether its log is used.
+/// The options that name a database, choose a backup set, and control the use of its log.
 #[derive(Args)]
 pub(crate) struct DatabaseArguments {
     /// Data files of one database with their log, or the folder that holds them; or backup files

@@ -15,9 +15,9 @@ use super::{DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArg
 use crate::failure::Failure;
 use crate::watch::Mark;
 
-/// The smallest range: smaller ones cost more than they are worth.
+/// The smallest `--range`, in bytes: for smaller ranges the overhead is larger than the benefit.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
-/// The largest range: a larger one would hardly divide a database.
+/// The largest `--range`, in bytes: larger ranges would hardly divide a database.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
@@ -26,11 +26,12 @@ const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
 pub(crate) struct CheckArguments {
     /// Data files with their logs, backups, folders that hold them, or patterns such as '*.bak'
     ///
-    /// Files are recognized by content, in any order. Those of one database belong together: data files with their logs; a
-    /// full backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would
-    /// make of them. If there are several databases, each is checked, and a table of all follows. If a folder has several
-    /// backups of one database, the newest full backup is checked with its newest differential; the others are named.
-    /// Subfolders are searched with -r only. '-' reads a backup from standard input and keeps it in a temporary file first.
+    /// Files are recognized by content, in any order. The files of one database are checked together: data files with
+    /// their logs; or a full backup with all its stripes, a differential and the log backups that follow, as RESTORE
+    /// would combine them. If there are several databases, each is checked, and a table of all follows. If a folder has
+    /// several backups of one database, the newest full backup is checked with its newest differential; the others are
+    /// named. Subfolders are searched only with -r. '-' reads a backup from standard input, after copying it to a
+    /// temporary file.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -51,15 +52,15 @@ pub(crate) struct CheckArguments {
 
     /// Estimate what the check needs, without checking
     ///
-    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window, also
-    /// reports how many windows a cycle takes, if a --history has the speed of the last ones.
+    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window
+    /// and a --history that has the speed of earlier windows, also reports how many windows a full cycle takes.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "html"])]
     pub(crate) estimate_only: bool,
 
-    /// Check N databases side by side (with one: one after another)
+    /// Check N databases at the same time (with 1: one after another)
     ///
-    /// Threads and --memory are divided among them; a database that needs more memory than its share waits until it can run
-    /// alone. The output is the same, in the same order.
+    /// Threads and --memory are divided among them; a database that needs more memory than its share waits until it can
+    /// be checked alone. N does not change the output or its order.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
     pub(crate) databases: u16,
 
@@ -69,8 +70,9 @@ pub(crate) struct CheckArguments {
 
     /// Check the tables in N passes over the files
     ///
-    /// 'one' and 'auto' read every page once, which is nearly always best. Each of N passes reads the pages of its share of
-    /// the tables, some pages are read twice, and temporary files need 1/N of the space. The opposite of trace flag 2562.
+    /// 'one' and 'auto' read every page once, which is nearly always best. With N, each pass reads the pages of its
+    /// share of the tables, some pages are read twice, and temporary files need 1/N of the space. Trace flag 2562 does
+    /// the opposite for DBCC CHECKDB.
     #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) batches: u16,
 
@@ -84,49 +86,51 @@ pub(crate) struct CheckArguments {
     pub(crate) results: ResultArguments,
 }
 
-/// How a check is spread over nights.
+/// The options that spread a check over several windows of time.
 #[derive(Args, Clone, Default)]
 pub(crate) struct WindowArguments {
     /// Check for at most this long, such as 3h, and continue in the next run; needs --history
     ///
-    /// Reads as many ranges of the files as fit: those with new findings first, then those never read, then the oldest. The
-    /// results are kept beside the history, in FILE.parts. For a backup, for files that were shut down cleanly and have not
-    /// changed, and for a snapshot (--image), the next run continues where this one ended, until everything was read; then
-    /// the report is that of a single check. Any other database is a new image each time. Ctrl+C ends the window after the
-    /// current range; on Windows it ends the run at once, and what was read is kept. Several databases share the window.
+    /// Reads as many ranges of the files as fit into the window: first the ranges with new findings, then those never
+    /// read, then those read longest ago. The results are kept beside the history, in FILE.parts. For a backup, for
+    /// unchanged files that were shut down cleanly, and for a snapshot (--image), the next run continues where this run
+    /// ended; once everything has been read, the report equals that of a single check. For any other database, each run
+    /// starts a new report. Ctrl+C ends the window after the current range; on Windows it ends the run immediately and
+    /// keeps the finished ranges. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
 
-    /// Promise that every page was read and every relation proven within this time, such as 14d; needs --history
+    /// Promise to read every page and to prove every relation within this time, such as 14d; needs --history
     ///
-    /// Bit 16 of the exit status says that the promise is broken, or cannot be kept at the present speed.
+    /// Bit 16 of the exit status is set if the promise is broken, or cannot be kept at the present speed.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "estimate_only"])]
     pub(crate) within: Option<Duration>,
 
-    /// Size of the ranges of a window; if the run is killed, the range being read is read again
+    /// Size of the ranges that a window reads; if a run is killed, the next run repeats the unfinished range
     #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
     pub(crate) range: RangeBytes,
 
-    /// Name the storage snapshot to be checked, so that later windows continue it although it was not shut down cleanly
+    /// Name the storage snapshot to be checked, so that later windows continue its check although it was not shut down
+    /// cleanly
     ///
-    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. A different name begins a new image, as does
-    /// a file whose size, times or header pages have changed.
+    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. The check starts over if the name
+    /// is a new one, or if the size, times or header pages of a file have changed.
     #[arg(long, value_name = "NAME", value_parser = image_name, help_heading = WINDOWS, requires = "window")]
     pub(crate) image: Option<String>,
 
-    /// For tests: ranges that a window reads at most.
+    /// For tests: the maximum number of ranges that a window reads.
     #[arg(long, hide = true, requires = "window")]
     pub(crate) most_ranges: Option<u64>,
 
-    /// When the run began, from which windows are counted.
+    /// The start of the run, from which the time of a window is counted.
     #[arg(skip)]
     pub(crate) begun: Option<Instant>,
 }
 
 impl WindowArguments {
-    /// Whether a window or a promise is asked for.
+    /// Whether `--window` or `--within` was given.
     pub(crate) fn are_asked_for(&self) -> bool {
         self.window.is_some() || self.within.is_some()
     }
@@ -156,22 +160,22 @@ fn range(text: &str) -> Result<RangeBytes, String> {
     }
 }
 
-/// What is checked, and how deeply.
+/// The options that choose what is checked, and how deeply.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ScopeArguments {
-    /// Backup set to check: a number as FILE = N of RESTORE (repeatable), last, or all
+    /// Backup set to check: a number, as in FILE = N of RESTORE (repeatable), last, or all
     ///
-    /// 'last' is the last set of each file, 'all' checks each full and differential backup by itself, in all files. By default
-    /// the newest of each database is checked in a folder, and the first full backup of each file that is named, with the
-    /// newest differential based on it in other files.
+    /// 'last' checks the last set of each file; 'all' checks each full and differential backup in all files separately.
+    /// By default, in a folder the newest backup of each database is checked; in a file that is named, the first full
+    /// backup is checked, with the newest differential based on it in the other files.
     #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
     #[serde(skip)]
     pub(crate) set: Vec<SetChoice>,
 
     /// Check only pages, record headers and allocation
     ///
-    /// As WITH PHYSICAL_ONLY: leaves out keys, links between index pages, and the list of objects.
+    /// As WITH PHYSICAL_ONLY: omits the checks of keys and of links between index pages, and the list of objects.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) physical_only: bool,
 
@@ -181,7 +185,7 @@ pub(crate) struct ScopeArguments {
 
     /// Check only this table or indexed view, as CHECKTABLE; repeatable
     ///
-    /// A name without a schema means dbo, or else any schema that has it. Brackets and object IDs are accepted.
+    /// A name without a schema is looked up in dbo, then in all schemas. Brackets and object IDs are accepted.
     #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc", "catalog"])]
     pub(crate) table: Vec<String>,
 
@@ -195,7 +199,7 @@ pub(crate) struct ScopeArguments {
 
     /// Check only the consistency of the catalog, as CHECKCATALOG
     ///
-    /// Checks references between base tables, but neither pages nor Service Broker.
+    /// Checks references between the system base tables. Does not check pages or Service Broker.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex"])]
     pub(crate) catalog: bool,
 
@@ -209,20 +213,21 @@ pub(crate) struct ScopeArguments {
 
     /// Check XML indexes against their tables
     ///
-    /// As WITH EXTENDED_LOGICAL_CHECKS, as far as it is supported: indexed views, spatial indexes and the contents of XML
-    /// indexes are listed as not verified.
+    /// Supports part of WITH EXTENDED_LOGICAL_CHECKS: indexed views, spatial indexes and the contents of XML indexes
+    /// are listed as not verified.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) extended_logical_checks: bool,
 
-    /// Also check trusted CHECK and FOREIGN KEY constraints, as CHECKCONSTRAINTS; =all for the others too; beyond CHECKDB
+    /// Also check trusted CHECK and FOREIGN KEY constraints (=all includes untrusted and disabled ones), as
+    /// CHECKCONSTRAINTS does; CHECKDB does not
     ///
-    /// Disabled and untrusted constraints promise nothing about existing rows and are skipped, unless all are asked for, as
-    /// WITH ALL_CONSTRAINTS.
+    /// Disabled and untrusted constraints guarantee nothing about existing rows. They are checked only with =all, as
+    /// WITH ALL_CONSTRAINTS does.
     #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
     #[arg(help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) constraints: Option<Constraints>,
 
-    /// Report current and highest identity values, as CHECKIDENT with NORESEED; beyond CHECKDB
+    /// Report current and highest identity values, as CHECKIDENT with NORESEED does; CHECKDB does not
     ///
     /// A current value below the highest row value is reported but is not an error: SET IDENTITY_INSERT and reseeding can
     /// cause it.
@@ -230,7 +235,7 @@ pub(crate) struct ScopeArguments {
     pub(crate) identity: bool,
 }
 
-/// What a run may use, and how it shows that it goes on.
+/// The options for the resources and the progress display of a run.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RunArguments {
     /// Maximum number of threads (0 = one per processor)
@@ -239,15 +244,16 @@ pub(crate) struct RunArguments {
 
     /// Dedicated reader threads: a number, or one per file (per-file)
     ///
-    /// By default each thread reads the pages it checks and announces the next ones to the system, which is fastest for
-    /// cached data or a single disk. Use per-file when each file has its own disk, as with trace flag 2549, and N for storage
-    /// that needs many outstanding reads. Each reader takes one megabyte of memory and adds context switches.
+    /// By default each thread reads the pages that it checks and asks the system to prefetch the next ones; this is
+    /// fastest for cached data or a single disk. Use per-file when each file has its own disk, as with trace flag 2549,
+    /// and N for storage that needs many outstanding reads. Each reader needs one megabyte of memory and adds context
+    /// switches.
     #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) readers: check::Readers,
 
     /// Bypass the system's file cache
     ///
-    /// For a database larger than memory: the check does not evict data that other programs use.
+    /// For a database larger than memory: the check then does not evict cached data of other programs.
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) direct: bool,
 
@@ -266,10 +272,10 @@ pub(crate) struct RunArguments {
     pub(crate) progress: ProgressKind,
 }
 
-/// What is printed, and where.
+/// The options for the content, format and destination of the output.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ResultArguments {
-    /// Report on stderr what each phase cost: time, processor, reading, waiting, spilling
+    /// Report the cost of each phase on stderr: time, processor time, reads, waits, temporary files
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) stats: bool,
 
@@ -290,30 +296,30 @@ pub(crate) struct ResultArguments {
 
     /// Leave out informational messages
     ///
-    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. The list of what could
-    /// not be verified goes to standard error (with --format text, after the findings); so do the lines that say which
-    /// backups were chosen, and whether a log was applied.
+    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. The list of
+    /// unverified parts goes to standard error, or with --format text follows the findings. The lines about the chosen
+    /// backups and the applied log go to standard error.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 
     /// Write the results to FILE instead of stdout ('-')
     ///
-    /// An existing file is replaced only once all results are on disk, and never if it is a SQL Server file: a run that
-    /// fails or is killed leaves it unchanged. Pipes and devices are written directly.
+    /// An existing file is replaced only when all results are on disk, so a failed or killed run leaves it unchanged. A
+    /// SQL Server file is never replaced. mdfsck writes to pipes and devices directly.
     #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Append the line that DBCC writes to the ERRORLOG (8957) to FILE; '-' is stderr
+    /// Append message 8957, the line that DBCC writes to the ERRORLOG, to FILE; '-' is stderr
     ///
-    /// The line has the time in UTC, who ran the check, the number of errors and the elapsed time. Because it differs on
-    /// every run, it is not part of the results.
+    /// The line contains the time in UTC, the user who ran the check, the number of errors and the elapsed time.
+    /// Because the line differs on every run, it is not part of the results.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) errorlog_line: Option<PathBuf>,
 
-    /// Send that line to syslog, or to the Windows event log
+    /// Send message 8957 to syslog, or to the Windows event log
     ///
-    /// As an error if corruption was found, as a warning if something could not be read or verified, else as information. If
-    /// the system has no such log, a warning on stderr says so; the exit status does not change.
+    /// Its level is error if corruption was found, warning if something could not be read or verified, otherwise
+    /// information. If the system has no such log, mdfsck warns on stderr; the exit status does not change.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) log: bool,
 
@@ -321,39 +327,40 @@ pub(crate) struct ResultArguments {
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     pub(crate) max_findings: Option<usize>,
 
-    /// Accept a limit: what it leaves unverified does not set bit 16 of the exit status; repeatable
+    /// Accept a limit: it does not set bit 16 (incomplete) of the exit status; repeatable
     ///
-    /// ID as shown in the list of what was not verified; 'mdfsck explain ID' says what it means. The report still lists it,
-    /// marked as allowed.
+    /// The list of unverified parts shows the ID of each limit; 'mdfsck explain ID' explains the limit. The report
+    /// still lists it, marked as allowed.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
-    /// Omit bit 16 (incomplete) from the exit status
+    /// Leave bit 16 (incomplete) out of the exit status: 16 becomes 0, and 17 becomes 1
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
 
-    /// Record the run in FILE, which 'mdfsck history' reads; created if missing
+    /// Record the run in the history FILE, for 'mdfsck history'; created if missing
     ///
-    /// Records what was read, proven and found, and which earlier findings are gone. If the history cannot be used, a line on
-    /// stderr says so and bit 4 or 8 of the exit status is set; the check still runs. Keep the file on a local disk.
+    /// Records the pages read, the relations proven, the findings, and which earlier findings are gone. If the history
+    /// cannot be used, mdfsck warns on stderr and sets bit 4 or 8 of the exit status; the check still runs. Keep the
+    /// file on a local disk.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) naming: NamingArguments,
 
-    /// Also write the report as one HTML page to FILE: findings, a map of the files, curves of the run
+    /// Also write the report as one HTML page to FILE: findings, a map of the files, charts of the run
     ///
-    /// One database per page. The page loads and sends nothing; it shows names, and bytes of damaged rows. An existing file
-    /// is replaced as with --output. If the page cannot be written, a line on stderr says so and bit 4 of the exit status is
-    /// set; the results are still printed.
+    /// The page holds one database. It loads nothing from a network and sends nothing; it shows names, and bytes of
+    /// damaged rows. An existing file is replaced as with --output. If the page cannot be written, mdfsck warns on
+    /// stderr and sets bit 4 of the exit status; the results are still printed.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) listener: ListenerArguments,
 
-    /// The watcher's backup that this checks.
+    /// The backup in the queue of `mdfsck watch` that this run checks.
     #[arg(skip)]
     pub(crate) watched: Option<Arc<Mark>>,
 }
@@ -361,16 +368,17 @@ pub(crate) struct ResultArguments {
 pub(super) const SCOPE: &str = "Scope and depth";
 const WINDOWS: &str = "Windows of time";
 
-/// By what a history knows a database.
+/// The options that identify a database in a history.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NamingArguments {
-    /// Server of the data files, for --history (default: this machine); backups name theirs
+    /// Server name of the data files in the history (default: this machine); backups contain their server's name
     #[arg(long, value_name = "NAME", requires = "history", help_heading = OUTPUT)]
     pub(crate) server: Option<String>,
 
-    /// Count databases of one family as one in the history, whatever their server and name: replicas of an availability group
+    /// Treat all databases with one family GUID, such as replicas of an availability group, as one database in the
+    /// history
     ///
-    /// Otherwise a database that was restored elsewhere or under another name counts as a different one.
+    /// Otherwise a database that was restored on another server or under another name counts as a different database.
     #[arg(long, requires = "history", help_heading = OUTPUT)]
     pub(crate) replicas: bool,
 }
@@ -454,8 +462,8 @@ impl ResultArguments {
         }
     }
 
-    /// Whether DBCC's lines are limited to findings and their counts, as scripts expect: DBCC has no lines for what was not
-    /// verified.
+    /// Whether the results are only findings and their counts, as scripts expect. DBCC has no lines for unverified
+    /// parts.
     pub(crate) fn are_findings_only(&self) -> bool {
         self.no_infomsgs && self.format.is_none() && matches!(self.format(), Format::Text)
     }
@@ -475,7 +483,7 @@ fn set(text: &str) -> Result<SetChoice, String> {
         ("last", _) => Ok(SetChoice::Last),
         ("all", _) => Ok(SetChoice::All),
         (_, Ok(position @ 1..)) => Ok(SetChoice::Positions(vec![position])),
-        _ => Err("neither the number of a backup set, from 1, nor last or all".to_owned()),
+        _ => Err("expected the number of a backup set (1 or higher), last or all".to_owned()),
     }
 }
 
@@ -484,7 +492,7 @@ fn readers(text: &str) -> Result<check::Readers, String> {
         ("auto", _) => Ok(check::Readers::Own),
         ("per-file", _) => Ok(check::Readers::PerFile),
         (_, Ok(count @ 1..=256)) => Ok(check::Readers::Count(count)),
-        _ => Err("neither per-file nor a number from 1 to 256".to_owned()),
+        _ => Err("expected per-file or a number from 1 to 256".to_owned()),
     }
 }
 
@@ -492,13 +500,13 @@ fn batches(text: &str) -> Result<u16, String> {
     match (text, text.parse()) {
         ("auto" | "one", _) => Ok(1),
         (_, Ok(count @ 1..=1000)) => Ok(count),
-        _ => Err("neither auto, one, nor a number from 1 to 1000".to_owned()),
+        _ => Err("expected auto, one, or a number from 1 to 1000".to_owned()),
     }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FormatKind {
-    /// The verdict, causes first, and what to do, for people; may change
+    /// For people: the verdict, the findings, causes first, and what to do; the format may change
     Summary,
     /// DBCC's own lines in DBCC's order
     Text,
@@ -512,9 +520,9 @@ enum FormatKind {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Constraints {
-    /// Those that are enabled and trusted
+    /// Enabled and trusted constraints
     Trusted,
-    /// All, as WITH ALL_CONSTRAINTS
+    /// All constraints, as WITH ALL_CONSTRAINTS
     All,
 }
 
@@ -540,20 +548,20 @@ impl From<TableColumns> for Columns {
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ProgressKind {
-    /// A bar if stderr is a terminal, a spinner while the length is unknown; otherwise nothing
+    /// If stderr is a terminal, a bar, or a spinner while the length is unknown; otherwise nothing
     #[default]
     Auto,
     /// A bar
     Bar,
     /// Lines "phase percent current maximum seconds-left", in pages
     Lines,
-    /// The same as JSON
+    /// The same values as JSON
     Json,
     /// Nothing
     None,
 }
 
-/// The id of a limit, known to completion scripts.
+/// The ID of a limit; completion scripts list the IDs.
 #[derive(Clone)]
 pub(super) struct LimitId;
 
@@ -567,7 +575,7 @@ impl TypedValueParser for LimitId {
         value: &std::ffi::OsStr,
     ) -> Result<Self::Value, clap::Error> {
         let find =
-            |id: &str| Limit::find(id).ok_or("no limit has this id; list them with 'mdfsck explain --all --limits'");
+            |id: &str| Limit::find(id).ok_or("no limit has this ID; 'mdfsck explain --all --limits' lists all limits");
         TypedValueParser::parse_ref(&find, command, argument, value)
     }
 

@@ -30,14 +30,14 @@ pub(crate) struct ExportArguments {
     #[arg(long)]
     pub(crate) definitions: bool,
 
-    /// Also write what can be salvaged of damaged tables, to separate files: NAME.doubtful and NAME.rebuilt
+    /// Also salvage rows of damaged tables, to separate files: NAME.doubtful and NAME.rebuilt
     ///
-    /// Doubtful rows are whole records of damaged pages, and rows of pages that no index or IAM page leads to any more.
-    /// Rebuilt rows are those of lost pages, assembled from nonclustered indexes.
+    /// Doubtful rows are complete records of damaged pages, and rows of pages to which no index or IAM page points any
+    /// more. Rebuilt rows are rows of lost pages, assembled from nonclustered indexes.
     #[arg(long)]
     pub(crate) damaged: bool,
 
-    /// With --damaged: deleted rows that are still on their pages, as doubtful
+    /// With --damaged: also write deleted rows that are still on their pages, as doubtful rows
     #[arg(long, requires = "damaged")]
     pub(crate) ghosts: bool,
 
@@ -62,17 +62,17 @@ pub(crate) struct ExportArguments {
     pub(crate) progress: ProgressKind,
 }
 
-/// Form of the files of an export.
+/// The file formats of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// RFC 4180; NULL is an empty field, an empty text ""
+    /// RFC 4180; NULL is an empty field, and an empty string is ""
     Csv,
     /// For pandas, Polars, DuckDB, Spark
     #[cfg(feature = "parquet")]
     Parquet,
     /// One JSON object per row
     Jsonl,
-    /// CREATE TABLE, INSERT, keys, indexes
+    /// T-SQL: CREATE TABLE, INSERT, keys, indexes
     Sql,
 }
 
@@ -97,12 +97,12 @@ pub(crate) struct RowsArguments {
     pub(crate) format: RowsFormat,
 }
 
-/// Form of rows on standard output.
+/// The formats of rows on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum RowsFormat {
     /// An aligned table
     Text,
-    /// As export writes it
+    /// CSV as 'mdfsck export' writes it
     Csv,
     /// One JSON object per row
     Jsonl,

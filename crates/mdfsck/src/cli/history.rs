@@ -14,11 +14,11 @@ pub(crate) struct HistoryArguments {
     #[command(subcommand)]
     pub(crate) verb: Option<HistoryVerb>,
 
-    /// Only this database: its name or its family guid
+    /// Show only this database: its name or its family GUID
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) database: Option<String>,
 
-    /// Only entries since then: a date (UTC), or a span such as 14d
+    /// Show only entries since this date (UTC), or of this span, such as 14d
     #[arg(long, global = true, value_name = "DATE|SPAN", value_parser = history::time::moment)]
     pub(crate) since: Option<String>,
 
@@ -26,45 +26,47 @@ pub(crate) struct HistoryArguments {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Print CSV (runs, findings, objects)
+    /// Print CSV (with runs, findings or objects)
     #[arg(long, global = true, conflicts_with = "json")]
     pub(crate) csv: bool,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum HistoryVerb {
-    /// Show how long ago each database was read and proven
+    /// Show when each database was last read and proven
     ///
-    /// The age of a page in use is the time since it was last read and judged. Relations (the links of an index or heap, an
-    /// index with its table) are proven together, in one state of the database. Pages of a backup are as old as the backup.
+    /// The age of a page in use is the time since a run last read and checked it. A relation (the links of an index or
+    /// heap, or the match of an index with its table) is proven as a whole, in one state of the database. Pages of a
+    /// backup are as old as the backup.
     Coverage {
-        /// Exit status 16 unless every page in use was read and every relation proven within this span, such as 14d
+        /// Set exit status 16 unless every page in use was read and every relation proven within this span, such as 14d
         #[arg(long, value_name = "SPAN", value_parser = history::time::span)]
         within: Option<Duration>,
     },
-    /// The runs, newest first
+    /// List the runs, newest first
     Runs,
-    /// Open findings with their keys: new, confirmed, acknowledged
+    /// List open findings with their keys: new, confirmed or acknowledged
     Findings {
         /// Include findings that are gone
         #[arg(long)]
         all: bool,
     },
-    /// Rows and pages of each heap and index, and how they grew
+    /// Show the rows and pages of each heap and index, and their growth
     Objects,
-    /// Findings that came and went between two runs, by default the last two of a database
+    /// Show findings that appeared or disappeared between two runs, by default the last two runs of a database
     Diff {
         /// Numbers of two runs
         #[arg(value_name = "RUN", num_args = 2)]
         runs: Vec<i64>,
     },
-    /// Throughput of the runs, and baselines of 'mdfsck bench --history FILE --save NAME'
+    /// Show the throughput of the runs, and the baselines of 'mdfsck bench --history FILE --save NAME'
     Baselines,
-    /// Write all databases as one page, worst first, each with the age of its last reads, its findings and its runs
+    /// Write one HTML page of all databases, worst first, each with the age of its last reads, its findings and its
+    /// runs
     ///
-    /// One file of at most 8 MB that loads and sends nothing. With --database, the page is about that database.
+    /// The page is one file of at most 8 MB, and loads and sends nothing. With --database, it shows only that database.
     Html {
-        /// The file to write; an existing one is replaced once the page is complete
+        /// The file to write; an existing file is replaced once the page is complete
         #[arg(short, long, value_name = "FILE.html")]
         output: PathBuf,
     },
@@ -72,25 +74,25 @@ pub(crate) enum HistoryVerb {
     Ack {
         /// Key of the finding, as 'findings' shows it
         key: i64,
-        /// Why it is accepted
+        /// Why the finding is accepted
         #[arg(long, value_name = "TEXT")]
         because: String,
-        /// Until when: a date (UTC)
+        /// Date (UTC) until which the finding is accepted
         #[arg(long, value_name = "DATE", value_parser = date)]
         until: Option<String>,
     },
     /// Forget a database, or old runs
     Forget {
-        /// The database: its name or its family guid
+        /// The database: its name or its family GUID
         #[arg(value_name = "DATABASE", required_unless_present = "older", conflicts_with = "older")]
         name: Option<String>,
-        /// Runs before then, except the last one of each database: a date (UTC), or a span such as 400d
+        /// Forget runs before this date (UTC), or older than a span such as 400d, except the last run of each database
         #[arg(long, value_name = "DATE|SPAN", value_parser = history::time::moment)]
         older: Option<String>,
     },
 }
 
 fn date(text: &str) -> Result<String, String> {
-    let seconds = history::time::seconds(text).ok_or("not a date such as 2026-12-01")?;
+    let seconds = history::time::seconds(text).ok_or("expected a date such as 2026-12-01")?;
     Ok(history::time::text_of_seconds(seconds))
 }

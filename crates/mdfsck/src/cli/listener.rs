@@ -8,22 +8,24 @@ use clap::Args;
 
 const EVENTS: &str = "Events";
 
-/// The program that events are passed on to.
+/// The program that receives the events.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ListenerArguments {
-    /// Run PROGRAM for each event: a finding is new, confirmed or gone, a promise is broken or kept again, a check has failed
+    /// Run PROGRAM for each event: a finding is new, confirmed or gone; a promise is broken or kept again; a check has
+    /// failed
     ///
-    /// It gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the environment. It is
-    /// started without a shell and has 60 seconds. Events are recorded in the history together with their run. It is called
-    /// again until it exits with 0: with growing pauses during this run, then by the next run.
+    /// PROGRAM gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the
+    /// environment. It is started without a shell and must end within 60 seconds. Events are recorded in the history
+    /// together with their run. PROGRAM is called again until it exits with 0: after growing pauses during this run,
+    /// then by the next run.
     #[arg(long, value_name = "PROGRAM", requires = "history", help_heading = EVENTS)]
     pub(crate) on_event: Option<PathBuf>,
 
-    /// An argument for that program; repeatable
+    /// An argument for PROGRAM; repeatable
     #[arg(long, value_name = "ARG", requires = "on_event", allow_hyphen_values = true, help_heading = EVENTS)]
     pub(crate) event_argument: Vec<OsString>,
 
-    /// For tests: seconds that the program may take instead of 60.
+    /// For tests: the time limit of the program in seconds, instead of 60.
     #[arg(long, hide = true, requires = "on_event")]
     pub(crate) event_seconds: Option<u64>,
 }

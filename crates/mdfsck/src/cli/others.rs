@@ -15,14 +15,15 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
 
-    /// Backups of the database: files, or folders that are searched for them at any depth; repeatable
+    /// Backups of the database: files, or folders to search for backups at any depth; repeatable
     ///
-    /// The copies of the damaged pages are read from the newest backups. A backup whose copies are damaged too is skipped,
-    /// and named.
+    /// mdfsck reads the copies of the damaged pages in the newest backups. It skips and names each backup in which
+    /// these copies are damaged too.
     #[arg(long, value_name = "DIR")]
     pub(crate) backups: Vec<PathBuf>,
 
-    /// Write the statements of all steps to FILE, commented, to review; no existing file is overwritten
+    /// Write the statements of all steps to FILE; each step begins with SET NOEXEC ON, and runs only after you delete
+    /// that line
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -30,7 +31,7 @@ pub(crate) struct AdviseArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also check trusted CHECK and FOREIGN KEY constraints; =all for the others too
+    /// Also check trusted CHECK and FOREIGN KEY constraints; =all includes untrusted and disabled ones
     #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
     #[arg(help_heading = SCOPE)]
     pub(crate) constraints: Option<Constraints>,
@@ -41,11 +42,11 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) run: RunArguments,
 
-    /// Accept a limit: what it leaves unverified gives no step and does not set bit 16 of the exit status; repeatable
+    /// Accept a limit: it gives no step and does not set bit 16 (incomplete) of the exit status; repeatable
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
-    /// Omit bit 16 (incomplete) from the exit status
+    /// Leave bit 16 (incomplete) out of the exit status: 16 becomes 0, and 17 becomes 1
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
 }
@@ -150,11 +151,11 @@ pub(crate) struct BenchArguments {
     #[arg(value_parser = crate::bench::configuration)]
     pub(crate) configurations: Vec<crate::bench::Configuration>,
 
-    /// Memory grants; by default that of a check
+    /// Memory grants (default: the default grant of a check)
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
     pub(crate) memory: Vec<u64>,
 
-    /// Whether the files are in the system's cache, or dropped from it before each run
+    /// State of the system's file cache before each run
     #[arg(long, value_name = "STATE,...", value_delimiter = ',', value_enum, default_value = "warm")]
     pub(crate) cache: Vec<crate::bench::Cache>,
 
@@ -189,16 +190,16 @@ pub(crate) struct BenchArguments {
 
 #[derive(Args)]
 pub(crate) struct PageArguments {
-    /// Page address: file ID and page number, as 1:153; '(1:153)', 1,153 and '1 153' mean the same
+    /// Page address as FILE:PAGE, such as 1:153; '(1:153)', 1,153 and '1 153' are accepted too
     ///
-    /// The address of a row, as in message 8955, means its page.
+    /// For the address of a row, as in message 8955, the page of the row is shown.
     #[arg(value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: format::PageId,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
 
-    /// Print all bytes as read
+    /// Print all bytes of the page in hexadecimal, as read
     #[arg(long, conflicts_with_all = ["json", "tableresults"])]
     pub(crate) raw: bool,
 
@@ -213,13 +214,15 @@ pub(crate) struct PageArguments {
 
 #[derive(Args)]
 pub(crate) struct AuditArguments {
-    /// Data files of one database and its log files, or the folder that holds them; logs beside the data files are found
+    /// Data files and log files of one database, or the folder that holds them; logs beside the data files are found
+    /// without being named
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Limit memory to SIZE, such as 256MB (default: 128MB)
     ///
-    /// The log is read once more for each part of the pages that does not fit; findings do not change.
+    /// If the pages do not fit, they are compared in parts, and the log is read once for each part; findings do not
+    /// change.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes)]
     pub(crate) memory: Option<u64>,
 
@@ -232,15 +235,16 @@ pub(crate) struct AuditArguments {
 pub(crate) struct LogArguments {
     /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
     ///
-    /// If its data files are named too, records name tables and show the columns of rows, by the current catalog.
+    /// If the data files of the database are named too, log records show table names and the columns of rows, as the
+    /// current catalog describes them.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// List all transactions, not only those that had not ended (with --json)
+    /// List all transactions, not only open ones (with --json)
     #[arg(long, requires = "json")]
     pub(crate) transactions: bool,
 
-    /// List the records
+    /// List the log records
     #[arg(long)]
     pub(crate) records: bool,
 
@@ -270,8 +274,8 @@ pub(crate) struct LogArguments {
 
     /// List only records from this time on (local time of the server)
     ///
-    /// A record has the last time that the log gives before it: when a transaction began or ended, or when a block was closed
-    /// (SQL Server 2019 and later).
+    /// The time of a record is the last time before it in the log: the begin or end of a transaction, or the closing of
+    /// a block (SQL Server 2019 and later).
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) since: Option<crate::input::StopMoment>,
 
@@ -286,12 +290,12 @@ pub(crate) struct LogArguments {
 
 #[derive(Args)]
 pub(crate) struct CheckpointsArguments {
-    /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold them;
-    /// the master database (file or backup) names the others
+    /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold
+    /// them; the master database (file or backup) provides the names of the other databases
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Compare before and after a change of a database at this time in UTC; repeatable
+    /// Compare the checkpoints before and after a change made to database DB at this time in UTC; repeatable
     #[arg(long, value_name = "DB=TIMEZ", value_parser = crate::checkpoints::change)]
     pub(crate) change: Vec<crate::checkpoints::Change>,
 
@@ -310,7 +314,7 @@ pub(crate) struct EventsArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Only events with this name; repeatable
+    /// Show only events with this name; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<String>,
 
@@ -338,26 +342,26 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Say whether you can restore to this point in time (local time of the server), and from which files
+    /// Show whether you can restore to this point in time (local time of the server), and from which files
     ///
-    /// Such as 2024-03-01T13:10:00. Lists the backups in the order of their restore; if no path leads there, what is missing
-    /// and the nearest points in time.
+    /// For example 2024-03-01T13:10:00. Lists the backups in the order of their restore. If no backups reach this time,
+    /// lists what is missing and the nearest points in time.
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) at: Option<crate::input::StopMoment>,
 
     /// Restore each chain in memory and check the result; with --at, to that point in time
     ///
-    /// Checks the containers of the backups, every block of their log, every log record against the page that it changes, and
-    /// pages and allocation as check --physical-only does. Nothing is written. If a backup turns out to be damaged, a path
-    /// without it is tried. Backups that no chain needs are not read.
+    /// Checks the structure of the backup files, every block of their log, every log record against the page that it
+    /// changes, and pages and allocation as check --physical-only does. Writes no database. If a backup is damaged,
+    /// mdfsck tries a path without it. Backups that no chain needs are not read.
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Write RESTORE statements for the latest point in time, or that of --at, to FILE; with -, to standard output instead of
-    /// the list
+    /// Write RESTORE statements for the latest point in time, or for the time of --at, to FILE; '-' prints them instead
+    /// of the list
     ///
-    /// Review them before use: paths are those given to mdfsck, and MOVE options are comments. No existing file is
-    /// overwritten.
+    /// Review the statements before use: their paths are those given to mdfsck, and MOVE options are commented out. An
+    /// existing file is never overwritten.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -393,11 +397,11 @@ pub(crate) struct ExtractArguments {
     #[arg(long, short, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
 
-    /// Write the data files as recovery leaves them
+    /// Recover the database with its log, and write the recovered data files
     ///
-    /// Needs data files with their log, or backups with the log backups that follow. All pages are as of the end of the log,
-    /// open transactions are rolled back, and the boot page is marked as cleanly shut down. If anything could not be
-    /// recovered, nothing is written, the reason is reported, and the exit status is 16.
+    /// Needs data files with their log, or backups with the log backups that follow. All pages are as of the end of the
+    /// log, open transactions are rolled back, and the boot page marks the database as cleanly shut down. If anything
+    /// cannot be recovered, mdfsck writes nothing, reports the reason and ends with status 16.
     #[arg(long, conflicts_with = "no_log", help_heading = RECOVERY)]
     pub(crate) recovered: bool,
 
@@ -415,7 +419,7 @@ pub(crate) struct ExplainArguments {
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,
 
-    /// List all checks and limits with full sentences
+    /// List all checks and limits, with a sentence for each
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -423,7 +427,7 @@ pub(crate) struct ExplainArguments {
     #[arg(long, requires = "all")]
     pub(crate) limits: bool,
 
-    /// With --markdown: messages of SQL Server that no check gives
+    /// With --markdown: list the messages of SQL Server that no check reports
     #[arg(long, requires = "markdown", conflicts_with = "limits")]
     pub(crate) messages: bool,
 

@@ -13,17 +13,17 @@ use super::{
 pub(crate) struct PlanArguments {
     /// Data files of one database with their logs, its backups, or a folder that holds one of these
     ///
-    /// As for check, except standard input. The plan stores absolute paths, which tasks and merge open.
+    /// The same paths as for check, except standard input. The plan stores absolute paths, which task and merge open.
     #[arg(value_name = "PATH", required_unless_present = "status")]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Folder for the plan and its parts; created if missing, otherwise it must be empty
     ///
-    /// Use storage that all machines see. The folder holds a key that only its owner may read.
+    /// Use storage that all machines can reach. The folder contains a key that only the owner of the folder may read.
     #[arg(long, value_name = "PLAN", required_unless_present = "status", help_heading = OUTPUT)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Maximum that one task reads, such as 64GB; at least 1MB
+    /// Maximum amount of data that one task reads, such as 64GB; at least 1MB
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "16GB", help_heading = SCOPE)]
     pub(crate) task_size: u64,
 
@@ -31,7 +31,8 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["paths", "dir", "json"], help_heading = OUTPUT)]
     pub(crate) status: Option<PathBuf>,
 
-    /// With --status: print only the numbers of tasks without a part, as 'mdfsck task' and 'sbatch --array' accept them
+    /// With --status: print only the numbers of tasks without a part, in the form that 'mdfsck task' and 'sbatch
+    /// --array' accept
     #[arg(long, requires = "status", help_heading = OUTPUT)]
     pub(crate) missing: bool,
 
@@ -58,11 +59,11 @@ pub(crate) struct TaskArguments {
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
 
-    /// Tasks: a number, a list such as 3,7-9, or env for the number that a scheduler gives to the process
+    /// Tasks: a number, a list such as 3,7-9, or env, which means the number in the scheduler's environment variable
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 
-    /// End when standard input ends, as it does when the process that holds the other end is killed
+    /// End when standard input ends, for example because the process at the other end of the pipe was killed
     #[arg(long)]
     pub(crate) until_eof: bool,
 
@@ -79,10 +80,10 @@ pub(crate) struct MergeArguments {
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
 
-    /// Maximum that merge reads to look at an index again; larger indexes are left to tasks
+    /// Maximum amount of data that merge reads to check an index again; larger indexes are left to tasks
     ///
-    /// If any are left, merge prints one JSON line with the number of tasks and ends with status 32: run them as before, and
-    /// merge again. With 0, all are left to tasks.
+    /// If indexes are left, merge prints one JSON line with the number of tasks and ends with status 32: run these
+    /// tasks as before, and merge again. With 0, all indexes are left to tasks.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
     pub(crate) local_limit: u64,
 

@@ -16,8 +16,9 @@ pub(super) const RECOVERY: &str = "Recovery";
 pub(crate) struct RecoveryArguments {
     /// Read data files as they are, without the changes in their log
     ///
-    /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or is beside them.
-    /// Nothing is written to the files. Without the log, lost writes are not looked for either.
+    /// Without this option, data files that were not shut down cleanly are recovered in memory with their log, if the
+    /// log is named or beside the files. Nothing is written to the files. With this option, mdfsck does not look for
+    /// lost writes either.
     #[arg(long, help_heading = RECOVERY)]
     pub(crate) no_log: bool,
 
@@ -25,15 +26,16 @@ pub(crate) struct RecoveryArguments {
     pub(crate) room: RoomArguments,
 }
 
-/// What a run may take of memory, and where it puts what does not fit.
+/// The options for memory, and for temporary files with data that does not fit.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RoomArguments {
-    /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what is needed is refused
+    /// Limit memory to SIZE, such as 256MB or 2GB; a SIZE that is too small for the run is refused
     ///
-    /// Data that does not fit goes to temporary files; results do not change. By default a check takes 128 MB plus two bytes
-    /// per database page (for 'task', per page of the largest range of the plan), and recovery from a log up to 512 MB before
-    /// that. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code, stacks and memory
-    /// reserved by malloc are not part of the grant. Under a smaller limit the run may end without results.
+    /// Data that does not fit goes to temporary files; results do not change. By default a check uses 128 MB plus two
+    /// bytes per database page (for 'task', per page of the largest range of the plan). Recovery from a log, before the
+    /// check, uses up to 512 MB. A limit on address space (ulimit -v) should be 64 MB larger than the grant, plus 68 MB
+    /// per thread, because the grant does not include code, stacks and memory reserved by malloc. With a smaller limit
+    /// the run may end without results.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 
@@ -42,24 +44,24 @@ pub(crate) struct RoomArguments {
     pub(crate) temp_dir: Option<PathBuf>,
 }
 
-/// Where the restore of backups with their log stops.
+/// The options for the point at which the restore of backups stops.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StopArguments {
     /// Restore backups to this point in time (local time of the server), such as 2020-05-12T13:30:00
     ///
-    /// As STOPAT: with what was committed up to then. The newest full and differential backups before it are used, and the
-    /// log backups that follow.
+    /// As STOPAT: includes the transactions that were committed up to this time. Uses the newest full and differential
+    /// backups before this time, and the log backups that follow.
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment, help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_at: Option<StopMoment>,
 
-    /// Restore backups up to the marked transaction NAME, with it
+    /// Restore backups up to and including the marked transaction NAME
     ///
-    /// As STOPATMARK: the first transaction of this name that was committed after the oldest full backup.
+    /// As STOPATMARK: stops at the first transaction of this name that was committed after the oldest full backup.
     #[arg(long, value_name = "NAME", help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_at_mark: Option<String>,
 
-    /// Restore backups up to the marked transaction NAME, without it
+    /// Restore backups up to, but not including, the marked transaction NAME
     #[arg(long, value_name = "NAME", help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_before_mark: Option<String>,
 }
@@ -70,7 +72,7 @@ impl StopArguments {
         self.stop_at.is_some() || self.stop_at_mark.is_some() || self.stop_before_mark.is_some()
     }
 
-    /// How far the restore goes.
+    /// The end of the restore: a point in time, a mark, or the end of the log.
     pub(crate) fn until(&self) -> Until<'_> {
         match &self.stop_at {
             Some(moment) => Until::Time(moment.text()),

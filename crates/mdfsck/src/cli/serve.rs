@@ -11,14 +11,14 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) history: PathBuf,
 
-    /// Address and port to listen on; port 0 takes any free port
+    /// Address and port to listen on; port 0 selects any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8898")]
     pub(crate) listen: SocketAddr,
 
-    /// Answer requests without the token that is part of the printed address: for use behind a proxy that authenticates users
+    /// Answer requests without a token, for use behind a proxy that authenticates users
     ///
-    /// Pages show bytes of rows. Without this option a request needs the token, which changes with each start; a browser
-    /// keeps it as a cookie.
+    /// Pages show bytes of rows. Without this option, a request needs the token that is part of the printed address.
+    /// The token changes with each start; a browser keeps it as a cookie.
     #[arg(long)]
     pub(crate) no_token: bool,
 
@@ -26,18 +26,19 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
-    /// Also answer requests for this host name, such as the one that a proxy passes on; repeatable
+    /// Also answer requests for this host name, such as the name that a proxy forwards; repeatable
     ///
-    /// IP addresses and localhost are always answered; with --allow-remote, so is the name of this machine. Other names are
-    /// refused: a foreign web page could make its own name resolve to this address.
+    /// Requests for IP addresses and localhost are always answered; with --allow-remote, also requests for the name of
+    /// this machine. Requests for other names are refused, because a hostile web page could make its own name resolve
+    /// to this address.
     #[arg(long, value_name = "HOST")]
     pub(crate) name: Vec<String>,
 
-    /// Allow those who have the token to acknowledge findings; the token is printed at the start
+    /// Let users acknowledge findings with a second token, which is printed at the start
     #[arg(long)]
     pub(crate) allow_ack: bool,
 
-    /// Read the token from this file instead: one line of at least 16 characters
+    /// Read the token of --allow-ack from this file: one line of at least 16 characters
     #[arg(long, value_name = "FILE", requires = "allow_ack")]
     pub(crate) token_file: Option<PathBuf>,
 }

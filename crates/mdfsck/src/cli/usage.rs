@@ -1,4 +1,4 @@
-//! Errors of usage: one line that says what is wrong, and how to write it.
+//! Usage errors: one line with the mistake and the correct form.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn is_verb_of_history(word: &str) -> bool {
     Cli::command().find_subcommand("history").is_some_and(|history| history.find_subcommand(word).is_some())
 }
 
-/// The text of an error of clap, in one line.
+/// The text of a clap error, in one line.
 pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
     let value = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
@@ -71,7 +71,7 @@ pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
                 return format!("{given} is not a command; to check it: mdfsck check {given}");
             }
             let near = offer(&value(ContextKind::SuggestedSubcommand));
-            format!("{given} is not a command{near}; 'mdfsck --help' lists all")
+            format!("{given} is not a command{near}; 'mdfsck --help' lists all commands")
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = value(ContextKind::InvalidArg).join(" ");
@@ -82,7 +82,7 @@ pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
             let given = value(ContextKind::InvalidArg).concat();
             let near = offer(&value(ContextKind::SuggestedArg));
             let help = if path.is_empty() { "mdfsck --help".to_owned() } else { format!("mdfsck {path} --help") };
-            format!("unexpected argument '{given}'{near}; '{help}' lists all")
+            format!("unexpected argument '{given}'{near}; '{help}' lists all options")
         }
         _ => {
             let text = error.render().to_string();
@@ -139,13 +139,13 @@ mod tests {
     fn what_is_wrong_is_one_line_with_a_way_out() {
         for (given, expected) in [
             ("sales.mdf", "sales.mdf is not a command; to check it: mdfsck check sales.mdf"),
-            ("explan", "explan is not a command; did you mean plan or explain?; 'mdfsck --help' lists all"),
+            ("explan", "explan is not a command; did you mean plan or explain?; 'mdfsck --help' lists all commands"),
             ("check", "check: <PATH>... is missing, for example: mdfsck check sales.mdf sales_2.ndf"),
             ("info", "info: <PATH>... is missing, for example: mdfsck info sales.mdf"),
-            ("check -5 a", "unexpected argument '-5'; 'mdfsck check --help' lists all"),
+            ("check -5 a", "unexpected argument '-5'; 'mdfsck check --help' lists all options"),
             (
                 "check --maxdp 3 a",
-                "unexpected argument '--maxdp'; did you mean --maxdop?; 'mdfsck check --help' lists all",
+                "unexpected argument '--maxdp'; did you mean --maxdop?; 'mdfsck check --help' lists all options",
             ),
         ] {
             assert_eq!(refused(given), expected, "{given}");

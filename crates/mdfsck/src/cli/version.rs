@@ -11,7 +11,7 @@ use check::part::{Digest, digest};
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit it was built from, if packaging sets it.
+/// The commit that this program was built from, if packaging sets it.
 const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {
     Some(commit) => commit,
     None => "unknown",

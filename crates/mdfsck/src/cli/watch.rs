@@ -19,8 +19,9 @@ pub(crate) struct WatchArguments {
     /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
     ///
     /// Backups are recognized by content. Files whose names begin with a dot are ignored. A symbolic link to a file is
-    /// followed; one to a folder is not. A line of a text file names a database and its data files, or the folder that holds
-    /// them; put paths with blanks in double quotes. Data files are checked whenever they have changed and then settled.
+    /// followed; one to a folder is not. A line of a text file names a database and its data files, or the folder that
+    /// holds them; put paths with blanks in double quotes. Data files are checked each time they have changed and then
+    /// stayed unchanged for --settle.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -30,7 +31,8 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) history: PathBuf,
 
-    /// Check what is there and exit, for a scheduler; with new files this takes at least as long as --settle
+    /// Check the backups that are there and exit, for a scheduler; with new files this takes at least the time of
+    /// --settle
     #[arg(long)]
     pub(crate) once: bool,
 
@@ -38,21 +40,23 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) every: Duration,
 
-    /// A file counts as whole only after its size and time have not changed for this long; objects in object storage are whole at once
+    /// Treat a file as complete once its size and time have not changed for this long; an object in object storage is
+    /// always complete
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) settle: Duration,
 
-    /// Report a backup as unknown if it is still not whole after this time: its end or one of its stripes is missing
+    /// Report a backup as unknown if its end or one of its stripes is still missing after this time
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h")]
     pub(crate) patience: Duration,
 
-    /// Start checks only between these times of day (local time of this machine); checks already running go on
+    /// Start checks only between these times of day (local time of this machine); running checks continue
     #[arg(long, value_name = "HH:MM-HH:MM")]
     pub(crate) during: Option<During>,
 
-    /// all, newest (only the newest full backup of each database), or sample:SPAN such as sample:7d
+    /// Backups to check: all, newest (only the newest full backup of each database), or sample:SPAN such as sample:7d
     ///
-    /// With sample:7d, one backup of each database is checked every 7 days; for the others, only the labels are read.
+    /// With sample:7d, one backup of each database is checked every 7 days; mdfsck reads only the labels of the other
+    /// backups.
     #[arg(long, value_name = "POLICY", default_value = "all", help_heading = CHOICE)]
     pub(crate) policy: Policy,
 
@@ -62,21 +66,22 @@ pub(crate) struct WatchArguments {
 
     /// The newest full or differential backup of each database must not be older than this, such as 26h
     ///
-    /// If one is older, bit 16 of the exit status is set, and the event is backup-missing. Times in backups are taken as
-    /// local time of this machine.
+    /// If it is older, bit 16 of the exit status is set and the event backup-missing is sent. Times in backups are read
+    /// as local time of this machine.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) naming: NamingArguments,
 
-    /// Every page of each database must have been read and every relation proven within this time, such as 14d
+    /// Promise to read every page of each database and to prove every relation within this time, such as 14d
     ///
-    /// If this is broken, bit 16 of the exit status is set, and the event is promise-broken; later, promise-kept-again.
+    /// If the promise is broken, bit 16 of the exit status is set and the event promise-broken is sent; when it is kept
+    /// again, the event promise-kept-again is sent.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) within: Option<Duration>,
 
-    /// Check N backups at once; threads and --memory are divided among them
+    /// Check N backups at the same time; threads and --memory are divided among them
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
     pub(crate) jobs: u16,
 
@@ -102,14 +107,14 @@ pub(crate) struct WatchArguments {
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) nice: bool,
 
-    /// Accept a limit: a backup counts as sound if nothing else was left unverified; repeatable
+    /// Accept a limit: it does not make a backup unknown; repeatable
     ///
-    /// ID as shown in the history or in the message about a backup; 'mdfsck explain ID' says what it means. The history still
-    /// records what was not verified.
+    /// The history and the message about a backup show the ID of each limit; 'mdfsck explain ID' explains the limit.
+    /// The history still records it.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = CHOICE)]
     pub(crate) allow: Vec<&'static Limit>,
 
-    /// Omit bit 16 (incomplete) from the exit status for backups that are unknown; not for a promise that is broken
+    /// Leave bit 16 (incomplete) out of the exit status for unknown backups; a broken promise still sets it
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
 
@@ -121,9 +126,10 @@ pub(crate) struct WatchArguments {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) csv: bool,
 
-    /// Write all databases as one page to FILE, worst first, after each look and each check; the file is always replaced as a whole
+    /// Write one HTML page of all databases, worst first, to FILE after each search and each check; the file is
+    /// replaced atomically
     ///
-    /// The page is that of 'mdfsck history FILE html', which loads and sends nothing.
+    /// It is the page of 'mdfsck history FILE html', and loads and sends nothing.
     #[arg(long, value_name = "FILE.html", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
@@ -133,7 +139,7 @@ pub(crate) struct WatchArguments {
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 
-    /// Write metrics of all databases to FILE for Prometheus; the file is always replaced as a whole
+    /// Write metrics of all databases to FILE for Prometheus; the file is replaced atomically
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) metrics: Option<PathBuf>,
 }
@@ -143,26 +149,27 @@ pub(crate) struct WatchArguments {
 pub(crate) struct EngineArguments {
     /// Let PROGRAM run the checks of large backups, for example on a cluster
     ///
-    /// For each, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument, and merges the
-    /// results of the tasks. PROGRAM is started without a shell, and has to run the tasks that 'mdfsck plan --status FOLDER
-    /// --missing' lists, with 'mdfsck task FOLDER ID'. If parts are missing afterwards, the backup is tried again later, and
-    /// only the missing tasks are run.
+    /// For each large backup, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument,
+    /// and merges the results of the tasks. PROGRAM is started without a shell. It must run the tasks that 'mdfsck plan
+    /// --status FOLDER --missing' lists, with 'mdfsck task FOLDER ID'. If parts are missing afterwards, the watcher
+    /// tries the backup again later and runs only the missing tasks.
     #[arg(long, value_name = "PROGRAM", requires = "engine_dir", help_heading = ENGINE)]
     pub(crate) engine: Option<PathBuf>,
 
-    /// An argument for that program, before the folder of the plan; repeatable
+    /// An argument for PROGRAM, before the folder of the plan; repeatable
     #[arg(long, value_name = "ARG", requires = "engine", allow_hyphen_values = true, help_heading = ENGINE)]
     pub(crate) engine_argument: Vec<OsString>,
 
-    /// Folder for the plans; all machines that run tasks must see it under this path, and the backups under theirs
+    /// Folder for the plans; this folder and the backups must have the same paths on all machines that run tasks
     #[arg(long, value_name = "DIR", requires = "engine", help_heading = ENGINE)]
     pub(crate) engine_dir: Option<PathBuf>,
 
-    /// Backups and data files from this size on are large; a differential counts together with its full backup
+    /// Treat backups and data files of at least this size as large; a differential is counted together with its full
+    /// backup
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "1TB", help_heading = ENGINE)]
     pub(crate) engine_from: u64,
 
-    /// End that program, and try again later, if it takes longer than this
+    /// Time limit of PROGRAM: it is then ended, and the backup is tried again later
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h", help_heading = ENGINE)]
     pub(crate) engine_limit: Duration,
 }
