@@ -82,11 +82,11 @@ pub(crate) fn beside<T>(
 pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &[], false)?;
     if source.backup().is_some() {
-        return Err(Failure::usage("audit compares data files with their log files; name those"));
+        return Err(Failure::usage("audit compares data files with their log files; name both, not a backup"));
     }
     if source.snapshot().is_some() {
         return Err(Failure::usage(
-            "audit compares data files with their log files; a snapshot has none, name the files of its database",
+            "audit compares data files with their log files; a snapshot has no log: name the files of its database",
         ));
     }
     let source = source.as_ref();
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let Found { logs, passed_over, .. } = recover::find(&arguments.paths, source, &database);
     if logs.is_empty() {
         let text = match passed_over.as_slice() {
-            [] => "no log of this database was named, and none is beside its data files".to_owned(),
+            [] => "no log of this database was named or found beside its data files".to_owned(),
             passed_over => format!("{}: no other log is beside the data files", passed_over.join("; ")),
         };
         return Err(Failure::usage(format!("{text}; name the .ldf files")));
@@ -131,7 +131,7 @@ fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
     match refusal {
         Refusal::Log(error) => error.into(),
         Refusal::Encrypted => {
-            Failure::unable(format!("{logs}: {refusal}: what its records change cannot be read without the key"))
+            Failure::unable(format!("{logs}: {refusal}: the changes in its records cannot be read without the key"))
         }
         Refusal::Damaged { .. }
         | Refusal::CheckpointDamaged { .. }
@@ -139,7 +139,9 @@ fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
         | Refusal::TooShort { .. } => {
             Failure::unable(format!("{logs}: {refusal}; copy the log again, together with the data files"))
         }
-        Refusal::NoBoot => Failure::unable(format!("{logs}: {refusal}; check says what is wrong with it")),
+        Refusal::NoBoot => {
+            Failure::unable(format!("{logs}: {refusal}; 'mdfsck check' reports what is wrong with that page"))
+        }
         _ => Failure::usage(format!("{logs}: {refusal}; name the log that was copied with the data files")),
     }
 }

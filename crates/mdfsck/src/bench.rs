@@ -143,7 +143,9 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
 /// The data files in the named paths and folders; if a path is a backup, the paths unchanged.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::usage("-: a bench reads its files several times; standard input can be read only once"));
+        return Err(Failure::usage(
+            "-: a benchmark reads its files several times; standard input can be read only once",
+        ));
     }
     if paths.iter().any(|path| source::is_backup(path)) {
         source::open(paths, &[], false)?;
@@ -186,7 +188,7 @@ fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
         findings.dedup();
         if findings.len() > 1 {
             return Err(Failure::unable(
-                "runs of the same depth had different findings: the files change, or this is a defect",
+                "runs of the same depth had different findings: the files changed between runs, or mdfsck has a defect",
             ));
         }
     }

@@ -219,7 +219,7 @@ impl Search {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
                     warn(format!(
-                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name it too",
+                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too",
                         path.display()
                     ));
                     self.status |= Failure::UNABLE;

@@ -378,7 +378,7 @@ fn report_what_has_no_row(report: &Report, view: View) {
     }
     if !follows.is_empty() {
         let more = follows.len();
-        warn(format!("not verified: what depends on the missing stripes: {more} more (--format json lists all)"));
+        warn(format!("not verified: {more} more parts that depend on the missing stripes (--format json lists all)"));
     }
     let folded: BTreeSet<&Limit> = follows.iter().map(|entry| entry.limit).collect();
     let is_shown = |finding: &Cow<'_, Finding>| finding.demoted_by.is_none_or(|limit| !folded.contains(limit));

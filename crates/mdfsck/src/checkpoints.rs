@@ -40,7 +40,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
     let parsed = text.rsplit_once('=').and_then(|(database, at)| Some((database, Moment::parse(at)?)));
     match parsed {
         Some((database, (at, Clock::Utc))) if !database.is_empty() => Ok(Change { database: database.to_owned(), at }),
-        _ => Err("a change is DATABASE=TIME in UTC, for example Sales=2016-07-09T03:30Z".to_owned()),
+        _ => Err("expected DATABASE=TIME in UTC, for example Sales=2016-07-09T03:30Z".to_owned()),
     }
 }
 
@@ -125,14 +125,14 @@ impl Read {
             Content::Database(FileKind::Data { file_id: 1, .. }) => self.data_file(path),
             Content::Database(FileKind::Data { .. }) => {
                 warn(format!(
-                    "{}: is a secondary data file, which has nothing about checkpoints; name the primary one",
+                    "{}: is a secondary data file, which has no data about checkpoints; name the primary data file",
                     path.display()
                 ));
                 Ok(())
             }
             Content::Database(_) => self.backup(path),
             Content::Other => Err(Failure::unable(format!(
-                "{}: has nothing about checkpoints; name event files (.xel), exports of events as XML, error logs, logs, or \
+                "{}: has no data about checkpoints; name event files (.xel), exports of events as XML, error logs, logs, or \
                  data files",
                 path.display()
             ))),
@@ -283,7 +283,7 @@ impl Read {
         let is_damaged = walk.end().is_some_and(|end| matches!(end.reason, EndReason::Damaged { .. }));
         if read.is_ok() && (is_damaged || walk.lost_bytes() > 0 || history.encrypted_blocks() > 0) {
             let text = format!(
-                "{path}: part of the log is damaged or encrypted, so that checkpoints may be missing; 'mdfsck log' says where"
+                "{path}: part of the log is damaged or encrypted, and checkpoints may be missing; 'mdfsck log' shows where"
             );
             warn(&text);
             self.report.errors.push(text);
@@ -367,7 +367,7 @@ impl Read {
                 "its checkpoints have the server's local times, which cannot be compared with UTC; name event files"
             }
             (false, false) => {
-                "no checkpoint of this database was found; a name is known only if the primary data file or that of the master database is given; otherwise use the id"
+                "no checkpoint of this database was found; to use its name, also give the primary data file of the database or of master; otherwise use the database ID"
             }
         };
         self.fail(Failure::incomplete(format!("--change {}: {why}", change.database)));

@@ -149,7 +149,10 @@ impl Deliverer<'_> {
             history.passed_on(&message, cause.as_deref())?;
             if let Some(cause) = cause {
                 let (program, event) = (self.program.display(), &message.event);
-                warn(format!("{program}: event {event} of {}: {cause}; it is called again later", message.database));
+                warn(format!(
+                    "{program}: event {event} of {}: {cause}; the program is called again later",
+                    message.database
+                ));
                 return Ok(false);
             }
             failed.remove(&message.id);
@@ -176,7 +179,7 @@ impl Deliverer<'_> {
                 Err(format!("it took more than {} seconds and was ended", limit.as_secs()))
             }
             Ended::NotAtAll => {
-                Err(format!("it took more than {} seconds, was killed and is still there", limit.as_secs()))
+                Err(format!("it took more than {} seconds and was killed, but is still running", limit.as_secs()))
             }
         })
     }

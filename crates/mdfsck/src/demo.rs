@@ -30,15 +30,23 @@ const WIDTH: usize = 96;
 const SOUND: &str = "0-sound";
 /// For each kind of damage: the folder, the kind, and a text that says why it matters.
 const DAMAGE: [(&str, Kind, &str); 5] = [
-    ("1-bit-rot", Kind::BitRot, "A disk gives back a page that differs in one bit from what was written."),
+    ("1-bit-rot", Kind::BitRot, "A disk returns a page that differs in one bit from the page that was written."),
     (
         "2-torn-write",
         Kind::TornWrite,
-        "Power fails while a page is written: its first sectors are new, the rest is not.",
+        "Power fails while a page is written: its first sectors are new, the other sectors are old.",
     ),
-    ("3-lost-write", Kind::LostWrite, "Storage says 'written' and forgets it. Page and checksum are right, but old."),
+    (
+        "3-lost-write",
+        Kind::LostWrite,
+        "Storage confirms a write but loses it. The page matches its checksum, but is old.",
+    ),
     ("4-broken-link", Kind::BrokenLink, "A pointer between two index pages is wrong."),
-    ("5-lost-extent", Kind::LostExtent, "A map forgets that 64 KB belong to a table: they will be given away again."),
+    (
+        "5-lost-extent",
+        Kind::LostExtent,
+        "An IAM page lacks an extent (64 KB) of a table: the extent will be allocated again.",
+    ),
 ];
 
 pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
@@ -63,7 +71,7 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
         output::print(|out| show(&files[0], story, &done.what, &checked, out))?;
     }
     output::print(|out| {
-        writeln!(out, "\nThe same in full:  mdfsck check {}", dir.join(DAMAGE[2].0).display())?;
+        writeln!(out, "\nAll findings:      mdfsck check {}", dir.join(DAMAGE[2].0).display())?;
         writeln!(out, "What to do:        mdfsck explain 8951")?;
         writeln!(out, "Your own database: mdfsck check PATH")
     })?;
@@ -102,7 +110,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
             .all(|path| is_own(path, std::fs::Metadata::is_file) && path.file_name().is_some_and(|own| own == file));
     if !is_a_demo {
         return Err(Failure::usage(format!(
-            "{}: exists and holds other files than those of a demo; name another folder: mdfsck demo FOLDER",
+            "{}: exists and contains files that are not from a demo; name another folder: mdfsck demo FOLDER",
             dir.display()
         )));
     }

@@ -72,7 +72,7 @@ impl EventReader {
                 Form::Xel(Box::new(reader.only(names)))
             }
             Kind::Xml => Form::Xml(Box::new(xml::Reader::new(file))),
-            Kind::ErrorLog => return Err(unable("is an error log, which holds no events".to_owned())),
+            Kind::ErrorLog => return Err(unable("is an error log, which has no events".to_owned())),
         };
         Ok(Self { path: path.to_owned(), form, faults: 0 })
     }
@@ -127,8 +127,8 @@ impl EventReader {
         let ring = self.ring_buffer();
         if ring.is_truncated || ring.dropped > 0 {
             warn(format!(
-                "{}: the ring buffer {}{} events were dropped: events are missing here, and ends or begins with them; \
-                 an event file keeps all",
+                "{}: the ring buffer {}{} events were dropped: events are missing here, and with them the begin or end of \
+                 checkpoints; an event file keeps all events",
                 self.path.display(),
                 if ring.is_truncated { "was truncated when it was read, " } else { "" },
                 ring.dropped

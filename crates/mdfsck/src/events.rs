@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &EventsArguments) -> Result<u8, Failure> {
     })?;
     if run.totals.undecoded > 0 {
         warn(format!(
-            "{} values have types that are not known here, or are damaged; they are shown in hexadecimal",
+            "{} values have an unknown type or are damaged; they are shown in hexadecimal",
             run.totals.undecoded
         ));
     }
@@ -46,12 +46,11 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
     match content(path)? {
         Content::Events(kind @ (Kind::Xel | Kind::Xml)) => Ok(kind),
         Content::Events(Kind::ErrorLog) => Err(Failure::unable(format!(
-            "{}: is an error log, which holds no events; 'mdfsck checkpoints' reads it",
+            "{}: is an error log, which has no events; 'mdfsck checkpoints' reads it",
             path.display()
         ))),
         _ => Err(Failure::unable(format!(
-            "{}: holds no events; name event files (.xel), or what sys.fn_xe_file_target_read_file or a ring buffer \
-             returned, saved as XML",
+            "{}: has no events; name event files (.xel), or the output of sys.fn_xe_file_target_read_file or of a ring buffer, saved as XML",
             path.display()
         ))),
     }
@@ -81,9 +80,9 @@ impl Run<'_> {
             let Ok(mut reader) = EventReader::open(path, *kind, &self.arguments.name) else { continue };
             reader.each_quietly(|event| match !self.arguments.wants(&event) || columns.add(&event) {
                 true => Ok(()),
-                false => {
-                    Err(io::Error::other("the events have more different fields than a table can have; use --name"))
-                }
+                false => Err(io::Error::other(
+                    "the events have more different fields than the table can have columns; use --name",
+                )),
             })?;
         }
         columns.write_head(out)?;

@@ -59,5 +59,5 @@ fn unknown(key: &str) -> Failure {
         Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
         None => ";".to_owned(),
     };
-    Failure::usage(format!("{key}: no check, message or limit has this number or id{offer} 'mdfsck explain' lists all"))
+    Failure::usage(format!("{key}: no check, message or limit has this number or ID{offer} 'mdfsck explain' lists all"))
 }

@@ -131,7 +131,7 @@ impl Run<'_> {
             if pages.is_cut {
                 let name = &planned.name;
                 warn(format!(
-                    "{name}: more pages are damaged than are kept at once: the rows of the others are not salvaged"
+                    "{name}: too many pages are damaged to list them all: rows of the unlisted pages are not salvaged"
                 ));
             }
             left_out.push(pages.listed);
@@ -188,7 +188,9 @@ impl Run<'_> {
                 let frame = self.texts.and_then(|texts| ::export::frame(self.database, texts, table));
                 let missing = || {
                     let name = table.full_name();
-                    Failure::unable(format!("{name}: the catalog has no columns for it; csv and jsonl need none"))
+                    Failure::unable(format!(
+                        "{name}: the catalog has no columns of this table, which a script needs; use csv or jsonl"
+                    ))
                 };
                 Form::Sql(frame.ok_or_else(missing)?)
             }
@@ -220,9 +222,9 @@ impl Run<'_> {
             warn(format!("incomplete: rows of parts that were not given are missing: {}", warning.text));
         }
         if tables.iter().any(|table| table.pages_left_out > table.pages_not_given) {
-            let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages what is left of them" };
+            let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages the rows that are left" };
             warn(format!(
-                "incomplete: the rows of some pages are not in the files; 'mdfsck check' reports what is wrong with them{salvage}"
+                "incomplete: the rows of some pages were not exported; 'mdfsck check' reports what is wrong with these pages{salvage}"
             ));
         }
         Ok(if is_complete { 0 } else { Failure::INCOMPLETE })

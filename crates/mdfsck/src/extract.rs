@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         return recovered::run(arguments);
     }
     if arguments.stop.is_given() {
-        return Err(Failure::usage("--stop-at and marks need --recovered: without it no log is applied"));
+        return Err(Failure::usage("--stop-at and marks need --recovered: without --recovered, no log is applied"));
     }
     let pages = BackupPages::open(&arguments.database.paths, &arguments.database.set)?;
     let targets = Targets::new(&pages, &arguments.output, MARK)?;
@@ -31,7 +31,9 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     targets.finish()?;
     warn("these files are not recovered and are for inspection only; to get a database, use RESTORE");
     if missing > 0 {
-        warn(format!("{missing} pages are missing from the given backup files or unreadable; they are zeros"));
+        warn(format!(
+            "{missing} pages are missing from the given backup files or unreadable; zeros were written for these pages"
+        ));
         return Ok(Failure::INCOMPLETE | report_read_faults(&pages.read_faults()));
     }
     Ok(report_read_faults(&pages.read_faults()))
@@ -55,7 +57,7 @@ impl Targets {
         let mut names: Vec<&PathBuf> = files.iter().map(|(_, target)| target).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair.first() == pair.last()).and_then(|pair| pair.first()) {
-            return Err(Failure::usage(format!("{}: is the name of two of the files", twice.display())));
+            return Err(Failure::usage(format!("{}: two of the files have this name", twice.display())));
         }
         let is_input = |path: &Path| {
             let path = fs::canonicalize(path).ok();

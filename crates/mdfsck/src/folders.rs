@@ -40,7 +40,9 @@ fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(),
     for entry in entries.iter().filter(|entry| entry.is_folder) {
         let Some(depth) = depth.checked_sub(1) else {
             let path = entry.path.display();
-            return Err(Failure::unable(format!("{path}: is more than {MAX_DEPTH} folders deep; name it too")));
+            return Err(Failure::unable(format!(
+                "{path}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too"
+            )));
         };
         add_folder(&entry.path, depth, all)?;
     }

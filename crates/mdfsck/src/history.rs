@@ -17,7 +17,9 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let has_csv =
         matches!(arguments.verb, Some(HistoryVerb::Runs | HistoryVerb::Findings { .. } | HistoryVerb::Objects));
     if arguments.csv && !has_csv {
-        return Err(Failure::usage("--csv is for runs, findings and objects; --json is for all"));
+        return Err(Failure::usage(
+            "--csv works only with runs, findings and objects; --json works with all subcommands",
+        ));
     }
     if matches!(arguments.verb, Some(HistoryVerb::Html { .. })) && (arguments.json || arguments.since.is_some()) {
         return Err(Failure::usage("html cannot be combined with --json or --since"));
@@ -109,7 +111,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
 pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Target, Failure> {
     output::refuse_standard_output(option, path)?;
     if place(path) == place(history.path()) {
-        return Err(Failure::usage(format!("{option} {}: this is the history; name another file", path.display())));
+        return Err(Failure::usage(format!("{option} {}: is the history; name another file", path.display())));
     }
     Target::at(path)
 }

@@ -81,7 +81,9 @@ impl Input {
         let is_backup = |path: &PathBuf| path.as_os_str() == "-" || source::is_backup(path);
         if !expanded.iter().any(is_backup) {
             if reading.stop.is_given() {
-                return Err(Failure::usage("--stop-at and marks are for backups: data files cannot go back in time"));
+                return Err(Failure::usage(
+                    "--stop-at and marks work only with backups: data files cannot be restored to a point in time",
+                ));
             }
             return Ok(Self::Files(source::open_within(paths, reading.sets, reading.direct, reading.memory)?));
         }
@@ -211,8 +213,9 @@ pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
         let text = *moment.to_string().as_bytes().first_chunk()?;
         (clock == Clock::Local).then_some(StopMoment { time: LogTime { days, ticks }, text })
     })();
-    parsed
-        .ok_or_else(|| "a point in time is in the local time of the server, for example 2020-05-12T13:30:00".to_owned())
+    parsed.ok_or_else(|| {
+        "expected a point in time in the local time of the server, for example 2020-05-12T13:30:00".to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ impl Writer {
                 Ok(false) => break,
                 Err(HistoryError::Busy { .. }) if failures < TRIES => failures += 1,
                 Err(error) => {
-                    warn(format!("{error}; the progress of this check is not shown"));
+                    warn(format!("{error}; 'mdfsck serve' does not show the progress of this check"));
                     break;
                 }
             }

@@ -33,7 +33,9 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
         }),
         _ => None,
     };
-    parsed.ok_or_else(|| "an LSN is VLF:BLOCK:SLOT in hexadecimal, for example 00000022:00000a78:00a0".to_owned())
+    parsed.ok_or_else(|| {
+        "expected an LSN as VLF:BLOCK:SLOT in hexadecimal, for example 00000022:00000a78:00a0".to_owned()
+    })
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
@@ -44,7 +46,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     for gap in log.gaps() {
         let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
         warn(format!(
-            "log is missing between {from} and {to}: the log before it is left out; name the backups between them"
+            "log is missing between {from} and {to}, and the log before this gap is not shown; name the log backups that cover the gap"
         ));
         status = Failure::INCOMPLETE;
     }
@@ -57,7 +59,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     for (path, stripes) in log.missing_stripes() {
-        warn(format!("{}: {stripes}: log that only they hold is left out", path.display()));
+        warn(format!("{}: {stripes}: log that is only in missing stripes is not shown", path.display()));
     }
     output::print(|out| {
         match read(&log, arguments, (&mut filter, database.as_ref()), out) {

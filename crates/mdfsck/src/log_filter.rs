@@ -40,7 +40,7 @@ impl Filter {
             (None, _) => None,
             (Some(name), Some(database)) => Some(scope::table(database, name)?),
             (Some(_), None) => {
-                return Err(Failure::usage("--object: name the data files too, which have the names of tables"));
+                return Err(Failure::usage("--object: name the data files too, because they have the table names"));
             }
         };
         Ok(Self {
@@ -119,7 +119,10 @@ fn operations(name: &str) -> Result<Vec<Operation>, Failure> {
         (true, false) => Ok(alike),
         (true, true) => {
             let names: Vec<&str> = all().filter_map(Operation::name).collect();
-            Err(Failure::usage(format!("--operation {name}: no such operation; known are {}", names.join(", "))))
+            Err(Failure::usage(format!(
+                "--operation {name}: no such operation; the operations are {}",
+                names.join(", ")
+            )))
         }
     }
 }

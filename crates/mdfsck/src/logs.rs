@@ -79,7 +79,7 @@ pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database,
         && file.binding_guid.is_some_and(|binding| binding != of.binding_guid)
     {
         return Err(Failure::usage(format!(
-            "{}: is a data file of another database than the log {}; name those of the log, or none",
+            "{}: is a data file of another database than the log {}; name the data files of the log's database, or no data files",
             file.path.display(),
             of.path.display()
         )));

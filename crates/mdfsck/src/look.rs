@@ -96,7 +96,9 @@ fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> 
 /// Prints the boot page of data files or of a backup.
 fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().any(|path| is_pipe(path)) {
-        return Err(Failure::usage("info --tableresults: needs files; standard input is read once, for its labels"));
+        return Err(Failure::usage(
+            "info --tableresults: name files; mdfsck reads only the labels of a backup from standard input",
+        ));
     }
     let source = source::open(&arguments.paths, &[], false)?;
     let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
@@ -175,8 +177,8 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning for a list from a system table that has a gap of which the catalog does not know.
-const NOT_WHOLE: &str = "a system table cannot be read to its end: the list is not complete";
+/// The warning when the system tables behind a list have a gap that the catalog does not know.
+const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
 /// Prints facts from the catalog after recovery. `write` returns whether it could read all of them.
 fn show_catalog(
@@ -218,7 +220,7 @@ fn gaps(source: &dyn PageSource, database: &Database, lacks_input: bool) -> Vec<
     }
     let why = match database.is_recovered(source) {
         true => "is damaged",
-        false => "cannot be read to its end, perhaps because the database was not shut down cleanly",
+        false => "cannot be read completely, perhaps because the database was not shut down cleanly",
     };
     recover::catalog_gaps(database, lacks_input, why, "the list is not complete")
 }

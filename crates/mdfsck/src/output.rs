@@ -122,7 +122,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
             Err(cause) => return Err(cause),
         }
     }
-    Err(io::Error::other("its symbolic links lead in a circle"))
+    Err(io::Error::other("its symbolic links form a loop"))
 }
 
 /// The full path of the file that would be written for the target `path`. The file may not exist yet.
@@ -152,7 +152,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         // Removes the name of the temporary file from the end of the message, since the name means nothing to a user.
         let text = cause.to_string();
         let (text, folder) = (text.split(" at path ").next().unwrap_or_default(), folder_of(path).display());
-        io::Error::new(cause.kind(), format!("no file can be made in the folder {folder}: {text}"))
+        io::Error::new(cause.kind(), format!("no file can be created in the folder {folder}: {text}"))
     })?;
     if let Ok(metadata) = fs::metadata(path) {
         file.as_file().set_permissions(metadata.permissions())?;

@@ -17,7 +17,7 @@ use crate::{logs, output};
 /// Parses a page address in the spellings of people and of messages: `1:153`, `(1:153)`, `1 153`, or `1,153` as for
 /// DBCC PAGE. The address of a row, `(1:153:2)`, is accepted as the address of its page.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
-    let wrong = || "a page address is FILE:PAGE, for example 1:153".to_owned();
+    let wrong = || "expected a page address as FILE:PAGE, for example 1:153".to_owned();
     let bare = text.trim();
     let bare = bare.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(bare);
     let separator = [':', ',', ' '].into_iter().find(|separator| bare.contains(*separator)).ok_or_else(wrong)?;
@@ -29,9 +29,9 @@ pub(crate) fn address(text: &str) -> Result<PageId, String> {
         _ => return Err(wrong()),
     };
     if page > i32::MAX.cast_unsigned() {
-        return Err(format!("page numbers end at {}", i32::MAX));
+        return Err(format!("the largest page number is {}", i32::MAX));
     }
-    Ok(PageId::new(file.try_into().map_err(|_| format!("file IDs end at {}", u16::MAX))?, page))
+    Ok(PageId::new(file.try_into().map_err(|_| format!("the largest file ID is {}", u16::MAX))?, page))
 }
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {

@@ -37,7 +37,7 @@ pub(crate) struct Outcome<'s> {
 impl Outcome<'_> {
     /// The result if nothing is recovered because pages are newer than the log.
     pub(crate) fn of_another_moment() -> Self {
-        let reason = "pages are newer than the end of the log: data files and log are not of one moment";
+        let reason = "pages are newer than the end of the log: data files and log are from different points in time";
         Self { pages: None, summary: Some(unusable(reason)) }
     }
 
@@ -112,7 +112,7 @@ pub(crate) fn recover<'s>(
     passed_over.iter().for_each(warn);
     if is_tempdb {
         return Err(Failure::usage(format!(
-            "{}: is the log of tempdb, which is created again at every start of the server: nothing is recovered; leave it out",
+            "{}: is the log of tempdb, which is created again at every start of the server: nothing is recovered; leave the log out",
             names(&logs)
         )));
     }
@@ -193,7 +193,10 @@ pub(crate) fn restore<'s>(
     };
     let analysis = &recovery.analysis;
     if let (Some(Stop::At(_)), None) = (&backups.stop, analysis.until) {
-        warn(format!("the log ends at {} without a later commit: --stop-at is the end of the log", analysis.end));
+        warn(format!(
+            "the log ends at {}, and no commit in it is later than --stop-at: the restore stops at the end of the log",
+            analysis.end
+        ));
     }
     let summary = summarize(&recovery, true);
     report(&summary, &recovery.applied);
@@ -211,7 +214,7 @@ fn not_restored(refusal: Refusal) -> Failure {
             | Refusal::OtherMoment { .. }
             | Refusal::FilesNewer { .. } => Failure::usage(refusal),
             Refusal::Log(error) => error.into(),
-            _ => Failure::unable(format!("the log of the backups cannot be applied: {refusal}")),
+            _ => Failure::unable(format!("the log in the backups cannot be applied: {refusal}")),
         },
     }
 }
@@ -237,7 +240,7 @@ pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, don
 pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
-            "the boot page (1:9) is not in the part of the backup that was given: the catalog cannot be found"
+            "the boot page (1:9) is in a part of the backup that was not given: the catalog cannot be found"
         }
         Fetched::Unread | Fetched::Outside if source.file(PageId::BOOT.file).is_none() => {
             "the boot page (1:9) is in the primary data file, which was not given: the catalog cannot be found"

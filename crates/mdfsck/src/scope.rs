@@ -45,18 +45,19 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
             several => {
                 let names: Vec<String> =
                     several.iter().map(|o| format!("{}.{}", database.schema_name(o), o.name)).collect();
-                let text = format!("--table {text}: names {}; say which", names.join(" and "));
+                let text = format!("--table {text}: matches {}; name one with its schema", names.join(" and "));
                 return Err(Failure::usage(text));
             }
         }
     }
     if database.is_encrypted {
-        let text = format!("--table {text}: the database is encrypted (TDE), and so are the names of its tables");
+        let text = format!("--table {text}: the database is encrypted (TDE), and the table names cannot be read");
         return Err(Failure::unable(text));
     }
     if database.objects.is_empty() || database.gap(SYSSCHOBJS).is_some() {
-        let text =
-            format!("--table {text}: the catalog of names cannot be read completely; give the object ID instead");
+        let text = format!(
+            "--table {text}: the table names in the catalog cannot be read completely; give the object ID instead"
+        );
         return Err(Failure::unable(text));
     }
     Err(unknown(text))

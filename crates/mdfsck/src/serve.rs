@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     let ip = arguments.listen.ip();
     if !ip.is_loopback() && !arguments.allow_remote {
         return Err(Failure::usage(format!(
-            "--listen {}: other machines reach this address; add --allow-remote, or listen on 127.0.0.1",
+            "--listen {}: other machines can reach this address; add --allow-remote, or listen on 127.0.0.1",
             arguments.listen
         )));
     }
@@ -48,8 +48,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
         (true, Some(path)) => Some(Token::read(path)?),
     };
     let site = Site::open(&arguments.history, token.clone())?;
-    let listener = TcpListener::bind(arguments.listen)
-        .map_err(|cause| Failure::unable(format!("--listen {}: cannot be listened on: {cause}", arguments.listen)))?;
+    let listener = TcpListener::bind(arguments.listen).map_err(|cause| {
+        Failure::unable(format!("--listen {}: mdfsck cannot listen on this address: {cause}", arguments.listen))
+    })?;
     let address = listener.local_addr().unwrap_or(arguments.listen);
     if !ip.is_loopback() {
         let who = if arguments.no_token { "" } else { ", with the token" };
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
 fn say(address: &str, token: Option<Token>) -> Result<(), Failure> {
     let mut text = format!("{address}\n");
     if let Some(token) = token {
-        text.push_str(&format!("token to acknowledge: {}\n", token.text()));
+        text.push_str(&format!("token to acknowledge findings: {}\n", token.text()));
     }
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }

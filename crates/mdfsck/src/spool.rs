@@ -34,7 +34,7 @@ pub(crate) fn try_folder(folder: &Path) -> Result<(), Failure> {
         let text = cause.to_string();
         // Removes the name of the temporary file from the end of the message, since the name means nothing to a user.
         let text = text.split(" at path ").next().unwrap_or_default();
-        Failure::unable(format!("--temp-dir {}: no temporary file can be made there: {text}", folder.display()))
+        Failure::unable(format!("--temp-dir {}: no temporary file can be created there: {text}", folder.display()))
     };
     tempfile::tempfile_in(folder).map(drop).map_err(failed)
 }
@@ -55,7 +55,10 @@ pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<
 fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<File, Failure> {
     let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {
-        Failure::unable(format!("{}: cannot keep standard input there: {error}; see --temp-dir", directory.display()))
+        Failure::unable(format!(
+            "{}: standard input cannot be copied there: {error}; see --temp-dir",
+            directory.display()
+        ))
     };
     let mut buffer = vec![0; CHUNK_BYTES];
     let (mut file, mut total) = (None, 0u64);
@@ -90,7 +93,7 @@ fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<Fil
         spool.progress.advance(filled as u64);
         if total > spool.limit {
             return Err(Failure::unable(format!(
-                "-: standard input is longer than {}; --spool-limit allows more, a file needs no copy",
+                "-: standard input is longer than {}; use a larger --spool-limit, or name a file, which needs no copy",
                 size::text(spool.limit)
             )));
         }

@@ -205,7 +205,7 @@ impl Opened {
             let found = known.iter().find(|set| PlannedSet::of(set) == *planned).cloned();
             found.ok_or_else(|| {
                 let path = planned.files.first().cloned().unwrap_or_default();
-                PartsError::Changed { path, what: format!("has lost set {}", planned.set) }.into()
+                PartsError::Changed { path, what: format!("no longer contains set {}", planned.set) }.into()
             })
         };
         planned.iter().map(find).collect::<Result<Vec<_>, Failure>>().map(Some)
@@ -247,7 +247,7 @@ impl Opened {
     fn changed(&self, what: &str) -> Failure {
         let path = self.plan.files.first().map(|file| file.path.clone()).unwrap_or_default();
         Failure::unable(format!(
-            "{}: has changed since the plan was made, or cannot be read as then: {what}; make a new plan",
+            "{}: has changed since the plan was made, or can no longer be read in the same way: {what}; make a new plan",
             path.display()
         ))
     }

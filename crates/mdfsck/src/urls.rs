@@ -74,7 +74,7 @@ impl Shown {
         file.read_to_string(&mut text).map_err(cause)?;
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let Some((_, url)) = url_in(line.trim()).filter(|(_, url)| url.contains('?')) else {
-                let expected = "is no URL with a query, such as https://HOST/PATH?QUERY";
+                let expected = "is not a URL with a query, such as https://HOST/PATH?QUERY";
                 return Err(Failure::usage(format!("{}: line {number} {expected}", path.display())));
             };
             let plain = url.split('?').next().unwrap_or_default().to_owned();
@@ -97,13 +97,13 @@ impl Shown {
         let (plain, secret) = rest.split_at(end);
         let server = plain.split('/').next().unwrap_or_default();
         if server.contains('@') {
-            let text = "names a user: credentials belong into the query of a URL, or into the environment";
+            let text = "the URL contains a user name: put credentials into the query of the URL, or into environment variables";
             return Err(Failure::usage(format!("{scheme}://...@...: {text}")));
         }
         let plain = format!("{scheme}://{plain}");
         if !SCHEMES.contains(&scheme) {
             let known = SCHEMES.map(|scheme| format!("{scheme}://")).join(", ");
-            return Err(Failure::usage(format!("{plain}: this kind of URL is not read; URLs begin with {known}")));
+            return Err(Failure::usage(format!("{plain}: this kind of URL is not supported; URLs begin with {known}")));
         }
         self.has_urls = true;
         // Numbers links that differ only in their queries.
@@ -197,7 +197,10 @@ mod tests {
     fn a_password_and_a_scheme_that_is_not_read_are_refused_without_a_secret() {
         for (given, text) in [
             ("https://who:SECRET@host/x.bak?sig=SECRET", "https://...@...: names a user"),
-            ("ftp://host/x.bak?SECRET", "ftp://host/x.bak: this kind of URL is not read; URLs begin with s3://, az://"),
+            (
+                "ftp://host/x.bak?SECRET",
+                "ftp://host/x.bak: this kind of URL is not supported; URLs begin with s3://, az://",
+            ),
         ] {
             let failure = shown(vec![given.into()]).err().unwrap();
             assert!(failure.text.starts_with(text) && !failure.text.contains("SECRET"), "{}", failure.text);

@@ -122,7 +122,7 @@ fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Resul
     let beside = beside_history(arguments).into_iter().skip(1);
     let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
     if others.any(|other| output::place(&other) == output::place(page)) {
-        let text = "is another file of this command; name a file of its own for the page";
+        let text = "is also the file of another option; name a different file for the page";
         return Err(Failure::usage(format!("--html {}: {text}", page.display())));
     }
     show::target("--html", page, history).map(drop)

@@ -30,17 +30,18 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
     let has_history = arguments.results.history.is_some();
     if arguments.estimate_only {
         if arguments.results.listener.is_there() {
-            return Err(Failure::usage("--estimate-only checks nothing, so there are no events for --on-event"));
+            return Err(Failure::usage("--estimate-only checks nothing, so --on-event would receive no events"));
         }
         return match (has_history, windows.window) {
             (true, None) => Err(Failure::usage(
-                "--estimate-only checks nothing, so there is nothing to record in --history; with --window, the history shows how long a cycle takes",
+                "--estimate-only checks nothing, so --history has nothing to record; with --window, the history shows how long a cycle takes",
             )),
             _ => Ok(()),
         };
     }
     let lacks = |option: &str| {
-        let text = "needs --history FILE, which records what was read and when; the file is created if it is missing";
+        let text =
+            "needs --history FILE, which records the pages read and the time; the file is created if it is missing";
         Err(Failure::usage(format!("{option} {text}")))
     };
     match (windows.window, windows.within) {

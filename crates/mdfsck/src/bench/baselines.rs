@@ -40,7 +40,7 @@ impl<'a> Place<'a> {
             }
             Self::Folder => {
                 fs::create_dir_all(FOLDER)
-                    .map_err(|error| Failure::unable(format!("{FOLDER}: cannot be made: {error}")))?;
+                    .map_err(|error| Failure::unable(format!("{FOLDER}: cannot be created: {error}")))?;
                 Target::at(&path).map(Saved::File)
             }
         }
@@ -50,7 +50,7 @@ impl<'a> Place<'a> {
     pub(super) fn load(&self, name: &str) -> Result<Results, Failure> {
         let path = path(name)?;
         let missing = |place: &str, cause: &str| {
-            Failure::usage(format!("{place}: no such baseline{cause}; make one with --save {name}"))
+            Failure::usage(format!("{place}: no such baseline{cause}; save one with --save {name}"))
         };
         let (place, text) = match self {
             Self::History(history) => {
@@ -67,9 +67,7 @@ impl<'a> Place<'a> {
             }
         };
         results::read(&text).map_err(|cause| {
-            Failure::usage(format!(
-                "{place}: not a baseline that can be read ({cause}); make it again with --save {name}"
-            ))
+            Failure::usage(format!("{place}: the baseline cannot be read ({cause}); save it again with --save {name}"))
         })
     }
 }
@@ -92,7 +90,7 @@ fn path(name: &str) -> Result<PathBuf, Failure> {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) && name != "..";
     if !is_plain {
         return Err(Failure::usage(format!(
-            "{name}: the name of a baseline has letters, digits, '-', '_' and '.' only"
+            "{name}: the name of a baseline may have only letters, digits, '-', '_' and '.'"
         )));
     }
     Ok(Path::new(FOLDER).join(format!("{name}.json")))

@@ -40,13 +40,12 @@ pub(crate) fn page(title: &str, results: &Results, compared: Option<(&str, &Resu
 
 fn legend(compared: Option<(&str, &Results)>) -> String {
     let mut text =
-        "By configuration and degree of parallelism (dop). Bars: median; thin lines: fastest to slowest run; dashed: \
-                    reading the files with as many threads, without a check."
+        "By configuration and degree of parallelism (dop). Bars: median; thin lines: fastest to slowest run; dashed lines: reading the files with the same number of threads, without a check."
             .to_owned();
     match compared {
         Some((name, baseline)) => {
             let date = baseline.date.as_ref().map_or_else(String::new, |date| format!(" of {date}"));
-            let _ = write!(text, " Gray bars below: the baseline {name}{date}; the change is that of the median.");
+            let _ = write!(text, " Gray bars below: the baseline {name}{date}; the change compares the medians.");
         }
         None => text.push_str(" 1.8x: 1.8 times as fast as with the fewest threads."),
     }

@@ -74,7 +74,7 @@ fn read(files: &[PathBuf], threads: u16) -> Result<u64, Failure> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         let of_worker = |worker: thread::ScopedJoinHandle<'_, Result<u64, Failure>>| {
-            worker.join().unwrap_or_else(|_| Err(Failure::unable("a thread that reads has ended early")))
+            worker.join().unwrap_or_else(|_| Err(Failure::unable("a reader thread ended early")))
         };
         workers.into_iter().map(of_worker).sum()
     })

@@ -190,7 +190,7 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match (results.kind.as_str(), results.v) {
         ("bench", FORM) => Ok(results),
-        ("bench", v) => Err(format!("its form {v} is newer than this mdfsck")),
+        ("bench", v) => Err(format!("its version {v} is newer than this mdfsck can read")),
         (kind, _) => Err(format!("its kind is '{kind}'")),
     }
 }

@@ -30,7 +30,7 @@ impl Verifier<'_> {
     pub(super) fn verify(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> (Judged, u8) {
         let failed = |reason: String| Verified { reason: Some(reason), ..Verified::default() };
         if chain.omitted > 0 {
-            let reason = format!("{} log backups are too many to be verified at once", chain.omitted + 1);
+            let reason = format!("{} log backups are too many to verify in one run", chain.omitted + 1);
             return (Judged { verified: failed(reason), ..Judged::default() }, Failure::INCOMPLETE);
         }
         match self.restore(database, chain, stops) {

@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     if let Some(reason) = doubt(&recovered, source, &as_stored) {
         report_doubts(&recovered);
         return Err(Failure::incomplete(format!(
-            "nothing is written, as the files would not be those of a recovered database: {reason}"
+            "nothing is written, because the database could not be recovered completely: {reason}"
         )));
     }
     let (pages, database) = recovered.view(source, as_stored);
@@ -81,7 +81,7 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
         },
         (None, Some([])) => None,
         (None, Some(pages)) if source.snapshot().is_some() => Some(format!(
-            "{} pages of the database are newer than the snapshot, and it has no copy of them",
+            "{} pages of the database are newer than the snapshot, and the snapshot has no copy of these pages",
             pages.len()
         )),
         (None, Some(pages)) => Some(format!("the log in the backup still changes {} pages; use RESTORE", pages.len())),

@@ -423,18 +423,18 @@ impl Found {
                 let names =
                     listed(of_copies.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(format!(
-                    "{database}: not checked, because they are copies of checked backups: {names}; name them to check them too"
+                    "{database}: not checked, because these backups are copies of checked backups: {names}; name the copies to check them too"
                 ));
             }
             if !unused.is_empty() {
                 let names = listed(unused.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(match until {
                     Until::End => format!(
-                        "{database}: not checked, because newer backups are: {names}; --set all checks each full and \
+                        "{database}: not checked, because newer backups are checked: {names}; --set all checks each full and \
                         differential backup"
                     ),
                     _ => format!(
-                        "{database}: not checked, because a restore to this point in time does not need them: {names}"
+                        "{database}: not checked, because a restore to this point in time does not need these backups: {names}"
                     ),
                 });
             }
@@ -454,8 +454,8 @@ impl Found {
                 let failure = match is_among_others {
                     _ if has_files => OpenError::LogOfFiles { path: path.clone(), position }.into(),
                     true => Failure::usage(format!(
-                        "{}: set {position} is a log backup of a database '{database}' whose full backup was not given; name \
-                         that too, or leave the log backup out",
+                        "{}: set {position} is a log backup, and no full backup of its database '{database}' was given; name \
+                         the full backup too, or leave the log backup out",
                         path.display()
                     )),
                     false => OpenError::LogBackup { path: path.clone(), position }.into(),
@@ -488,12 +488,12 @@ impl Found {
             let is_of_copies = || log::binding_guid(path).is_some_and(|binding| self.copied.contains(&binding));
             let failure = match has_data {
                 true if is_of_copies() => Failure::usage(format!(
-                    "{}: is the log of a database of which there are several copies; put it into the folder of its own copy, or \
+                    "{}: is the log of a database that was given in several copies; move the log into the folder of its copy, or \
                      leave it out",
                     path.display()
                 )),
                 true => Failure::usage(format!(
-                    "{}: is a log of none of these databases; name the data files of its database too, or leave it out",
+                    "{}: is a log of another database; name the data files of its database too, or leave the log out",
                     path.display()
                 )),
                 false => OpenError::Log { path: path.clone() }.into(),
@@ -551,7 +551,7 @@ fn passed_over(paths: &[PathBuf]) -> Vec<String> {
         return Vec::new();
     }
     let names = listed(paths.iter().map(|path| path.display().to_string()));
-    vec![format!("neither data files, logs nor backups, skipped: {names}")]
+    vec![format!("skipped, because these files are not data files, logs or backups: {names}")]
 }
 
 /// A message that lists the snapshot files that are not checked, and says how to check them.
@@ -566,11 +566,9 @@ fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<St
     let how = match is_one {
         true => {
             let paths: Vec<PathBuf> = own.iter().chain(&bases).map(|file| file.path.clone()).collect();
-            format!("'mdfsck check {}' combines one with its database and checks it", source::arguments(&paths))
+            format!("'mdfsck check {}' checks a snapshot together with its database", source::arguments(&paths))
         }
-        false => {
-            "named together with the files of its database, a snapshot is combined with them and checked".to_owned()
-        }
+        false => "to check a snapshot, name its files together with the files of its database".to_owned(),
     };
     Some(format!("files of database snapshots, skipped: {names}; {how}"))
 }

@@ -152,8 +152,9 @@ impl Shared<'_> {
         let folder = self.folder();
         let unkept = |cause: io::Error, status: u8| {
             let folder = folder.display();
-            let failure =
-                Failure::unable(format!("{folder}: its results cannot be kept there: {cause}; see --temp-dir"));
+            let failure = Failure::unable(format!(
+                "{folder}: the results cannot be kept in this folder: {cause}; see --temp-dir"
+            ));
             self.refused(number, &Failure { status: failure.status | status, ..failure })
         };
         let mut out = match tempfile::tempfile_in(&folder) {

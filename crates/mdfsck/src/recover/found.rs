@@ -56,13 +56,15 @@ pub(super) fn foreign<'p>(logs: &'p [PathBuf], source: &dyn PageSource) -> Optio
 /// The reason why a log cannot be opened, without the path of the log.
 pub(super) fn damage(error: &LogError) -> String {
     match error {
-        LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
+        LogError::NoVlf { at, .. } => format!("the log is damaged or cut off: no virtual log file starts at byte {at}"),
         LogError::TooManyVlfs { most, .. } => format!("the log is damaged: it has more than {most} virtual log files"),
         LogError::TooOld { .. } => "the log was written by SQL Server 2000".to_owned(),
         LogError::Io { cause, .. } => format!("the log cannot be read: {cause}"),
-        LogError::Empty { .. } => "the file of the log is empty".to_owned(),
-        LogError::NotALog { .. } => "the file with the name of the log is not a log".to_owned(),
-        LogError::CutOff { at, .. } => format!("the log is cut off: its file ends at byte {at}, before any log"),
+        LogError::Empty { .. } => "the log file is empty".to_owned(),
+        LogError::NotALog { .. } => "the file with the name of the log is not a log file".to_owned(),
+        LogError::CutOff { at, .. } => {
+            format!("the log is cut off: its file ends at byte {at}, before the part that holds the log")
+        }
         error => error.to_string(),
     }
 }

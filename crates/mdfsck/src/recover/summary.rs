@@ -111,7 +111,11 @@ pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
             summary.pages,
             applied.records,
             summary.transactions_undone,
-            if summary.state == RecoveryState::Partial { "; recovery is not complete, see below" } else { "" }
+            if summary.state == RecoveryState::Partial {
+                "; recovery is not complete, see the following lines"
+            } else {
+                ""
+            }
         ));
     }
 }

@@ -44,29 +44,32 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     let by_hand = by_hand(&address, sets.unwrap_or_default(), &names(&found.paths));
     let host = keep::host();
     if found.host != host {
-        return Printed::Nothing(format!("The files are on {}, and this is {host}. By hand: {by_hand}", found.host));
+        return Printed::Nothing(format!(
+            "The files are on {}, but this server runs on {host}. To show the page there: {by_hand}",
+            found.host
+        ));
     }
     let sets = match sets {
         Some(sets) if sets.len() <= 1 => sets,
         _ => {
             return Printed::Nothing(format!(
-                "The run took several backup sets together, or a set other than the first. Add --set. By hand: {by_hand}"
+                "The run read several backup sets, or a set other than the first. To show the page, add --set: {by_hand}"
             ));
         }
     };
     let Some(paths) = paths(&found.paths) else {
         return Printed::Nothing(format!(
-            "The history names no file of this machine by its full path. By hand: {by_hand}"
+            "The history has no full path of the files on this machine. To show the page: {by_hand}"
         ));
     };
     let Some(_place) = Place::take() else { return Printed::Busy };
     let printed = match other_family(&found.family, sets, &paths) {
-        Some(other) => Err(format!("These files are of another database now: its family guid is {other}.")),
+        Some(other) => Err(format!("These files now belong to another database: its family GUID is {other}.")),
         None => print(&address, sets, &paths),
     };
     match printed {
         Ok(text) => Printed::Page(text),
-        Err(why) => Printed::Nothing(format!("{why} By hand: {by_hand}")),
+        Err(why) => Printed::Nothing(format!("{why} To show the page: {by_hand}")),
     }
 }
 
@@ -151,12 +154,12 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         let (Ok(out), Ok(said)) = (out, said) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err("The system grants no thread to read its output.".to_owned());
+            return Err("The system cannot start a thread to read the output of 'mdfsck page'.".to_owned());
         };
         let ended = wait(&mut child);
         let text = |reader: thread::ScopedJoinHandle<'_, (String, bool)>| reader.join().unwrap_or_default();
         let ((mut text, is_cut), (said, _)) = (text(out), text(said));
-        let Some(status) = ended else { return Err(format!("It took longer than {} s.", TIME.as_secs())) };
+        let Some(status) = ended else { return Err(format!("'mdfsck page' took longer than {} s.", TIME.as_secs())) };
         if text.is_empty() {
             return Err(said.trim().to_owned());
         }
@@ -165,7 +168,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         }
         // If the output is cut, the process fails on its closed pipe, so its status means nothing.
         if is_cut {
-            text.push_str("\ncut after 1 MB\n");
+            text.push_str("\nThe output was cut off after 1 MB.\n");
         } else if !status.success() {
             let number = status.code().map_or_else(|| "unknown".to_owned(), |code| code.to_string());
             text.push_str(&format!("\nmdfsck page ended with status {number}\n"));

@@ -203,7 +203,7 @@ impl Site {
         let about = [
             format!("{} on {}", found.paths, found.host),
             format!(
-                "As the page is now; the finding was seen last {} UTC.",
+                "This is the page as it is now; the finding was last seen {} UTC.",
                 found.last_seen.replace('T', " ").replace('Z', "")
             ),
         ];
@@ -215,7 +215,9 @@ impl Site {
         match page_view::show(&found, (file, page)) {
             Printed::Page(text) => made("", &text),
             Printed::Nothing(why) => made(&why, ""),
-            Printed::Busy => Answer { status: 503, ..made("Other pages are being read; try again in a moment.", "") },
+            Printed::Busy => {
+                Answer { status: 503, ..made("The server is busy reading other pages; try again in a moment.", "") }
+            }
         }
     }
 
@@ -243,7 +245,7 @@ impl Site {
         let (false, Ok(until)) = (because.is_empty(), until) else {
             return refused(
                 400,
-                "A reason is required. The date may be left out, or must be in the future, such as 2026-12-01.",
+                "A reason is required. The date is optional; if given, it must be in the future, such as 2026-12-01.",
             );
         };
         let who = format!("{}, by mdfsck serve", error_log::who());

@@ -22,7 +22,7 @@ impl Token {
     pub(super) fn random() -> Result<Self, Failure> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)
-            .map_err(|cause| Failure::unable(format!("no token could be made: {cause}; use --token-file")))?;
+            .map_err(|cause| Failure::unable(format!("no token could be created: {cause}; use --token-file")))?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
@@ -37,7 +37,7 @@ impl Token {
         let token = text.trim();
         if token.chars().count() < LEAST_CHARS || token.lines().count() > 1 {
             let text =
-                format!("--token-file {}: must be one line of at least {LEAST_CHARS} characters", path.display());
+                format!("--token-file {}: must contain one line of at least {LEAST_CHARS} characters", path.display());
             return Err(Failure::usage(text));
         }
         Ok(Self(token.to_owned()))

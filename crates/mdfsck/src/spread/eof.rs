@@ -19,7 +19,7 @@ pub(super) fn watch() {
                 Ok(0) | Err(_) => break,
             }
         }
-        warn("standard input has ended, and so does this task (--until-eof)");
+        warn("standard input has ended, so this process ends too (--until-eof)");
         std::process::exit(Failure::UNABLE.into());
     };
     if let Err(error) = thread::Builder::new().name("until-eof".to_owned()).spawn(wait) {

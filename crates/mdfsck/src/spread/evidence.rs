@@ -144,7 +144,7 @@ impl Before {
     pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
         let is_other = |file: &&FileIdentity| file.version.is_none() && self.0.get(&file.path) != Some(*file);
         let changed = evidence.files.iter().find(is_other);
-        changed.map(|file| format!("{} was changed or replaced when it was open already", file.path.display()))
+        changed.map(|file| format!("{} was changed or replaced after it had been opened", file.path.display()))
     }
 }
 
@@ -213,9 +213,9 @@ impl Evidence {
     pub(super) fn verify_files(&self) -> Result<(), Failure> {
         match self.changed_file() {
             None => Ok(()),
-            Some(what) => {
-                Err(Failure::unable(format!("{what} while it was read; the next window reads all of it again")))
-            }
+            Some(what) => Err(Failure::unable(format!(
+                "{what} while it was read; the next window reads the whole database again"
+            ))),
         }
     }
 

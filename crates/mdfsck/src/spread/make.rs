@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     }
     let Some(folder) = &arguments.dir else { return Err(Failure::usage("plan: --dir PLAN is missing")) };
     if source::storage::url(folder).is_some() {
-        let text = "a plan is a folder of files that all machines see; name one with --dir";
+        let text = "a plan is a folder of files that all machines can reach; name a folder with --dir";
         return Err(Failure::usage(format!("{}: {text}", folder.display())));
     }
     let folder = absolute(folder)?;
@@ -74,17 +74,17 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         // A plan stores links without their queries, and a task finds the query by the remaining part of the link. So
         // two links must not differ only in their queries.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
-        let text =
-            "a plan keeps links without their queries, and this one differs from another only there; copy the file";
+        let text = "a plan stores URLs without their queries, and this URL differs from another only in its query; copy the file";
         return if is_one_of_two { Err(Failure::usage(format!("{url}: {text}"))) } else { Ok(path.to_owned()) };
     }
     let absolute =
         std::path::absolute(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
     match absolute.to_str() {
         Some(_) => Ok(absolute),
-        None => {
-            Err(Failure::usage(format!("{}: is not UTF-8, in which a plan keeps names; rename it", path.display())))
-        }
+        None => Err(Failure::usage(format!(
+            "{}: this name is not UTF-8, and a plan can store only UTF-8 names; rename the file",
+            path.display()
+        ))),
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn refuse_many(option: &str, bytes: u64, tasks: usize) -> Result<(), 
     }
     let size = size::text(bytes);
     Err(Failure::usage(format!(
-        "{option} {size}: this makes {tasks} tasks, and a plan has {MOST_TASKS} at most; name a larger size"
+        "{option} {size}: this size gives {tasks} tasks, and a plan can have at most {MOST_TASKS}; use a larger size"
     )))
 }
 

@@ -93,7 +93,7 @@ impl Merge {
             // The allocation maps are known to be those of the plan, so an error here means that the plan's ranges are
             // wrong.
             surveyed.tile(&ranges).map_err(|untiled| {
-                let what = format!("its tasks do not hold each page once: {untiled}");
+                let what = format!("its tasks do not cover each page exactly once: {untiled}");
                 Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
             })
         };

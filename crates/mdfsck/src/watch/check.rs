@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         let failed = match ended {
             Ok(Ok(())) => None,
             Ok(Err(failure)) => Some(failure),
-            Err(_) => Some(Failure::unable("the check ended unexpectedly; see the lines before")),
+            Err(_) => Some(Failure::unable("the check ended unexpectedly; see the preceding lines")),
         };
         // When the watcher ends, it releases its claims, so no result is recorded.
         if self.shared.is_stopped() {
@@ -196,7 +196,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        Err(Failure::unable(format!("{}: there is no end to its rounds of tasks", folder.display())))
+        Err(Failure::unable(format!("{}: the plan needs too many rounds of tasks", folder.display())))
     }
 
     /// Runs a part of a check with the share of one check. If this memory is too small, runs it again alone, with the
@@ -239,11 +239,11 @@ impl<'a> Checker<'a> {
         let damaged = walk
             .end()
             .filter(|end| matches!(end.reason, EndReason::Damaged { .. }))
-            .map(|end| format!("its log cannot be read from {} on", lsn_text(end.lsn())));
-        // A log backup with a gap in its log does not count as sound.
+            .map(|end| format!("its log cannot be read after {}", lsn_text(end.lsn())));
+        // Missing log is not sound.
         let gap = log.gaps().first();
         let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
-        let unplaced = (unplaced > 0).then(|| format!("{unplaced} of the parts of its log cannot be placed"));
+        let unplaced = (unplaced > 0).then(|| format!("{unplaced} parts of its log cannot be put in order"));
         let short = walk.end().zip(log.ends_at()).filter(|(end, ends_at)| !end.reaches(*ends_at));
         let short = short.map(|(_, ends_at)| format!("its log ends before {}", lsn_text(ends_at)));
         let lost =

@@ -43,10 +43,10 @@ impl<'a> Engine<'a> {
         let arguments = &watch.engine;
         let (Some(program), Some(folder)) = (&arguments.engine, &arguments.engine_dir) else { return Ok(None) };
         let refused = |cause: &dyn std::fmt::Display| {
-            Failure::usage(format!("--engine-dir {}: cannot hold plans: {cause}", folder.display()))
+            Failure::usage(format!("--engine-dir {}: plans cannot be stored in this folder: {cause}", folder.display()))
         };
         if source::storage::url(folder).is_some() {
-            return Err(refused(&"a plan is a folder of files that all machines see"));
+            return Err(refused(&"a plan is a folder of files that all machines can reach"));
         }
         fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
         tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
@@ -110,7 +110,7 @@ impl<'a> Engine<'a> {
                 Ok(Some(format!("{program}: took more than {seconds} seconds and was ended (--engine-limit)")))
             }
             Ok(Ended::NotAtAll) => Ok(Some(format!(
-                "{program}: took too long or was to end with the watcher, was killed, and is still there"
+                "{program}: took too long, or the watcher ended; the program was killed but is still running"
             ))),
             Ok(Ended::Stopped) => Ok(Some(format!("{program}: was ended together with the watcher"))),
             Err(cause) => Err(Failure::unable(format!("{program}: cannot be started: {cause}"))),

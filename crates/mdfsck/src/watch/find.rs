@@ -123,7 +123,10 @@ impl Listed {
             match (is_folder, depth.checked_sub(1)) {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
-                    let text = format!("{}: is more than {MAX_DEPTH} folders deep; name it as well", path.display());
+                    let text = format!(
+                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too",
+                        path.display()
+                    );
                     self.problems.push(text);
                 }
                 (false, _) => self.file(&path),

@@ -70,46 +70,49 @@ fn escaped(value: &str) -> String {
 /// The text of all metrics: at most twelve series per database.
 fn text(vitals: &Vitals, status: u8) -> String {
     let mut out = Series(String::new());
-    out.head("build_info", "gauge", "The release that wrote this.");
+    out.head("build_info", "gauge", "The release of mdfsck that wrote this file.");
     out.value("build_info", &[("version", VERSION)], 1);
     let all = &vitals.databases;
-    let state = ("database_state", "gauge", "Whether the last check found the database sound, corrupt, or neither.");
+    let state = ("database_state", "gauge", "State of the database after the last check: sound, corrupt or unknown.");
     out.of_each(state, all, |one| {
         let of = |state: &'static str| (Some(("state", state)), u8::from(one.state == state));
         ["sound", "corrupt", "unknown"].map(of).to_vec()
     });
-    let findings = ("findings", "gauge", "Findings that are open; acknowledged ones are neither new nor confirmed.");
+    let findings = ("findings", "gauge", "Open findings; acknowledged findings do not count as new or confirmed.");
     out.of_each(findings, all, |one| {
         let of = |state: &'static str, count: u64| (Some(("state", state)), count);
         vec![of("new", one.new), of("confirmed", one.confirmed), of("acknowledged", one.acknowledged)]
     });
-    let verified =
-        ("last_verified_timestamp_seconds", "gauge", "When a check last found nothing and verified everything.");
+    let verified = (
+        "last_verified_timestamp_seconds",
+        "gauge",
+        "End of the last check that had no findings and verified everything.",
+    );
     out.of_each(verified, all, |one| {
         let depths = [("physical", one.verified_physical), ("full", one.verified_full)];
         depths.into_iter().filter_map(|(depth, at)| Some((Some(("depth", depth)), at?))).collect()
     });
-    let coverage = ("coverage_ratio", "gauge", "Share of the pages in use that were ever read and judged.");
+    let coverage = ("coverage_ratio", "gauge", "Share of the pages in use that were read and checked at least once.");
     out.of_each(coverage, all, |one| one.coverage.map(|ratio| (None, ratio)).into_iter().collect());
     let pages = ("pages_read_total", "counter", "Pages that the recorded runs read.");
     out.of_each(pages, all, |one| vec![(None, one.pages_read)]);
-    let backups = ("backup_verified_timestamp_seconds", "gauge", "When the newest backup that is sound was taken.");
+    let backups = ("backup_verified_timestamp_seconds", "gauge", "Time at which the newest sound backup was taken.");
     out.of_each(backups, all, |one| {
         let types = [("full", one.backup_full), ("differential", one.backup_differential)];
         types.into_iter().filter_map(|(kind, at)| Some((Some(("type", kind)), at?))).collect()
     });
     for (name, help, value) in [
-        ("backups_waiting", "Backups that are not whole yet.", vitals.waiting),
-        ("backups_ready", "Backups that are to be checked.", vitals.ready),
+        ("backups_waiting", "Backups that are not complete yet.", vitals.waiting),
+        ("backups_ready", "Backups that wait to be checked or are being checked.", vitals.ready),
         ("events_undelivered", "Events that could not be passed on yet.", vitals.events),
     ] {
         out.head(name, "gauge", help);
         out.value(name, &[], value);
     }
     if let Some((at, run_status)) = vitals.last_run {
-        out.head("last_run_timestamp_seconds", "gauge", "When the last recorded run ended.");
+        out.head("last_run_timestamp_seconds", "gauge", "End of the last recorded run.");
         out.value("last_run_timestamp_seconds", &[], at);
-        out.head("last_run_exit_status", "gauge", "Exit status of that run.");
+        out.head("last_run_exit_status", "gauge", "Exit status of the last recorded run.");
         out.value("last_run_exit_status", &[], run_status);
     }
     out.head("watch_status", "gauge", "Bits of the exit status of this watcher so far.");

@@ -64,9 +64,8 @@ impl Group<'_> {
             .map(|stripe| stripe.to_string())
             .collect();
         let found = usize::from(self.stripes).saturating_sub(missing.len());
-        (!missing.is_empty()).then(|| {
-            format!("waits for stripes: {found} of {} are there, missing: {}", self.stripes, missing.join(", "))
-        })
+        (!missing.is_empty())
+            .then(|| format!("waits for stripes: {found} of {} found, missing: {}", self.stripes, missing.join(", ")))
     }
 }
 
@@ -91,10 +90,9 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
         }
     }
     let (groups, cut) = groups(&read);
-    unknown.extend(
-        cut.into_iter()
-            .map(|state| file(state, "ends before its backup does: it is still being written, or was cut off")),
-    );
+    unknown.extend(cut.into_iter().map(|state| {
+        file(state, "the file ends before the end of the backup: it is still being written, or was cut off")
+    }));
     let mut all: Vec<Found> = groups.iter().map(|(key, group)| of_group(group, key.copy, &groups)).collect();
     all.extend(unknown);
     all
@@ -243,7 +241,7 @@ pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration,
             files.iter().map(|state| format!("{} {}", state.seen.size, state.seen.version)).collect();
         let is_still = files.iter().all(|state| is_settled(state, settle, now));
         let waits_for = match () {
-            () if files.len() < data.files.len() || files.is_empty() => Some("its data files are not there"),
+            () if files.len() < data.files.len() || files.is_empty() => Some("some of its data files are missing"),
             () if !is_still => Some("its data files are being written"),
             () => None,
         };
@@ -312,7 +310,7 @@ mod tests {
         let stripes = [backup("1.bak", "A", (1, 3)), backup("2.bak", "A", (2, 3)), backup("3.bak", "A", (3, 3))];
         let identity = |states: &[FileState]| found(states, SETTLE, 60_000)[0].identity.clone();
         let waiting = looked(&stripes[1..], 60_000);
-        let expected = "waits for stripes: 2 of 3 are there, missing: 1".to_owned();
+        let expected = "waits for stripes: 2 of 3 found, missing: 1".to_owned();
         assert_eq!(waiting, [(Kind::Full, 2, Some(expected))]);
         assert_eq!(looked(&stripes, 60_000), [(Kind::Full, 3, None)]);
         assert_eq!(identity(&stripes[1..]), identity(&stripes));

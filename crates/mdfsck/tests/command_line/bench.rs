@@ -125,7 +125,7 @@ fn baselines(folder: &Path) -> Result<(), Failed> {
     fs::write(saved.join("cut.json"), &old[..old.len() / 2])?;
     fs::write(saved.join("other.json"), old.replace("\"bench\"", "\"check\""))?;
     for (name, cause) in [("newer", "newer than this mdfsck"), ("cut", "line"), ("other", "'check'")] {
-        refused(&against(name), 8, &[name, cause, "not a baseline that can be read", "make it again with --save"])?;
+        refused(&against(name), 8, &[name, cause, "the baseline cannot be read", "save it again with --save"])?;
     }
     refused(&against("never"), 8, &["never", "no such baseline", "--save never"])
 }

@@ -330,10 +330,10 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     refused_by_usage(&mdfsck(folder, &[&fixed[..], &["--engine-argument", "x"]].concat()), &["--engine"])?;
     fs::write(folder.join("file"), "")?;
     let with = |place| mdfsck(folder, &[&fixed[..], &["--engine", "x", "--engine-dir", place]].concat());
-    refused(&with("file"), 8, &["--engine-dir", "file", "cannot hold plans"])?;
-    // A program that was built without object storage refuses every URL before it evaluates the option.
+    refused(&with("file"), 8, &["--engine-dir", "file", "plans cannot be stored in this folder"])?;
+    // A program without object storage refuses every URL before it looks at the option.
     let object: &[&str] = if cfg!(feature = "cloud") {
-        &["--engine-dir", "s3://bucket/plans", "cannot hold plans"]
+        &["--engine-dir", "s3://bucket/plans", "plans cannot be stored in this folder"]
     } else {
         &["built without object storage"]
     };

@@ -174,7 +174,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             crash(folder, "db", "5")?;
             let (data, log) = ("db/workload.mdf", "db/workload_log.ldf");
             become_tempdb(&folder.join(data))?;
-            let words = [log, "the log of tempdb", "created again at every start", "leave it out"];
+            let words = [log, "the log of tempdb", "created again at every start", "leave the log out"];
             for command in ["check", "tables"] {
                 refused(&mdfsck(folder, &[command, data, log]), 8, &words)?;
             }

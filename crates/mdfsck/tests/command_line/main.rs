@@ -271,7 +271,11 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             ensure(checked.status.code() == Some(0), text(&checked.stdout))?;
             for other in ["here/0-sound/mine.txt", "here/notes.txt"] {
                 std::fs::write(folder.join(other), b"mine")?;
-                refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "holds other files", "mdfsck demo FOLDER"])?;
+                refused(
+                    &mdfsck(folder, &["demo", "here"]),
+                    8,
+                    &["here", "contains files that are not from a demo", "mdfsck demo FOLDER"],
+                )?;
                 ensure(names.map(read) == first, "nothing is removed")?;
                 std::fs::remove_file(folder.join(other))?;
             }
@@ -280,7 +284,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             {
                 std::fs::rename(folder.join("here/0-sound"), folder.join("mine"))?;
                 std::os::unix::fs::symlink(folder.join("mine"), folder.join("here/0-sound"))?;
-                refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "holds other files"])?;
+                refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "contains files that are not from a demo"])?;
                 ensure(names.map(read) == first, "nothing is removed through a link")?;
             }
             Ok(())

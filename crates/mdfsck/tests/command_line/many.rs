@@ -118,7 +118,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(b[..3] == ["b.mdf", "NOT", "SOUND"] && b[3] != "0", rest)?;
             ensure(total.join(" ") == "3 databases and backups: 2 sound, 1 not sound", rest)?;
             ensure(bad.join(" ") == "b.mdf is not sound: all/b.mdf", rest)?;
-            let foreign = "neither data files, logs nor backups, skipped: all/notes.txt, all/settings.bak";
+            let foreign =
+                "skipped, because these files are not data files, logs or backups: all/notes.txt, all/settings.bak";
             ensure(stderr.matches(foreign).count() == 1, stderr.clone())?;
             // The databases can also be given as patterns, or by their file names.
             for paths in [&["all/*"][..], &["*/?.mdf"], &["all/a.mdf", "all/b.mdf", "all/c.mdf"]] {
@@ -352,7 +353,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(by_folder.status.code() == Some(0) && recovered(&by_folder) == 2, text(&by_folder.stderr))?;
             let foreign = check(&["x", "y", "logs/z.ldf", "logs/x.ldf", "logs/y.ldf"]);
             ensure(foreign.status.code() == Some(8) && recovered(&foreign) == 2, text(&foreign.stderr))?;
-            let said = "logs/z.ldf was not checked: is a log of none of these databases";
+            let said = "logs/z.ldf was not checked: is a log of another database";
             ensure(text(&foreign.stdout).contains(said), text(&foreign.stdout))
         }),
         ("of backups in a folder the newest is checked, and said; --set last and --set all", |folder| {
@@ -398,7 +399,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             )?;
             fs::rename(folder.join("other/full.bak"), folder.join("days/other.bak"))?;
             let days = mdfsck(folder, &["check", "days"]);
-            let older = "orders: not checked, because newer backups are: days/monday.bak, set 1; --set all";
+            let older = "orders: not checked, because newer backups are checked: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
             // A copy of a backup is not called an older backup.
@@ -406,7 +407,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
             let twice = mdfsck(folder, &["check", "twice"]);
-            let copies = ": not checked, because they are copies of checked backups: twice/b.bak, set 1; name them";
+            let copies = ": not checked, because these backups are copies of checked backups: twice/b.bak, set 1; name the copies";
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;

@@ -60,7 +60,7 @@ impl Server {
         let port = start.trim_end_matches('/').rsplit_once(':').ok_or("no port")?.1.parse()?;
         let is_random = options == ["--allow-ack"];
         let token = if is_random { lines.next().transpose()? } else { None };
-        let token = token.and_then(|line| Some(line.strip_prefix("token to acknowledge: ")?.to_owned()));
+        let token = token.and_then(|line| Some(line.strip_prefix("token to acknowledge findings: ")?.to_owned()));
         Ok(Self { child, port, cookie, token })
     }
 
@@ -502,7 +502,7 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
     let other = folder.join("other/orders.mdf").display().to_string().replace('\'', "''");
     change(folder, &format!("UPDATE run SET paths = '{other}'"))?;
     let there = server.get("/page/1")?.1;
-    ensure(there.contains("another database now") && !there.contains("m_headerVersion"), there)?;
+    ensure(there.contains("These files now belong to another database") && !there.contains("m_headerVersion"), there)?;
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     change(folder, "UPDATE run SET host = 'elsewhere'")?;
     let there = server.get("/page/1")?.1;
@@ -667,7 +667,7 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     let lines: Vec<&str> = error.lines().collect();
     ensure(
         lines.len() == 2
-            && lines[0].ends_with("the progress of this check is not shown")
+            && lines[0].ends_with("does not show the progress of this check")
             && lines[1].ends_with("the run is not recorded"),
         error.clone(),
     )
@@ -683,7 +683,7 @@ fn starts(folder: &Path) -> Result<(), Failed> {
     refused(
         &mdfsck(folder, &["serve", "--history", "h.db", "--listen", &taken]),
         4,
-        &[&taken, "cannot be listened on"],
+        &[&taken, "cannot listen on this address"],
     )?;
     let token = ["serve", "--history", "h.db", "--token-file", "token"];
     ensure(mdfsck(folder, &token).status.code() == Some(8), "--token-file without --allow-ack")

@@ -141,7 +141,7 @@ fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
     refused(&mdfsck(folder, &["check", SNAPSHOT]), 4, &["a database snapshot", "together with data file 1"])?;
     let log = ["check", SNAPSHOT, LATER, "later/workload_log.ldf"];
     refused_by_usage(&mdfsck(folder, &log), &["workload_log.ldf", "leave the log out"])?;
-    refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has none"])?;
+    refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has no log"])?;
     fs::write(folder.join("lost.ss"), fs::read(folder.join(SNAPSHOT))?)?;
     refused(&mdfsck(folder, &["check", "lost.ss", LATER]), 4, &["lost.ss", "lost its holes"])?;
     // A snapshot without holes is refused even if its maps are complete. Then only the database shows which pages are

@@ -182,14 +182,14 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
     }
     // The program announces the copy of its input only after it has tested the folder for it.
     let nowhere = piped(folder, &["check", "-", "--temp-dir", "nowhere"], &backup)?;
-    refused(&nowhere, 4, &["--temp-dir nowhere", "no temporary file can be made there"])?;
+    refused(&nowhere, 4, &["--temp-dir nowhere", "no temporary file can be created there"])?;
     let lines = piped(folder, &["check", "-", "--progress", "lines", "--no-infomsgs"], &backup)?;
     ensure(text(&lines.stderr).contains("\ncopying-standard-input - "), text(&lines.stderr))
 }
 
 fn temp_dir(folder: &Path) -> Result<(), Failed> {
     made(folder, &["lab", "new", "one"])?;
-    let words = ["--temp-dir nowhere", "no temporary file can be made there", "No such file or directory"];
+    let words = ["--temp-dir nowhere", "no temporary file can be created there", "No such file or directory"];
     refused(&mdfsck(folder, &["check", "one", "--temp-dir", "nowhere"]), 4, &words[..2])?;
     std::fs::write(folder.join("file"), b"")?;
     refused(&mdfsck(folder, &["check", "one", "--temp-dir", "file"]), 4, &["--temp-dir file"])?;

@@ -227,7 +227,7 @@ fn page(folder: &Path) -> Result<(), Failed> {
     }
     for other in ["h.db-wal", "m.prom"] {
         let output = watch(folder, &["--metrics", "m.prom", "--html", other]);
-        refused(&output, 8, &[other, "another file of this command"])?;
+        refused(&output, 8, &[other, "the file of another option"])?;
     }
     Ok(())
 }
@@ -260,7 +260,7 @@ fn stripes(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("backups/one_1.bak"), folder.join("late.bak"))?;
     let early = watch(folder, &["--json"]);
     let shown = lines(&early)?;
-    let says = |line: &Value| line["message"].as_str().unwrap_or_default().contains("2 of 3 are there, missing: 1");
+    let says = |line: &Value| line["message"].as_str().unwrap_or_default().contains("2 of 3 found, missing: 1");
     ensure(early.status.code() == Some(0) && shown[0]["status"] == "waiting" && says(&shown[0]), format!("{early:?}"))?;
     ensure(shown.len() == 2 && shown[1]["waiting"] == 1 && shown[1]["unknown"] == 0, format!("{early:?}"))?;
     let for_people = text(&watch(folder, &[]).stdout);
@@ -700,7 +700,7 @@ fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     fs::write(folder.join("backups/log.trn"), bytes)?;
     let output = watch(folder, &["--json"]);
     ensure(reported(&output)? == ["unknown log.trn"], format!("{output:?}"))?;
-    ensure(text(&output.stdout).contains("of the parts of its log cannot be placed"), text(&output.stdout))?;
+    ensure(text(&output.stdout).contains("parts of its log cannot be put in order"), text(&output.stdout))?;
     ensure(output.status.code() == Some(16), format!("{output:?}"))
 }
 

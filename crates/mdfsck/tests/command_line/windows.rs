@@ -243,7 +243,7 @@ fn changed(folder: &Path) -> Result<(), Failed> {
             change(&path, page * PAGE_BYTES + offset, seal)?;
             let whole = mdfsck(folder, &["check", "sound", "--json"]);
             let next = window(folder, &["sound"], "4", &["--json", "--range", "1MB"]);
-            ensure(text(&next.stderr).contains("a new image"), format!("page {page}: {}", text(&next.stderr)))?;
+            ensure(text(&next.stderr).contains("begins a new image"), format!("page {page}: {}", text(&next.stderr)))?;
             let (last, ..) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
             let what = format!("page {page}, sealed {seal}:\n{}\n\n{}", results(&last), results(&whole));
             ensure(results(&last) == results(&whole) && last.status.code() == whole.status.code(), what)?;
@@ -398,7 +398,7 @@ fn lease(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "sound", "--size", "24MB"])?;
     let mut child = slow(folder)?;
     let other = window(folder, &["sound"], "1", &["--range", "1MB"]);
-    let held = refused(&other, 8, &["h.db", "process", "works on this database"]);
+    let held = refused(&other, 8, &["h.db", "process", "is checking this database"]);
     child.kill()?;
     child.wait()?;
     held?;

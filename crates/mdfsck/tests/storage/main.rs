@@ -306,7 +306,11 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
     let server = sample.served();
     let url = server.url();
     for (path, status, said) in [
-        ("ftp://host/x.bak".to_owned(), 8, "ftp://host/x.bak: this kind of URL is not read; URLs begin with s3://"),
+        (
+            "ftp://host/x.bak".to_owned(),
+            8,
+            "ftp://host/x.bak: this kind of URL is not supported; URLs begin with s3://",
+        ),
         (
             "s3://sql/backups/none.bak".to_owned(),
             4,

@@ -90,7 +90,7 @@ fn windows_start_over_where_an_object_may_be_another_one() {
     // Writes the same bytes again, under another entity tag.
     server.put_tagged(path, content(), "\"other\"");
     let other = window(&backup, &history, &s3(&url));
-    assert!(text(&other.stderr).contains("starts over"), "{}", text(&other.stderr));
+    assert!(text(&other.stderr).contains("begins a new image"), "{}", text(&other.stderr));
     assert_eq!(done(&other), first);
     // Two versions of an object with different bytes may have the same weak entity tag.
     server.put_tagged(path, content(), "W/\"weak\"");

@@ -511,7 +511,7 @@ fn a_moment_that_cannot_be_restored_to_is_said() {
     }
     let files = crashed(&[]);
     let (status, _, stderr) = check(files.path(), &[MDF, "--stop-at", "2024-03-04"]);
-    assert!(status == 8 && stderr.contains("data files cannot go back in time"), "{stderr}");
+    assert!(status == 8 && stderr.contains("data files cannot be restored to a point in time"), "{stderr}");
 }
 
 /// The JSON lines of a check, without the cost of the run, the state of recovery and the paths.
@@ -703,7 +703,7 @@ fn records_are_found_by_transaction_operation_time_and_page() {
     let both = records(folder.path(), &["--transaction", id, "--operation", "insert", "--until", early]);
     assert!(both.len() < inserts.len());
     for (options, expected) in [
-        (vec!["--operation", "nonsense"], "known are"),
+        (vec!["--operation", "nonsense"], "the operations are"),
         (vec!["--object", "accounts"], "name the data files too"),
         (vec!["--since", "soon"], "local time of the server"),
     ] {

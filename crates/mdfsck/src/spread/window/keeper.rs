@@ -61,7 +61,7 @@ impl Keeper {
             }
             Err(HistoryError::Leased { by, .. }) => {
                 return Err(Failure::usage(format!(
-                    "{}: {by} works on this database; let it end, or use another history",
+                    "{}: {by} is checking this database; wait until it ends, or use another history",
                     path.display()
                 )));
             }
@@ -101,7 +101,7 @@ impl Keeper {
 
     fn failed(&mut self, error: &HistoryError) {
         let failure = Failure::from(error);
-        warn(format!("{}; what this window reads is not recorded", failure.text));
+        warn(format!("{}; the pages that this window reads are not recorded", failure.text));
         self.unkept |= failure.status;
     }
 }

@@ -51,7 +51,7 @@ impl Stored {
         let path = history.and_then(|history| Some(plan_folder(history, &kept_paths(arguments, what)?)));
         let opened = path.as_deref().filter(|path| !is_again && is_of_window(path)).and_then(|path| {
             let Ok(opened) = Opened::open(path) else {
-                note("the plan of earlier windows is of another build of mdfsck, or damaged");
+                note("the plan of earlier windows was made by another build of mdfsck, or is damaged");
                 return None;
             };
             // The files are verified before anything is read, since a new image may need a new comparison with its log.
@@ -137,7 +137,7 @@ fn is_useless(path: &Path, evidence: &Evidence) -> bool {
 
 /// Reports why this window begins a new image.
 pub(super) fn note(why: &str) {
-    warn(format!("window: {why}: this window starts over with a new image; the dates of earlier reads remain"));
+    warn(format!("window: {why}: this window begins a new image; the dates of earlier reads remain"));
 }
 
 /// The contents of a new plan.
@@ -185,7 +185,7 @@ impl NewPlan<'_> {
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));
             match made {
                 Ok(folder) => return Ok((Opened { folder, plan, rounds: Vec::new(), common }, None)),
-                Err(error) => warn(format!("{error}; what this window reads is not kept for the next one")),
+                Err(error) => warn(format!("{error}; the results of this window are not kept for the next window")),
             }
         }
         let folder = match &arguments.recovery.room.temp_dir {
@@ -193,7 +193,9 @@ impl NewPlan<'_> {
             None => tempfile::Builder::new().prefix("mdfsck-window.").tempdir(),
         };
         let temporary = folder.map_err(|cause| {
-            Failure::unable(format!("no temporary folder can be made for a window: {cause}; name one with --temp-dir"))
+            Failure::unable(format!(
+                "no temporary folder can be created for a window: {cause}; name a folder with --temp-dir"
+            ))
         })?;
         let folder = Folder::create(temporary.path(), &plan, self.key, bytes.as_deref(), None)?;
         Ok((Opened { folder, plan, rounds: Vec::new(), common }, Some(temporary)))

@@ -96,7 +96,8 @@ fn a_page_with_a_finding_that_holds_something_else_now_is_noticed() {
     let why = made.usable().unwrap_err();
     assert!(why.starts_with(&format!("{}: page", made.path.display())), "{why}");
     assert!(
-        why.contains(&PageId::new(1, page).to_string()) && why.contains("not read as in an earlier window"),
+        why.contains(&PageId::new(1, page).to_string())
+            && why.contains("not have the content that an earlier window read"),
         "{why}"
     );
 }

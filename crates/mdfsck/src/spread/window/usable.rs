@@ -25,7 +25,7 @@ pub(super) fn differs(
     (files, prepared): (&[SourceFile], &Prepared<'_>),
 ) -> Option<String> {
     let Some(now) = evidence else {
-        return Some("its files were not shut down cleanly, and may change (--image names a storage snapshot, to which nothing writes)".to_owned());
+        return Some("the database was not shut down cleanly, so its files may change (use --image for a storage snapshot, to which nothing writes)".to_owned());
     };
     match &opened.plan.options.evidence {
         None => Some("nothing shows that its files are unchanged".to_owned()),
@@ -91,9 +91,9 @@ impl Held {
             false => format!("pages with findings from {} to {} do", self.first, self.last),
         };
         format!(
-            "{name}: {pages} not read as in an earlier window, and nothing shows that the file was written to (either the \
-            storage returns other data each time, as with a bad disk, controller or cable, or the time of a write was set \
-            back; look for disk errors in the log of the system, and check a copy on other storage)"
+            "{name}: {pages} not have the content that an earlier window read, but the file shows no write (either the \
+            storage returns different data at each read, as with a bad disk, controller or cable, or the modification time \
+            of the file was set back; look for disk errors in the system log, and check a copy on other storage)"
         )
     }
 }
