@@ -115,11 +115,11 @@ fn finding(database: &Database, check: &'static Check, page: PageId, suspect: &S
             let (lsn, expected) = (text(note.lsn), text(suspect.expected));
             let contradiction = match suspect.why {
                 Why::Links => format!(
-                    "Its record {lsn} ({}, transaction {}) was made when it had LSN {expected}, although a later record had changed it before.",
+                    "Log record {lsn} ({}, transaction {}) names {expected} as the previous LSN of the page, although another log record had already given the page a later LSN.",
                     note.operation, note.transaction
                 ),
                 _ => format!(
-                    "Its record {lsn} ({}, transaction {}) was made when it had LSN {expected}.",
+                    "Log record {lsn} ({}, transaction {}) names {expected} as the previous LSN of the page.",
                     note.operation, note.transaction
                 ),
             };

@@ -139,7 +139,7 @@ pub fn read(input: impl Read) -> io::Result<ErrorLog> {
         if let Some(said) = said(line.text) {
             if kept.len() == MAX_LINES {
                 return Err(io::Error::other(format!(
-                    "it has more than {MAX_LINES} lines about checkpoints; split it"
+                    "it has more than {MAX_LINES} lines about checkpoints; split the file"
                 )));
             }
             kept.push(Kept { at: line.at, source: line.source.into(), said });

@@ -29,14 +29,14 @@ pub enum Fault {
     #[error("cannot be read: {0}")]
     Io(io::Error),
     /// The file ends inside an event.
-    #[error("is cut off: it ends inside an event, after {events} whole ones; export it again")]
+    #[error("is cut off: it ends inside an event, after {events} complete events; export the events again")]
     Cut {
         /// Number of events before the cut event.
         events: u64,
     },
     /// The content is not XML.
     #[error(
-        "is not XML at byte {at} of its text, after {events} events: {what}; the events from there on cannot be read"
+        "is not XML at byte {at} of its text, after {events} events: {what}; the events after this byte cannot be read"
     )]
     NotXml {
         /// Offset in the decoded text, in bytes of UTF-8.
@@ -104,7 +104,7 @@ impl<R: Read> Reader<R> {
                     self.ring_buffer.add(&tag);
                     self.depth += 1;
                     if self.depth > MAX_DEPTH_AROUND {
-                        return Err(self.fault("elements are nested too deep"));
+                        return Err(self.fault("elements are nested too deeply"));
                     }
                 }
                 Ok(Token::Empty(tag)) => {
@@ -131,7 +131,7 @@ impl<R: Read> Reader<R> {
                 Ok(Token::Start(tag)) => {
                     depth += 1;
                     if depth > MAX_DEPTH {
-                        return Err(self.fault("elements are nested too deep"));
+                        return Err(self.fault("elements are nested too deeply"));
                     }
                     event.start(depth, &tag);
                 }

@@ -55,17 +55,17 @@ impl GapReason {
     pub fn text(self) -> String {
         match self {
             Self::Unreadable(Unreadable::Lost(page)) => {
-                format!("page {page} with a part of the value is damaged, unreadable or missing")
+                format!("page {page}, which has part of the value, is damaged, unreadable or missing")
             }
             Self::Unreadable(Unreadable::Impossible) => "the bytes are not a value of the type".to_owned(),
             Self::Unreadable(Unreadable::Undocumented) => {
-                "the form in which the value is stored is not documented".to_owned()
+                "the storage format of the value is not documented".to_owned()
             }
             Self::Unreadable(Unreadable::NotStored) => "the row does not store the value".to_owned(),
             Self::Unreadable(Unreadable::NotInAnyIndex) => "no remaining index has the column".to_owned(),
-            Self::Unreadable(Unreadable::TooLong) => "the value is too long to be converted".to_owned(),
-            Self::TooLong => "the value is longer than a row group may hold; csv and jsonl accept it".to_owned(),
-            Self::NoForm => "the format has no form for the value; csv and jsonl accept it".to_owned(),
+            Self::Unreadable(Unreadable::TooLong) => "the value is too long to convert".to_owned(),
+            Self::TooLong => "the value is longer than a row group can be; csv and jsonl accept it".to_owned(),
+            Self::NoForm => "the format cannot express the value; csv and jsonl can".to_owned(),
         }
     }
 }
@@ -138,9 +138,10 @@ impl<'a> Out<'a> {
             each(&mut self.piece.bytes, piece);
             self.relieve()
         })?;
-        // The check above read the whole value. If reading it fails now, the files have changed or the storage is
-        // failing.
-        written.map(|()| true).map_err(|_| io::Error::other("a long value could be read once, but not again"))
+        // The value was complete just before: the files have changed since, or began to fail.
+        written
+            .map(|()| true)
+            .map_err(|_| io::Error::other("a long value could be read the first time, but not the second time"))
     }
 }
 

@@ -87,7 +87,7 @@ fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     // SELECT INTO from an outer join creates columns that accept NULL and do not have the IDENTITY property.
     let what =
         if suffix == "doubtful" { "not proven to be current rows" } else { "assembled from nonclustered indexes" };
-    let review = comment(&format!("Rows of {source} that are {what}. Review them before they go anywhere else."));
+    let review = comment(&format!("Rows of {source} that are {what}. Review these rows before you use them."));
     let create = batch(&format!(
         "SELECT TOP (0) {}\nINTO {name}\nFROM (SELECT 1 AS [_one]) AS n LEFT JOIN {source} AS t ON 1 = 0;",
         columns.join(", "),

@@ -31,7 +31,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
     let names: Vec<String> = table.columns.iter().filter(is_inserted).map(|column| quote(&column.name)).collect();
     let mut before = String::from("SET NOCOUNT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n");
     let needs = script.needs(id);
-    for (what, all) in [("must exist", &needs.must_exist), ("is not created, and left out here", &needs.left_out)] {
+    for (what, all) in [("must exist", &needs.must_exist), ("not created by this script", &needs.left_out)] {
         for one in all {
             before.push_str(&format!("{}\n", comment(&format!("{what}: {one}"))));
         }
@@ -58,7 +58,7 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
         .map(|column| column.name.as_str())
         .collect();
     if !encrypted.is_empty() {
-        let text = format!("encrypted by the client, inserted as stored bytes: {}", encrypted.join(", "));
+        let text = format!("encrypted by the client; inserted as the stored bytes: {}", encrypted.join(", "));
         before.push_str(&format!("{}\n", comment(&text)));
     }
     let has_identity = database.identities.iter().any(|identity| identity.table_id == id);

@@ -11,14 +11,14 @@ pub type Result<T> = std::result::Result<T, HistoryError>;
 /// Why a history cannot be used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The file does not exist.
-    #[error("{}: no such history; 'mdfsck check ... --history FILE' makes one", path.display())]
+    /// There is no such file.
+    #[error("{}: no such history; 'mdfsck check ... --history FILE' creates a history", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not a history.
-    #[error("{}: is not a history of mdfsck ({what}) and will not be written to; name another file", path.display())]
+    /// The file is something else.
+    #[error("{}: is not a history of mdfsck ({what}), and mdfsck does not write to it; name another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -26,15 +26,15 @@ pub enum HistoryError {
         what: String,
     },
     /// A newer release created the file.
-    #[error("{}: has the form {found} of a newer mdfsck, and this one knows {}; use that release", path.display(), crate::VERSION)]
+    #[error("{}: has version {found} of the history, written by a newer mdfsck than this release, {}; use the newer release", path.display(), crate::VERSION)]
     Newer {
         /// The file.
         path: PathBuf,
         /// The version of the history in the file.
         found: i64,
     },
-    /// The content of the file contradicts itself.
-    #[error("{}: the history is damaged ({what}) and will not be written to; restore a copy of it, or name another file", path.display())]
+    /// Its content contradicts itself.
+    #[error("{}: the history is damaged ({what}), and mdfsck does not write to it; restore a copy of the file, or name another file", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

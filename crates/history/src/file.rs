@@ -211,7 +211,7 @@ impl History {
         match other {
             None => Ok(()),
             Some((name, _)) => {
-                let what = format!("'{name}' is not as in this form of a history");
+                let what = format!("the definition of '{name}' differs from that of a history of this version");
                 Err(HistoryError::Damaged { path: self.path.clone(), what })
             }
         }
@@ -358,7 +358,7 @@ fn recognize(path: &Path) -> Result<()> {
     // While another program writes, the end of the file may still be in the -wal file.
     let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     if !has_log && metadata.len() < u64::from(pages) * page_bytes {
-        let what = format!("it has {} bytes of {}", metadata.len(), u64::from(pages) * page_bytes);
+        let what = format!("it has only {} of {} bytes", metadata.len(), u64::from(pages) * page_bytes);
         return Err(HistoryError::Damaged { path: path.to_owned(), what });
     }
     Ok(())

@@ -306,7 +306,7 @@ impl History {
         let found = filter.databases(self.connection()).map_err(|error| self.failed(&error))?;
         match &filter.database {
             Some(name) if found.is_empty() => Err(HistoryError::Request(format!(
-                "{}: has no database '{name}'; 'mdfsck history FILE' lists all",
+                "{}: has no database '{name}'; 'mdfsck history FILE' lists all databases",
                 self.path().display()
             ))),
             _ => Ok(found.into_iter().map(|database| database.name).collect()),
@@ -386,14 +386,14 @@ impl History {
             }
             None => {
                 let mut found = self.runs(filter)?.into_iter().filter(|run| run.family.is_some());
-                let to = found.next().ok_or_else(|| request("has no run of a database yet".to_owned()))?;
+                let to = found.next().ok_or_else(|| request("has no runs yet".to_owned()))?;
                 let is_like = |run: &RunRow| run.is_of_database_of(&to);
                 let from = found.find(is_like);
                 (from.ok_or_else(|| request("has only one run: there is nothing to compare it with".to_owned()))?, to)
             }
         };
         if !from.is_of_database_of(&to) || from.family.is_none() {
-            return Err(request(format!("runs {} and {} are not of one database", from.id, to.id)));
+            return Err(request(format!("runs {} and {} are of different databases", from.id, to.id)));
         }
         // A finding that appeared and disappeared between the two runs is not a difference.
         let changed = |life: &str, before: &str| {

@@ -308,7 +308,7 @@ impl History {
                 let (family, name, newest): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 let text = match newest {
                     Some(newest) => format!("the newest backup is from {newest}"),
-                    None => "no backup is both whole and free of corruption".to_owned(),
+                    None => "no backup is both complete and free of corruption".to_owned(),
                 };
                 let server: String = row.get(3)?;
                 let text = if server.is_empty() { text } else { format!("server {server}: {text}") };

@@ -136,7 +136,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
         }
         Some(3) => Some("the last full check was incomplete".to_owned()),
         Some(4) => Some("a run after the last full check was incomplete".to_owned()),
-        Some(_) => Some("not checked in full since its findings were gone".to_owned()),
+        Some(_) => Some("not checked in full since its last finding was gone".to_owned()),
     };
     let copy = match copies {
         Some(2..) => Some(SourceRow {
@@ -152,11 +152,11 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
 /// How much of a copy was checked, if it was never checked in full.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
-        "CHECKTABLE" => "the last run checked only tables, and there was no full check yet".to_owned(),
-        "CHECKFILEGROUP" => "the last run checked only filegroups, and there was no full check yet".to_owned(),
-        "CHECKDB" if is_physical => "pages only: links, keys and rows were not compared".to_owned(),
+        "CHECKTABLE" => "the last run checked only some tables, and there was no full check yet".to_owned(),
+        "CHECKFILEGROUP" => "the last run checked only some filegroups, and there was no full check yet".to_owned(),
+        "CHECKDB" if is_physical => "pages only: links, keys and rows were not checked".to_owned(),
         "CHECKDB" if has_no_index => "nonclustered indexes were skipped".to_owned(),
-        "CHECKDB" => "not fully read yet".to_owned(),
+        "CHECKDB" => "not read completely yet".to_owned(),
         _ => format!("only {command} was run"),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         run(&connection, 1, table, true, 0);
         assert_eq!(
             state(folder.path()),
-            ("unknown", "the last run checked only tables, and there was no full check yet".to_owned(), None)
+            ("unknown", "the last run checked only some tables, and there was no full check yet".to_owned(), None)
         );
         run(&connection, 1, ("CHECKDB", PHYSICAL), true, 0);
         assert!(state(folder.path()).1.starts_with("pages only"));
@@ -277,7 +277,7 @@ mod tests {
             connection.execute(left, []).unwrap();
         };
         window();
-        assert_eq!(state(folder.path()), ("unknown", "not fully read yet".to_owned(), None));
+        assert_eq!(state(folder.path()), ("unknown", "not read completely yet".to_owned(), None));
         run(&connection, 1, ("CHECKDB", FULL), true, 0);
         window();
         assert_eq!(state(folder.path()), ("sound", String::new(), None));

@@ -70,7 +70,7 @@ pub fn moment(text: &str) -> Result<String, String> {
     if let Some(seconds) = seconds(text) {
         return Ok(text_of_seconds(seconds));
     }
-    let ago = span(text).map_err(|_| "neither a date such as 2026-11-21 nor a span such as 14d".to_owned())?;
+    let ago = span(text).map_err(|_| "expected a date such as 2026-11-21 or a span such as 14d".to_owned())?;
     Ok(self::text(SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)))
 }
 

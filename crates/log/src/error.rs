@@ -31,8 +31,8 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
-    /// The header of a VLF is damaged or missing.
-    #[error("{}: no virtual log file starts at byte {at}, where the one before ends: the file is damaged or cut there; the log before it cannot be put in order without the rest", path.display())]
+    /// The header of the first VLF, or of one inside the file, is damaged.
+    #[error("{}: no virtual log file starts at byte {at}, where the previous one ends: the file is damaged or cut off there; without the rest, the virtual log files before it cannot be put in order", path.display())]
     NoVlf {
         /// The file.
         path: PathBuf,
@@ -65,14 +65,14 @@ pub enum LogError {
         /// The file ID of the two files.
         file_id: u16,
     },
-    /// SQL Server 2000 wrote the log.
-    #[error("{}: was written by SQL Server 2000, whose log records are of another form; SQL Server 2005 and later can be read", path.display())]
+    /// SQL Server 2000 wrote it.
+    #[error("{}: was written by SQL Server 2000, which has another format of log records; mdfsck reads logs of SQL Server 2005 and later", path.display())]
     TooOld {
         /// The file.
         path: PathBuf,
     },
-    /// The file is cut off before its first readable block.
-    #[error("{}: is cut off at byte {at}, and none of the virtual log files before that is in use: the log was in the part that is missing; copy the file again", path.display())]
+    /// A file that is cut off before its first readable block.
+    #[error("{}: is cut off at byte {at}, and no virtual log file before this byte is in use: the log was in the missing part; copy the file again", path.display())]
     CutOff {
         /// The file.
         path: PathBuf,
@@ -91,8 +91,8 @@ pub enum LogError {
         /// The number of stripes of the set.
         stripes: u16,
     },
-    /// A backup set should contain log, but no log in it can be read.
-    #[error("{}: no log was found in set {position}, and its label does not say that it is empty", path.display())]
+    /// A backup set that should hold log but has none that can be read.
+    #[error("{}: no log was found in set {position}, although its label does not mark the log as empty", path.display())]
     NoLog {
         /// The first file of the backup set.
         path: PathBuf,

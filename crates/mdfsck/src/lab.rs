@@ -24,74 +24,73 @@ use crash::CrashArguments;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   mdfsck lab new practice
-          a small order-entry database in the folder practice
+          writes a small order-entry database to the folder practice
   mdfsck lab new bench --size 20GB --files 4 --seed 7
-          a large one in four files: input for 'mdfsck bench'
+          writes a large database in four files, as input for 'mdfsck bench'
   mdfsck lab new old --version 611 --verify torn
-          as SQL Server 2005 lays it out
+          writes a database in the format of SQL Server 2005
   mdfsck lab new erp --tables 100000 --indexes 5
-          as business software has it: many tables with indexes, most of them empty
+          writes a database like those of business software: many tables with indexes, most of them empty
   mdfsck lab new crashed --size 1GB --in-log 2
-          as after a crash: each page of its tables has changes that are in the log only
+          writes a database as after a crash: each page of its tables has changes that are only in the log
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
-          a damaged copy, and which messages to expect
+          writes a damaged copy, and prints the messages to expect
   mdfsck lab backup practice -o backups --stripes 3 --compressed
-          a backup of it in three stripes
+          writes a compressed backup of this database in three stripes
   mdfsck lab backup broken --kind diff --since practice -o backups
-          full backup of the sound database, differential with what the damage changed
+          writes a full backup of the sound database, and a differential with the extents that the damage changed
   mdfsck lab crash dirty --seed 7 --transactions 200 --open
-          a database that crashed with transactions open, its log, and what recovery must make of it
+          writes a database that crashed with open transactions, its log, and the expected result of recovery
   mdfsck lab chain backups --sets full,log,diff,log
-          a restore chain of a database in use";
+          writes a restore chain of a database in use";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
     /// Write a sound database
     ///
-    /// The same options write the same database, byte for byte except for the paths in its catalog. The database is
-    /// meant for tools that check or read databases; SQL Server cannot attach it.
+    /// The same options write the same bytes, except for the paths in the catalog. The database is for tools that check
+    /// or read databases; SQL Server cannot attach it.
     New(NewArguments),
 
     /// Copy a database and damage the copy
     ///
-    /// Reports the damage and the messages to expect; a check gives at least one of these messages. The same seed does
-    /// the same damage.
+    /// Prints the damage and the messages to expect; a check reports at least one of these messages. The same seed
+    /// causes the same damage.
     Damage(DamageArguments),
 
     /// Write a backup of a database
     ///
-    /// The backup has SQL Server's layout, without the facts that only a server knows. With --in-flight, the database
-    /// appears to have been in use while it was copied.
+    /// The backup has SQL Server's layout, except for data that only a server knows. With --in-flight, the database
+    /// appears to have been in use while it was backed up.
     Backup(BackupArguments),
 
     /// Write a database that crashed in use, with its log
     ///
-    /// Transactions run on a small database and stop at some log record, with some of the changed pages on disk. The
-    /// folder truth has the data files as recovery must make them, and truth.json has the rows that committed
-    /// transactions left. The same options write the same bytes.
+    /// Transactions run on a small database and stop at some record, with some of the changed pages on disk. The folder
+    /// truth contains the data files that recovery must produce, and truth.json the rows after all committed
+    /// transactions. The same options write the same bytes.
     Crash(CrashArguments),
 
     /// Write backups of a database in use: full, differential and log backups
     ///
-    /// Transactions run between the backups and while pages are copied, and some are still open at the end of a set.
-    /// truth.json has the rows that a restore up to the end of each set must give. The same options write the same
-    /// bytes.
+    /// Transactions run between the backups and while pages are copied; some are open at the end of a set. truth.json
+    /// contains the rows that a restore up to the end of each set must produce. The same options write the same bytes.
     Chain(ChainArguments),
 
     /// Write the files of a database snapshot
     ///
-    /// The sparse files have the old version of each page that has changed since the snapshot. The database must be at
-    /// rest when the snapshot is made, like one that 'mdfsck extract --recovered' writes.
+    /// Writes sparse files with the old versions of the pages that have changed since. The database must have been shut
+    /// down cleanly, such as a database that 'mdfsck extract --recovered' writes.
     Snapshot(SnapshotArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct SnapshotArguments {
-    /// Data files as they were when the snapshot was made, or the folder that holds them
+    /// Data files at the time of the snapshot, or the folder that holds them
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Data files as they are now
+    /// Current versions of these data files
     #[arg(long, value_name = "PATH", required = true)]
     now: Vec<PathBuf>,
 
@@ -114,7 +113,7 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = BackupKind::Full)]
     kind: BackupKind,
 
-    /// Data files as they were at the full backup on which the differential is based; that full backup is written too
+    /// Data files at the time of the full backup on which the differential is based; this full backup is written too
     #[arg(long, value_name = "PATH", required_if_eq("kind", "diff"))]
     since: Vec<PathBuf>,
 
@@ -165,7 +164,7 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "SCHEMA", default_value_t = Schema::Orders)]
     schema: Schema,
 
-    /// Write this many tables instead, most of them empty, as in databases of business software
+    /// Write N tables instead, most of them empty, as in databases of business software
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["size", "schema"])]
     tables: Option<u32>,
@@ -196,8 +195,7 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
     verify: Verify,
 
-    /// Leave the database as after a crash: the log changes a row of each page and changes it back, N times, and none
-    /// of these changes is in the data files
+    /// Leave the database as after a crash: the log has N changes (and their reversals) of a row on each page
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     in_log: Option<u32>,
 
@@ -230,7 +228,7 @@ pub(crate) struct DamageArguments {
 fn kinds() -> impl TypedValueParser<Value = Kind> {
     let values = Kind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
     PossibleValuesParser::new(values)
-        .try_map(|name| Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("no such kind"))
+        .try_map(|name| Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("no kind of damage has this name"))
 }
 
 /// The contents of a database.
@@ -292,7 +290,7 @@ enum Verify {
 
 fn version(text: &str) -> Result<Version, String> {
     let found = text.parse().ok().and_then(Version::from_number);
-    found.ok_or_else(|| "one of 611, 661, 706, 852, 904, 957".to_owned())
+    found.ok_or_else(|| "expected one of 611, 661, 706, 852, 904, 957".to_owned())
 }
 
 pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
@@ -315,7 +313,7 @@ fn snapshot(arguments: &SnapshotArguments) -> Result<u8, Failure> {
     let dir = &arguments.output;
     let (then, now) = (files(&arguments.paths)?, files(&arguments.now)?);
     if then.len() > now.len() {
-        return Err(Failure::usage("--now: name all data files of the database, as they are now"));
+        return Err(Failure::usage("--now: name the current versions of all data files of the database"));
     }
     fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let written = then.iter().zip(&now).map(|(then, now)| ::lab::snapshot::snapshot(then, now, dir).map_err(unwritten));

@@ -26,8 +26,8 @@ const OPEN_BYTES: usize = 128;
 /// The reason why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The restore must stop at a point before the state of the pages in its backup.
-    #[error("the backup ends at {pages_to}, after the point at which to stop, {until}; name an earlier full backup")]
+    /// A restore must stop at a point that the pages of its backup have already passed.
+    #[error("the backup ends at {pages_to}, after {until}, where the restore must stop; name an earlier full backup")]
     StopTooEarly {
         /// The LSN of the first record to leave out.
         until: Lsn,
@@ -51,38 +51,40 @@ pub enum Refusal {
     #[error("the boot page cannot be read, so the start of recovery is unknown")]
     NoBoot,
     /// The header of the log names another database.
-    #[error("the log is of another database: its binding id is not that of the data files")]
+    #[error("the log is of another database: its binding ID differs from that of the data files")]
     OtherDatabase,
     /// The log does not contain the checkpoint that the boot page names.
     #[error(
-        "the log does not have the checkpoint {checkpoint} that the boot page names: it is from another point in time, or was rebuilt"
+        "the log does not have the checkpoint {checkpoint} that the boot page names: the log is from another point in time, or was rebuilt"
     )]
     OtherMoment {
         /// The LSN of this checkpoint.
         checkpoint: Lsn,
     },
     /// The catalog names another log file, which was not given.
-    #[error("the log has another file, {name} (file ID {file_id}), that was not found; all of its files are needed")]
+    #[error(
+        "the log has another file, {name} (file ID {file_id}), which was not found; all files of the log are needed"
+    )]
     MissingFile {
         /// File ID of the missing log file.
         file_id: u16,
         /// Name of the missing log file on the server, without folders.
         name: String,
     },
-    /// The log starts too late.
-    #[error("the log does not reach back to {lsn}, from where recovery starts")]
+    /// The log does not reach back far enough.
+    #[error("the log does not reach back to {lsn}, where recovery starts")]
     TooShort {
         /// The first LSN that recovery needs.
         lsn: Lsn,
     },
-    /// The log is damaged in a part that recovery needs.
-    #[error("the log is damaged at {lsn}: whole blocks follow, further on than writes can be under way")]
+    /// The log is damaged in a part that is needed.
+    #[error("the log is damaged at {lsn}: intact blocks follow, too far after this place to be unfinished writes")]
     Damaged {
         /// The LSN at which the damage begins.
         lsn: Lsn,
     },
     /// The checkpoint that the boot page names is in a damaged part of the log.
-    #[error("the log is damaged at {checkpoint}, at the checkpoint that the boot page names")]
+    #[error("the log is damaged at {checkpoint}, the checkpoint that the boot page names")]
     CheckpointDamaged {
         /// The LSN of this checkpoint.
         checkpoint: Lsn,
@@ -93,10 +95,8 @@ pub enum Refusal {
         /// Length of the file in bytes.
         at: u64,
     },
-    /// The backups do not contain their whole log.
-    #[error(
-        "the log of the backups ends at {reached}, but they say that it ends at {ends_at}: part of a backup is damaged"
-    )]
+    /// The backups lack part of their log.
+    #[error("the log in the backups ends at {reached}, but their labels say {ends_at}: part of a backup is damaged")]
     Incomplete {
         /// The LSN of the first block that is missing.
         reached: Lsn,
@@ -104,7 +104,7 @@ pub enum Refusal {
         ends_at: Lsn,
     },
     /// The data files are newer than the log.
-    #[error("page {page} is newer than the log: its last change is {lsn}, the log ends at {end}")]
+    #[error("page {page} is newer than the log: the last change of the page is {lsn}, and the log ends at {end}")]
     FilesNewer {
         /// An allocated page with an LSN after the end of the log.
         page: PageId,
@@ -116,29 +116,29 @@ pub enum Refusal {
     /// The records of the log are encrypted.
     #[error("the log is encrypted (TDE)")]
     Encrypted,
-    /// An upgrade to another database version was interrupted.
-    #[error("the log has a step of an upgrade to another version")]
+    /// An upgrade to another version was interrupted.
+    #[error("the log contains an unfinished upgrade to another version")]
     Upgrade,
     /// The memory grant is too small for the transactions that were open at the same time.
-    #[error("the log has more open transactions at a time than the granted memory can list")]
+    #[error("more transactions were open at the same time than the memory grant can list")]
     TooManyOpen {
         /// Least number of bytes that the list of these transactions needs.
         needed_bytes: u64,
     },
     /// The memory grant is too small for the list of changes to undo.
-    #[error("open transactions made more changes than the granted memory can list")]
+    #[error("open transactions made more changes than the memory grant can list")]
     TooMuchToUndo {
         /// Number of bytes that this list needs.
         needed_bytes: u64,
     },
-    /// Later changes moved the rows of open transactions too often.
-    #[error("open transactions changed rows that moved too often since")]
+    /// Rows of open transactions were moved too often by later changes.
+    #[error("open transactions changed rows that were moved too often after the change")]
     TooEntangled,
-    /// More transactions were open at the same time than can be tracked.
-    #[error("more than {MAX_OPEN} transactions were open at a time")]
+    /// More transactions were open than can be tracked.
+    #[error("more than {MAX_OPEN} transactions were open at the same time")]
     TooManyTransactions,
-    /// A temporary file could not be written or read.
-    #[error("a temporary file: {0}")]
+    /// A temporary file failed.
+    #[error("a temporary file failed: {0}")]
     Temporary(#[from] std::io::Error),
 }
 

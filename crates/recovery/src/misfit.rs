@@ -34,16 +34,16 @@ impl std::fmt::Display for Misfit {
             Self::NotThere => "the log changes pages that cannot be read",
             Self::RecordUnknown => "the log changes pages in an unknown way",
             Self::OtherMoment => {
-                "pages are from another point in time than the log says: a write was lost, or this is another log"
+                "pages are from another point in time than the log: a write was lost, or the log does not belong to these files"
             }
-            Self::RowMissing => "rows that the log changes are not where they must be",
+            Self::RowMissing => "rows that the log changes are not at the place that the log names",
             Self::TooFull => "rows that the log restores do not fit on their page",
             Self::Compressed => "the log changes compressed pages",
-            Self::InDoubt => "transactions changed pages, and another database decides whether they were committed",
+            Self::InDoubt => "transactions changed pages, and only another database shows whether these transactions were committed",
             Self::Versions => {
-                "accelerated database recovery: only row versions show what open transactions leave on the pages that they changed"
+                "accelerated database recovery: only row versions show which changes of open transactions remain on their pages"
             }
-            Self::BulkRows => "a bulk operation filled pages that were not written, and the log does not have its rows",
+            Self::BulkRows => "a bulk operation filled pages that were not written to disk, and the log does not contain its rows",
         })
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
             (io::ErrorKind::Other, "the object was deleted while it was read; check another copy".to_owned())
         }
         (E::NotFound { .. }, _) | (_, Some(404)) => {
-            (io::ErrorKind::NotFound, format!("nothing has this name (404{code}); check the spelling"))
+            (io::ErrorKind::NotFound, format!("no object has this name (404{code}); check the spelling"))
         }
         (E::PermissionDenied { .. } | E::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
             let status = status.unwrap_or(403);
@@ -71,21 +71,19 @@ fn redirected_to(whole: &str) -> Option<&str> {
 
 fn other_server(place: &Place, server: &str) -> String {
     let remedy = match place {
-        Place::Web => format!("name the URL there, or allow that server with MDFSCK_REDIRECT_TO={server}"),
-        _ => "credentials are not sent there; check the region, and the endpoint that is set".to_owned(),
+        Place::Web => format!("name the URL on that server, or allow the server with MDFSCK_REDIRECT_TO={server}"),
+        _ => "mdfsck sends no credentials to that server; check the region, and the configured endpoint".to_owned(),
     };
-    format!("the storage leads to another server, {server}; {remedy}")
+    format!("the storage redirects to another server, {server}; {remedy}")
 }
 
-/// The text for an object that has changed since it was opened.
-pub(crate) const OVERWRITTEN: &str =
-    "the object was overwritten while it was read (its ETag changed); check it again when nobody writes to it";
-/// The text for a server that sends more bytes than requested.
+/// The object has changed since it was opened.
+pub(crate) const OVERWRITTEN: &str = "the object was overwritten while it was read (its ETag changed); check the object again when no program writes to it";
+/// The server sends more bytes than requested.
 pub(crate) const TOO_LONG: &str =
-    "the server sends more than was asked for, or an impossible length; copy the file and read the copy";
-/// The text for a server that sends only complete objects.
-pub(crate) const NO_RANGES: &str = "the server does not send parts of a file (range requests), so it cannot be read from there; \
-                                    copy the file and check the copy";
+    "the server sends more data than requested, or an impossible length; copy the file and check the copy";
+/// The server sends whole objects only.
+pub(crate) const NO_RANGES: &str = "the server does not support range requests, so the file cannot be read from this server; copy the file and check the copy";
 
 /// Whether the server answered that the requested range is outside the object.
 pub(crate) fn is_outside(error: &object_store::Error) -> bool {
@@ -97,14 +95,13 @@ pub(crate) fn is_outside(error: &object_store::Error) -> bool {
 fn remedy(place: &Place) -> &'static str {
     match place {
         Place::S3 { .. } => {
-            "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and whether they may s3:GetObject and \
-             s3:ListBucket there"
+            "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and their permissions s3:GetObject and s3:ListBucket"
         }
         Place::Azure { .. } => {
             "check the SAS (expiry, and the permissions r and l), or AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY"
         }
-        Place::Google { .. } => "check GOOGLE_APPLICATION_CREDENTIALS, and whether it may read objects there",
-        Place::Web => "the signature in the URL may have expired or be for another method than GET: ask for a new one",
+        Place::Google { .. } => "check GOOGLE_APPLICATION_CREDENTIALS, and the permission to read these objects",
+        Place::Web => "the signature in the URL may have expired, or be for another method than GET: ask for a new URL",
     }
 }
 
@@ -120,7 +117,7 @@ fn no_credentials(place: &Place) -> &'static str {
             "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
         }
         Place::Azure { .. } => {
-            "no credentials were found: set AZURE_STORAGE_ACCOUNT_KEY, or name https://ACCOUNT.blob.core.windows.net/... with its SAS"
+            "no credentials were found: set AZURE_STORAGE_ACCOUNT_KEY, or name a URL https://ACCOUNT.blob.core.windows.net/... with its SAS"
         }
         Place::Google { .. } | Place::Web => "no credentials were found: set GOOGLE_APPLICATION_CREDENTIALS",
     }

@@ -46,7 +46,7 @@ impl Location {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         if host.is_empty() {
-            return Err(format!("a URL names a server or a bucket: {scheme}://NAME/..."));
+            return Err(format!("the URL names no server or bucket; expected {scheme}://NAME/..."));
         }
         match scheme {
             "s3" => Self::of_s3(host, path),
@@ -63,7 +63,7 @@ impl Location {
                     None => Ok(Self { place: Place::Web, key: url.to_owned(), is_folder: false }),
                 }
             }
-            _ => Err(format!("no storage is known as {scheme}; URLs begin with {}", listed())),
+            _ => Err(format!("{scheme} is not a supported kind of storage; URLs begin with {}", listed())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Location {
 
     fn with_bucket(place: Place, bucket: &str, key: &str) -> Result<Self, String> {
         match bucket.is_empty() {
-            true => Err("the URL names a server and no bucket: s3://SERVER/BUCKET/...".to_owned()),
+            true => Err("the URL names a server but no bucket; expected s3://SERVER/BUCKET/...".to_owned()),
             false => Ok(Self::new(place, key)),
         }
     }
@@ -199,9 +199,12 @@ mod tests {
     #[test]
     fn what_is_no_url_of_a_storage_is_refused_with_the_way_it_is_meant() {
         for (url, text) in [
-            ("ftp://host/x.bak", "no storage is known as ftp; URLs begin with s3://, az://, gs://, https://, http://"),
-            ("s3:///x.bak", "a URL names a server or a bucket: s3://NAME/..."),
-            ("s3://host:9000/", "the URL names a server and no bucket: s3://SERVER/BUCKET/..."),
+            (
+                "ftp://host/x.bak",
+                "ftp is not a supported kind of storage; URLs begin with s3://, az://, gs://, https://, http://",
+            ),
+            ("s3:///x.bak", "the URL names no server or bucket; expected s3://NAME/..."),
+            ("s3://host:9000/", "the URL names a server but no bucket; expected s3://SERVER/BUCKET/..."),
         ] {
             assert_eq!(Location::of(url, true).unwrap_err(), text);
         }

@@ -70,7 +70,8 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     };
     let started: Vec<_> = (0..threads).map(wait).collect();
     let failed = started.iter().find_map(|thread| thread.as_ref().err());
-    let failed = failed.map(|cause| io::Error::new(cause.kind(), format!("no thread for object storage: {cause}")));
+    let failed = failed
+        .map(|cause| io::Error::new(cause.kind(), format!("no thread for object storage can be started: {cause}")));
     match failed {
         // The threads that were started wait at the barrier until the process ends.
         Some(cause) => Err(cause),
@@ -277,7 +278,9 @@ impl Shared {
         let listed = within_time(async { Ok(store.list_with_delimiter(prefix.as_ref()).await) }).await?;
         let listed = listed.map_err(|error| Fault::from(fault::of(&error, Act::List, place, &self.settings)))?;
         if listed.objects.len() + listed.common_prefixes.len() > MOST_ENTRIES {
-            return Err(refused(format!("more than {MOST_ENTRIES} objects are in one folder; name a part of it")));
+            return Err(refused(format!(
+                "more than {MOST_ENTRIES} objects are in one folder; name a subfolder or a pattern"
+            )));
         }
         // Each entry includes `is_folder`, because an object and a folder may have the same name.
         let mut entries = BTreeSet::new();
@@ -295,15 +298,16 @@ impl Shared {
 async fn within_time<T>(list: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let timed_out = |_| Fault {
         kind: io::ErrorKind::TimedOut,
-        text: "the list of objects did not end within 5 minutes; name a part of it".to_owned(),
+        text: "the list of objects did not end within 5 minutes; name a subfolder or a pattern".to_owned(),
     };
     tokio::time::timeout(MOST_LIST_TIME, list).await.map_err(timed_out)?
 }
 
 /// Converts the name of an object to the form that the client needs.
 fn path(key: &str) -> Result<Path, Fault> {
-    Path::parse(key)
-        .map_err(|_| refused("the name has empty parts ('//') or '.' and '..' as parts, which are not read".to_owned()))
+    Path::parse(key).map_err(|_| {
+        refused("mdfsck does not read names with empty parts ('//') or with '.' or '..' as parts".to_owned())
+    })
 }
 
 impl ObjectStorage for Objects {

@@ -110,7 +110,7 @@ impl Remote {
             }
             match body(answer, to - from).await {
                 Ok(Some(bytes)) if bytes.len() as u64 == to - from => return Ok(bytes),
-                Ok(Some(_)) => return Err("the storage sends fewer bytes than asked for; try again later".to_owned()),
+                Ok(Some(_)) => return Err("the storage sends fewer bytes than requested; try again later".to_owned()),
                 Ok(None) => return Err(fault::TOO_LONG.to_owned()),
                 // If the server sends tags, the client has already resumed the answer as often as is useful.
                 Err(_) if self.version.etag.is_none() && cuts < MOST_CUTS => cuts += 1,
@@ -218,7 +218,7 @@ async fn collected(
         // read timeout.
         if since.elapsed() >= a_while {
             if whole.len() - had < LEAST_BYTES {
-                let source = "the server sends next to nothing".into();
+                let source = "the server sends almost no data".into();
                 return Err(object_store::Error::Generic { store: "HTTP", source });
             }
             (since, had) = (Instant::now(), whole.len());
@@ -243,7 +243,7 @@ impl Object for Reader {
 
     fn version(&self) -> String {
         let version = &self.0.version;
-        version.etag.clone().unwrap_or_else(|| format!("written {} seconds after 1970", version.modified))
+        version.etag.clone().unwrap_or_else(|| format!("modified {} seconds after 1970-01-01 UTC", version.modified))
     }
 
     fn has_strong_version(&self) -> bool {
@@ -275,7 +275,7 @@ mod tests {
         let read = |bytes: usize| {
             runtime.block_on(collected(Box::pin(drop_by_drop(bytes)), (0, 20_000), Duration::from_millis(50)))
         };
-        assert!(read(1).unwrap_err().to_string().contains("next to nothing"));
-        assert!(read(2000).unwrap().is_none(), "more than was asked for");
+        assert!(read(1).unwrap_err().to_string().contains("almost no data"));
+        assert!(read(2000).unwrap().is_none(), "more data than requested");
     }
 }

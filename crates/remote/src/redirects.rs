@@ -21,7 +21,7 @@ pub(crate) fn policy(allowed: Vec<String>) -> Policy {
     Policy::custom(move |attempt| {
         let Some(asked) = attempt.previous().first() else { return attempt.stop() };
         if attempt.previous().len() > MOST {
-            return attempt.error("the answers lead in a circle");
+            return attempt.error("the redirects form a loop");
         }
         let host = attempt.url().host_str().unwrap_or_default();
         let is_allowed =

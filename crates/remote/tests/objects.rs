@@ -249,10 +249,10 @@ fn what_cannot_be_read_says_why_in_one_line_without_a_secret() {
     assert!(text.starts_with("access is denied (403"), "another URL has not this query: {text}");
     server.require("");
     let nothing = text_of(objects().open(&missing));
-    assert_eq!(nothing, "nothing has this name (404 NoSuchKey); check the spelling");
+    assert_eq!(nothing, "no object has this name (404 NoSuchKey); check the spelling");
     server.send_whole();
     let whole = text_of(objects().open(&url));
-    assert!(whole.starts_with("the server does not send parts of a file"), "{whole}");
+    assert!(whole.starts_with("the server does not support range requests"), "{whole}");
     let nobody = text_of(objects().open("http://127.0.0.1:1/x.bak?"));
     assert!(nobody.contains("the storage cannot be reached") && nobody.contains("refused"), "{nobody}");
     for text in [denied, text, nothing, whole, nobody] {

@@ -13,16 +13,16 @@ use crate::storage;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StandardInput {
     /// The command does not read standard input.
-    #[error("this command does not read standard input; save the backup to a file and name that")]
+    #[error("this command does not read standard input; save the backup to a file and name the file")]
     NotRead,
-    /// The path `-` was given more than once.
-    #[error("standard input is one backup file and can be named once; name other files by path")]
+    /// `-` was given more than once.
+    #[error("standard input is one backup file and can be named only once; name other files by path")]
     Twice,
     /// Standard input is empty.
     #[error("standard input is empty: the command before the pipe wrote nothing")]
     Empty,
-    /// Standard input is a data file or a log file.
-    #[error("standard input is a {0}, and only a backup can come from there; name the file by its path")]
+    /// Standard input is a data file or a log.
+    #[error("standard input is a {0}, but mdfsck reads only backups from standard input; name the file by its path")]
     OtherFile(&'static str),
     /// Standard input is something else.
     #[error("standard input is not a SQL Server backup")]
@@ -62,8 +62,8 @@ pub enum OpenError {
         /// The operating system's error.
         cause: io::Error,
     },
-    /// The operating system does not support the requested reads that bypass its cache.
-    #[error("{}: cannot be read directly, bypassing the system's cache: {cause}; leave out --direct", path.display())]
+    /// Reads that bypass the system's cache were requested.
+    #[error("{}: cannot be read without the system's file cache: {cause}; leave out --direct", path.display())]
     Direct {
         /// Path of the file.
         path: PathBuf,
@@ -114,8 +114,8 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The file was compressed by a program other than SQL Server.
-    #[error("{}: is compressed with {}: unpack it first; to check a backup in it: {}", path.display(), archive.name, archive.pipe(path))]
+    /// Compressed by another program.
+    #[error("{}: is compressed with {}: decompress it first; to check a backup without a decompressed copy: {}", path.display(), archive.name, archive.pipe(path))]
     Compressed {
         /// Path of the file.
         path: PathBuf,
@@ -138,14 +138,14 @@ pub enum OpenError {
         /// The kind of file, as the end of the message.
         what: &'static str,
     },
-    /// The file is a backup without a readable backup set.
-    #[error("{}: no backup set can be read in it: it ends too early, or its configuration is damaged", path.display())]
+    /// A backup without a set that can be read.
+    #[error("{}: no backup set in this file can be read: the file ends too early, or its configuration is damaged", path.display())]
     NoSet {
         /// Path of the file.
         path: PathBuf,
     },
-    /// No set in the file has the position given by `--set`.
-    #[error("{}: no set has the number asked for; it holds {sets} (mdfsck info lists them)", path.display())]
+    /// `--set` names none of the sets.
+    #[error("{}: no set has the requested number; the file contains {sets} ('mdfsck info' lists the sets)", path.display())]
     NoSuchSet {
         /// Path of the file.
         path: PathBuf,
@@ -158,24 +158,24 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The set is a log backup, but a set with pages is needed.
-    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; 'mdfsck log' reads it", path.display())]
+    /// A log backup.
+    #[error("{}: set {position} is a transaction log backup, which has no pages to check; 'mdfsck log' reads it", path.display())]
     LogBackup {
         /// Path of the file.
         path: PathBuf,
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is a differential backup, and its full backup was not given.
-    #[error("{}: set {position} is a differential backup: it holds only what changed; name the full backup it is based on too", path.display())]
+    /// A differential backup without its full backup.
+    #[error("{}: set {position} is a differential backup, which contains only changed extents; name the full backup that it is based on too", path.display())]
     DifferentialAlone {
         /// Path of the file.
         path: PathBuf,
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is a differential backup that is based on another full backup.
-    #[error("{}: set {position} is a differential backup, but of another full backup than the one given", path.display())]
+    /// A differential backup of another full backup.
+    #[error("{}: set {position} is a differential backup, but is not based on the full backup that was given", path.display())]
     OtherBase {
         /// Path of the file.
         path: PathBuf,
@@ -194,9 +194,8 @@ pub enum OpenError {
         /// The LSN at which the set's log starts.
         first: Lsn,
     },
-    /// The set is a log backup of the same database, but from another recovery fork, before or after a restore to an
-    /// earlier point.
-    #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between them", path.display(), other.display())]
+    /// A log backup of the same database from another recovery fork: before or after a restore to an earlier point.
+    #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between the two backups", path.display(), other.display())]
     OtherFork {
         /// Path of the file.
         path: PathBuf,
@@ -217,8 +216,8 @@ pub enum OpenError {
         /// The LSN to which the database was restored.
         left_at: Lsn,
     },
-    /// The set is a full backup that ended after the point in time to which the restore goes.
-    #[error("{}: set {position} ends at {finished}, after the point in time to restore to; name an earlier full backup", path.display())]
+    /// A full backup that ends after the point in time to restore to.
+    #[error("{}: set {position} ends at {finished}, after the requested point in time; name an earlier full backup", path.display())]
     EndsLater {
         /// Path of the file.
         path: PathBuf,
@@ -227,8 +226,8 @@ pub enum OpenError {
         /// The time when the backup ended, in the local time of the server.
         finished: String,
     },
-    /// The set lacks stripes, but all stripes are needed.
-    #[error("{}: set {position} (\"{kind}\") is on several files, and {missing} of them are not given: log backups need all of them", path.display())]
+    /// A set without all its stripes, where all are needed.
+    #[error("{}: set {position} (\"{kind}\") is striped over several files, and {missing} of these files are not given: a log backup needs all its stripes", path.display())]
     StripesMissing {
         /// Path of the file.
         path: PathBuf,
@@ -257,16 +256,16 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is a file, filegroup or partial backup, but a restore to a point in time was requested.
-    #[error("{}: set {position} holds files of a database, and log is applied to full backups only: no point in time can be chosen; leave it out, or name a full backup", path.display())]
+    /// Sets of files, where a restore to a point in time is requested.
+    #[error("{}: set {position} is a file or filegroup backup, and mdfsck applies log only to full backups: leave out the point in time, or name a full backup", path.display())]
     FilesHaveNoMoment {
         /// Path of the file.
         path: PathBuf,
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is a log backup, but the other sets are file or filegroup backups.
-    #[error("{}: set {position} is a transaction log backup, and log is applied to full backups only, not to file or filegroup backups; leave it out", path.display())]
+    /// A log backup beside file or filegroup backups.
+    #[error("{}: set {position} is a transaction log backup, and mdfsck applies log only to full backups, not to file or filegroup backups; leave the log backup out", path.display())]
     LogOfFiles {
         /// Path of the file.
         path: PathBuf,
@@ -283,16 +282,16 @@ pub enum OpenError {
         /// The type of the set.
         kind: &'static str,
     },
-    /// The file is a backup that belongs to none of the other backups.
-    #[error("{}: is neither a stripe of the backup {} nor a differential of it; give one backup at a time", path.display(), other.display())]
+    /// A backup that belongs to none of the others.
+    #[error("{}: is neither a stripe of the backup {} nor a differential backup based on it; give one backup at a time", path.display(), other.display())]
     OtherBackup {
         /// Path of the file.
         path: PathBuf,
         /// Path of the backup to which it should belong.
         other: PathBuf,
     },
-    /// The media header of the file cannot be read, so it is unknown whether the file belongs to the other backups.
-    #[error("{}: its media header cannot be read, so it cannot be matched with the other files; copy or write it again", path.display())]
+    /// A file whose media header cannot be read, given together with others that it may belong to.
+    #[error("{}: the media header cannot be read, so this file cannot be matched with the other files; copy the file again, or take a new backup", path.display())]
     UnknownMedia {
         /// Path of the file.
         path: PathBuf,
@@ -323,8 +322,8 @@ pub enum OpenError {
         /// The memory limit for the backup in bytes: the part of the grant that the backup can use.
         limit: u64,
     },
-    /// The backup contains more objects of one kind than any server writes.
-    #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged there; copy it again or take a new one", path.display())]
+    /// A backup that claims more of something than any server writes.
+    #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged at this place; copy it again, or take a new backup", path.display())]
     BackupImpossible {
         /// Path of the file.
         path: PathBuf,
@@ -343,30 +342,30 @@ pub enum OpenError {
         /// Length of the file in bytes.
         length: u64,
     },
-    /// The file belongs to a database snapshot, and its base file was not given.
-    #[error("{}: is a file of a database snapshot, which holds only pages that its database has changed since: name it together with data file {file_id} of the database, or check the files of the database by themselves", path.display())]
+    /// A file of a database snapshot, given without its base file.
+    #[error("{}: is a file of a database snapshot, which contains only pages that have changed in the database since: name it together with data file {file_id} of the database, or check the database without the snapshot", path.display())]
     Snapshot {
         /// Path of the file.
         path: PathBuf,
         /// The file ID of the snapshot file and of its base file.
         file_id: u16,
     },
-    /// The file is a copy of a snapshot file in which zeros have replaced the holes.
-    #[error("{}: is a copy of a file of a database snapshot that lost its holes: it no longer shows which of its pages are zeros and which were never copied from the database; copy it again with a program that keeps holes, or check the files of the database by themselves", path.display())]
+    /// A copy of a file of a database snapshot whose holes were filled with zeros.
+    #[error("{}: is a copy of a database snapshot file, and the copy lost its holes (sparse regions): pages of zeros can no longer be distinguished from pages that are only in the database; copy the file again with a program that keeps holes, or check the database without the snapshot", path.display())]
     SnapshotHoles {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The file belongs to a database, and its snapshot file was not given.
-    #[error("{}: is a file of the database of which {} is a snapshot, but the matching file of the snapshot is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
+    /// A file of a database, given without its snapshot file.
+    #[error("{}: is a database file, and {} belongs to a snapshot of this database, but the matching file of the snapshot is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
     SnapshotIncomplete {
         /// Path of the database file.
         path: PathBuf,
         /// Path of another file of the snapshot.
         snapshot: PathBuf,
     },
-    /// A database file is shorter than its snapshot file.
-    #[error("{}: is shorter than {}, which is a snapshot of it: it was cut, or has shrunk since the snapshot was made; check the files of the database by themselves", path.display(), snapshot.display())]
+    /// A file of a database that is shorter than its snapshot.
+    #[error("{}: is shorter than its snapshot file {}: it was cut off, or has shrunk since the snapshot was made; check the database without the snapshot", path.display(), snapshot.display())]
     SnapshotBaseCut {
         /// Path of the database file.
         path: PathBuf,
@@ -379,8 +378,8 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The file is from SQL Server 2000 or an earlier version.
-    #[error("{}: database version {version} ({product}) is older than SQL Server 2005, whose catalog is the oldest known; attach it to SQL Server 2005 or 2008 first", path.display())]
+    /// SQL Server 2000 or older.
+    #[error("{}: database version {version} ({product}) is older than SQL Server 2005, the oldest version that mdfsck reads; attach the database to SQL Server 2005 or 2008 first", path.display())]
     TooOld {
         /// Path of the file.
         path: PathBuf,
@@ -389,8 +388,8 @@ pub enum OpenError {
         /// Name of the product that wrote the file.
         product: &'static str,
     },
-    /// All files are secondary files.
-    #[error("{}: is data file {file_id} of a database, but its primary file (file id 1, usually .mdf) is not among the files given; name it too", path.display())]
+    /// Only secondary files.
+    #[error("{}: is data file {file_id} of a database, but its primary file (file ID 1, usually .mdf) is not among the files given; name the primary file too", path.display())]
     NoPrimary {
         /// Path of one of the secondary files.
         path: PathBuf,
@@ -407,8 +406,8 @@ pub enum OpenError {
         /// The file ID of both files.
         file_id: u16,
     },
-    /// A file belongs to another database than the primary file.
-    #[error("{}: belongs to another database than {} (their binding ids differ); give the files of one database at a time", path.display(), primary.display())]
+    /// Files of different databases.
+    #[error("{}: belongs to another database than {} (their binding IDs differ); give the files of one database at a time", path.display(), primary.display())]
     OtherDatabase {
         /// Path of the file of the other database.
         path: PathBuf,
@@ -445,7 +444,7 @@ fn listed(names: &[String]) -> String {
 
 fn of_several(folder: Option<&Path>, count: usize) -> String {
     match folder {
-        Some(folder) => format!("{}: holds the data files of {count} databases", folder.display()),
+        Some(folder) => format!("{}: contains the data files of {count} databases", folder.display()),
         None => format!("the files belong to {count} databases"),
     }
 }
@@ -459,8 +458,10 @@ pub fn arguments(paths: &[PathBuf]) -> String {
 fn look_below(folder: &Path) -> String {
     let entries = storage::list(folder).unwrap_or_default();
     match entries.iter().any(|entry| entry.is_folder || entry.path.is_dir()) {
-        true => format!("its subfolders are not searched: name them, such as {}", argument(&folder.join("*"))),
-        false => "name the folder that holds them".to_owned(),
+        true => {
+            format!("its subfolders are not searched: name the subfolders, such as {}", argument(&folder.join("*")))
+        }
+        false => "name the folder that contains them".to_owned(),
     }
 }
 
@@ -485,12 +486,12 @@ pub fn remedy(cause: &io::Error) -> &'static str {
     /// The Unix error EMFILE.
     const TOO_MANY_FILES: i32 = 24;
     match cause.kind() {
-        io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read it",
+        io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read this file",
         _ if cfg!(unix) && cause.raw_os_error() == Some(TOO_MANY_FILES) => {
-            "; a restore reads all its backups at once: raise the limit on open files (ulimit -n)"
+            "; a restore opens all its backups at the same time: raise the limit on open files (ulimit -n)"
         }
         _ if cfg!(windows) && cause.raw_os_error().is_some_and(|code| IN_USE.contains(&code)) => {
-            "; another program has it open, most likely SQL Server: check a backup, or the file in a shadow copy of its volume"
+            "; another program, most likely SQL Server, has this file open: check a backup, or the file in a shadow copy of its volume"
         }
         _ => "",
     }
@@ -501,7 +502,7 @@ fn remedy_of_read(path: &Path, cause: &io::Error) -> &'static str {
     match remedy(cause) {
         // The message of the object storage already contains a remedy.
         _ if storage::url(path).is_some() => "",
-        "" => "; look at its storage, then check again, or check another copy",
+        "" => "; check its storage, then repeat the run, or read another copy",
         remedy => remedy,
     }
 }
@@ -512,13 +513,13 @@ fn bytes_text(bytes: u64) -> String {
 }
 
 fn of_grant(granted: Option<u64>) -> String {
-    granted.map_or_else(String::new, |granted| format!(", the rest of a grant of {}", bytes_text(granted)))
+    granted.map_or_else(String::new, |granted| format!(", the unused part of a grant of {}", bytes_text(granted)))
 }
 
 fn more_memory(granted: Option<u64>) -> &'static str {
     match granted {
         Some(_) => "use a larger --memory",
-        None => "so many mean damage; 'mdfsck check --memory' can give more",
+        None => "this number means that the backup is damaged; to read it anyway, use 'mdfsck check --memory'",
     }
 }
 
@@ -551,7 +552,7 @@ pub enum ReadError {
     },
     /// A recovered page cannot be read back from its temporary file.
     #[error(
-        "page {page} as recovered cannot be read back from its temporary file: {cause}; look at the storage of --temp-dir"
+        "recovered page {page} cannot be read back from its temporary file: {cause}; check the storage of --temp-dir"
     )]
     Recovered {
         /// ID of the page.

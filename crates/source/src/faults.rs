@@ -132,7 +132,7 @@ impl Reads {
             if memory.healed > 0 {
                 let (count, cause) = (memory.healed, &memory.healed_cause);
                 let reads = if count == 1 { "read" } else { "reads" };
-                let text = format!("{count} {reads} failed and succeeded when repeated ({cause}): watch this storage");
+                let text = format!("{count} {reads} failed and succeeded when repeated ({cause}): check this storage");
                 faults.healed.push(format!("{}: {text}", path.display()));
             }
         });

@@ -85,21 +85,20 @@ pub(crate) struct Holder {
 
 const HOLDERS: [Holder; 3] = [
     Holder {
-        text: "is an export of a database (.bacpac or .dacpac): it has rows or definitions as files and no pages, so that there is \
-               nothing to check; check the database that it was exported from",
+        text: "is an export of a database (.bacpac or .dacpac), which has no pages to check; check the database from which it was exported",
         start: b"PK\x03\x04",
         members: &["DacMetadata.xml", "Origin.xml"],
         extensions: &["bacpac", "dacpac"],
     },
     Holder {
-        text: "is the image of a disk (VHDX): mount it read-only, and check the files on it",
+        text: "is a disk image (VHDX): mount the image read-only, and check its files",
         start: b"vhdxfile",
         members: &[],
         extensions: &[],
     },
     Holder {
-        text: "is the image of a disk (VHD): mount it read-only, and check the files on it",
-        // A fixed-size virtual disk begins with the content of the disk, which starts with a partition table.
+        text: "is a disk image (VHD): mount the image read-only, and check its files",
+        // A fixed-size virtual disk begins with the disk itself, which has a partition table.
         start: b"conectix",
         members: &[],
         extensions: &["vhd"],

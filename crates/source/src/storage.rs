@@ -137,7 +137,7 @@ pub fn url(path: &Path) -> Option<&str> {
 /// The object storage for a path that is a URL, and the URL; `None` for a path of the local system.
 pub(crate) fn of(path: &Path) -> Option<io::Result<(&'static dyn ObjectStorage, &str)>> {
     let url = url(path)?;
-    let missing = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no object storage");
+    let missing = || io::Error::new(io::ErrorKind::Unsupported, "this build of mdfsck cannot read object storage");
     Some(STORAGE.get().map(|storage| (storage.as_ref(), url)).ok_or_else(missing))
 }
 

@@ -200,7 +200,7 @@ fn labels_agree(path: &Path, version: &str, name: &str, state: &str) -> Result<(
 fn strangers(corpus: &Corpus) -> Result<(), Failed> {
     let lab = |name: &str| corpus.files.join(LAB).join(name);
     let full = lab("DoubleDiffing/difftest-full.bak");
-    refused(&[full.clone(), lab("RestoreTimeClean/RestoreTimeClean2.bak")], "of another full backup")?;
+    refused(&[full.clone(), lab("RestoreTimeClean/RestoreTimeClean2.bak")], "is not based on the full backup")?;
     refused(&[full.clone(), lab("RestoreTimeClean/RestoreTimeClean.bak")], "neither a stripe")?;
     refused(&[lab(STRIPES[0].0), lab(STRIPES[1].1)], "neither a stripe")?;
     let data_file = corpus.files.join(crate::damage::REAL[0]);

@@ -95,7 +95,7 @@ impl Metadata {
             };
             self.bytes = self.bytes.saturating_add(bytes as u64);
             if self.bytes > MAX_BYTES {
-                return Err((at, "there is more metadata than any server has"));
+                return Err((at, "the file has more metadata than any server writes"));
             }
             let mut cursor = Cursor { bytes: package, at: 0 };
             if self.package(&mut cursor).is_none() {

@@ -35,7 +35,7 @@ pub enum Fault {
     NotAnEventFile,
     /// The version of the file is not supported.
     #[error(
-        "is an event file of version {found}; version {VERSION} can be read, which SQL Server 2012 and later write"
+        "is an event file of version {found}; mdfsck reads only version {VERSION}, which SQL Server 2012 and later write"
     )]
     Version {
         /// The version in the file.
@@ -51,8 +51,8 @@ pub enum Fault {
         /// Offset of the buffer in the file.
         buffer: u64,
     },
-    /// A buffer has content that no server writes; the remainder of the buffer is skipped.
-    #[error("is damaged at byte {at}: {what}; the events from there to byte {until} are missing")]
+    /// Content that no server writes; the rest of the buffer is skipped.
+    #[error("is damaged at byte {at}: {what}; the events up to byte {until} are missing")]
     Damaged {
         /// Offset of the damage.
         at: u64,
@@ -124,7 +124,7 @@ impl<R: Read> Reader<R> {
         let Some(rest) = alignment.checked_sub(FILE_HEADER_BYTES as u64) else {
             return match reader.buffer.len() < FILE_HEADER_BYTES {
                 true => Err(Fault::Cut { at: reader.read, buffer: 0 }),
-                false => Err(Fault::Lost { at: 6, what: "its buffers are aligned to less than its header has" }),
+                false => Err(Fault::Lost { at: 6, what: "the alignment of its buffers is smaller than its header" }),
             };
         };
         reader.buffer.clear();
@@ -165,7 +165,7 @@ impl<R: Read> Reader<R> {
         if self.buffer.is_empty() {
             return Ok(false);
         }
-        let nothing_here = Fault::Lost { at: self.buffer_at, what: "no buffer starts here" };
+        let nothing_here = Fault::Lost { at: self.buffer_at, what: "no buffer starts at this place" };
         if self.buffer.len() < BUFFER_HEADER_BYTES {
             return Err(self.cut());
         }
@@ -239,7 +239,7 @@ impl<R: Read> Reader<R> {
             return Err(self.misfit(start, "an event does not fit in its buffer"));
         };
         if flags & 0x3F != u32::from(VERSION) {
-            return Err(self.damaged(start, "no event starts here"));
+            return Err(self.damaged(start, "no event starts at this place"));
         }
         let Some((payload, rest)) = bytes.get(EVENT_HEADER_BYTES..).and_then(|rest| rest.split_at_checked(length))
         else {

@@ -212,7 +212,7 @@ fn a_damaged_buffer_costs_only_its_events() {
     let events: Vec<_> = xel::Reader::new(&bytes[..]).unwrap().collect();
     let faults: Vec<String> = events.iter().filter_map(|event| event.as_ref().err()).map(ToString::to_string).collect();
     assert_eq!(faults.len(), 1, "{faults:?}");
-    assert!(faults[0].starts_with(&format!("is damaged at byte {at}: no event starts here")), "{faults:?}");
+    assert!(faults[0].starts_with(&format!("is damaged at byte {at}: no event starts at this place")), "{faults:?}");
     let found: Vec<Event> = events.into_iter().filter_map(Result::ok).collect();
     assert!(found.len() < all.len() && found.first() == all.first() && found.last() == all.last());
 }

@@ -85,7 +85,7 @@ impl Footer {
         let behind = self.frame.as_ref().map_or(&[][..], |frame| &frame.behind);
         let bytes = (before.len() + header.len() + behind.len()) as u64 + self.described.bytes()?;
         let bytes = u32::try_from(bytes)
-            .map_err(|_| ParquetError::General("the descriptions of all row groups have more than 4 GB".to_owned()))?;
+            .map_err(|_| ParquetError::General("the metadata of all row groups is larger than 4 GB".to_owned()))?;
         out.write_all(before)?;
         out.write_all(&header)?;
         self.described.copy_to(out)?;
@@ -168,7 +168,7 @@ fn list_header(count: u64) -> Vec<u8> {
 }
 
 fn unknown_form() -> ParquetError {
-    ParquetError::General("the end of the file has an unknown form".to_owned())
+    ParquetError::General("the footer of the file has an unknown format".to_owned())
 }
 
 /// A sequence of bytes that is kept in memory up to a limit, and in a temporary file beyond it.

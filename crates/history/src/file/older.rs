@@ -48,8 +48,9 @@ impl History {
         };
         let connection = open().map_err(|error: rusqlite::Error| {
             let cause = of_sqlite(place.path(), &error).to_string();
-            let cause =
-                format!("it has form {from} of an earlier mdfsck, and no copy of a newer one can be made: {cause}");
+            let cause = format!(
+                "it has version {from}, of an earlier mdfsck, and no copy in the present version can be made: {cause}"
+            );
             HistoryError::Unreadable { path: self.path.clone(), cause }
         })?;
         Ok(Self { connection, copy: Some(place), ..self })
@@ -71,11 +72,12 @@ fn free_name(history: &Path, form: i64) -> Result<PathBuf> {
             Ok(_) => return Ok(name),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
             Err(cause) => {
-                let cause = format!("{}: {cause}; the history has form {form} of an earlier mdfsck", name.display());
+                let cause =
+                    format!("{}: {cause}; the history has version {form}, of an earlier mdfsck", name.display());
                 return Err(HistoryError::Unwritable { path: history.to_owned(), cause });
             }
         }
     }
-    let cause = format!("there are {MOST_COPIES} copies of its form {form}; remove some of them");
+    let cause = format!("there are {MOST_COPIES} copies of its version {form}; remove some of these copies");
     Err(HistoryError::Unwritable { path: history.to_owned(), cause })
 }

@@ -18,8 +18,8 @@ const FEW_TRIES: u32 = 3;
 /// The most characters of a reason that are stored.
 const MOST_LETTERS: usize = 500;
 
-/// The holder that the error message names after a claim has ended.
-pub(crate) const ANOTHER: &str = "another watcher, which has taken this backup";
+/// Who uses the history after a claim has ended, for the error message.
+pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup";
 
 /// A watcher's backup that a run checks.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,10 @@ impl Outcome {
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
-            // A finding proves corruption, even if its text can no longer be read.
-            (None, _) if findings > 0 => (Verdict::Corrupt, format!("{findings} findings, which cannot be read again")),
+            // A finding means corruption, even if its text can no longer be read.
+            (None, _) if findings > 0 => {
+                (Verdict::Corrupt, format!("{findings} findings, which cannot be read back from the history"))
+            }
             (Some(finding), _) => {
                 let text = format!("{}, state {}: {}", finding.check.msg, finding.state, finding.text(&report.names()));
                 (Verdict::Corrupt, text)

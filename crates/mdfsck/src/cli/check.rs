@@ -95,8 +95,8 @@ pub(crate) struct WindowArguments {
     /// read, then those read longest ago. The results are kept beside the history, in FILE.parts. For a backup, for
     /// unchanged files that were shut down cleanly, and for a snapshot (--image), the next run continues where this run
     /// ended; once everything has been read, the report equals that of a single check. For any other database, each run
-    /// begins a new image (the database at one point in time). Ctrl+C ends the window after the current range; on Windows it ends the
-    /// run immediately and keeps the finished ranges. Several databases share the window.
+    /// begins a new image (the database at one point in time). Ctrl+C ends the window after the current range; on
+    /// Windows it ends the run immediately and keeps the finished ranges. Several databases share the window.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,

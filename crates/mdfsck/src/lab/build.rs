@@ -45,13 +45,15 @@ impl Build {
             [] => {
                 let made = TempDir::new();
                 let made =
-                    made.map_err(|error| Failure::unable(format!("there is no place for temporary files: {error}")))?;
+                    made.map_err(|error| Failure::unable(format!("no temporary folder can be created: {error}")))?;
                 (made.path().to_owned(), Some(made))
             }
             [folder] => (folder.clone(), None),
-            _ => return Err(Failure::usage("--size: one PATH at most, the folder in which the database is built")),
+            _ => {
+                return Err(Failure::usage("--size: name at most one PATH, the folder in which the database is built"));
+            }
         };
-        warn(format!("a database of {} is built in {}", size::text(size), folder.display()));
+        warn(format!("building a database of {} in {}", size::text(size), folder.display()));
         let description = self.schema.describe(Version::V852, 1, size, self.files);
         Ok(Some((write(&description, &folder)?.files, temporary)))
     }

@@ -18,15 +18,15 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Kinds of the backups, in order; the first one must be full
+    /// Kinds of backups, in this order; the first must be full
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', default_value = "full,log,diff,log,log")]
     sets: Vec<Kind>,
 
-    /// Seed for all random choices
+    /// Seed from which all values derive
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Number of transactions that end, without those that end while pages are copied
+    /// Number of transactions that end, not counting those that run while pages are copied
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 200)]
     transactions: u64,
 

@@ -17,7 +17,7 @@ pub(crate) struct CrashArguments {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Seed for all random choices
+    /// Seed from which all values derive
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -25,7 +25,7 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 60)]
     transactions: u64,
 
-    /// Number of rows of each table at the start
+    /// Number of rows in each table at the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), default_value_t = 300)]
     rows: u64,
 
@@ -33,19 +33,19 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "VERSION", value_parser = version, default_value = "904")]
     version: Version,
 
-    /// Leave transactions open at the crash
+    /// Crash while transactions are open
     #[arg(long)]
     open: bool,
 
-    /// Crash after this many log records; by default, after all transactions
+    /// Crash after this number of log records (default: after all transactions)
     #[arg(long, value_name = "RECORDS", conflicts_with = "open")]
     after: Option<u64>,
 
-    /// Shut the database down cleanly, without a crash
+    /// Shut the database down cleanly instead of crashing
     #[arg(long, conflicts_with_all = ["open", "after"])]
     clean: bool,
 
-    /// Replace one page by an older version of it, as after a lost write
+    /// Replace one page by an older version, as if the disk had lost a write
     #[arg(long)]
     lost_write: bool,
 
@@ -57,7 +57,7 @@ pub(crate) struct CrashArguments {
     #[arg(long)]
     no_checkpoints: bool,
 
-    /// The changed pages that are on disk at the crash
+    /// Changed pages that are on disk at the crash
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
     flush: Written,
 }
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
     let (crashed, lost) = if arguments.lost_write {
         let lost = workload.with_lost_write(stop, None, arguments.seed);
         let (crashed, lost) =
-            lost.ok_or_else(|| Failure::unable("no page was written twice: more transactions are needed"))?;
+            lost.ok_or_else(|| Failure::unable("no page was written twice; use more --transactions"))?;
         (crashed, Some(lost))
     } else {
         (workload.crash(stop, flush), None)
@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
         writeln!(out, "  {records} log records, {missing} changed pages not on disk, {open} transactions open")?;
         if let Some(lost) = &lost {
             let (file, page) = (lost.page.file, lost.page.page);
-            writeln!(out, "  page ({file}:{page}) lost a write: it is of {} and not of {}", lost.on_disk, lost.last)?;
+            writeln!(out, "  page ({file}:{page}) lost a write: its LSN is {} instead of {}", lost.on_disk, lost.last)?;
         }
         Ok(())
     })?;

@@ -16,12 +16,12 @@ pub(super) fn with_backups() -> Vec<(&'static str, BackupTest)> {
         ("lint reads a backup as tables does", |folder, _| {
             let output = mdfsck(folder, &["lint", "full.bak"]);
             ensure(output.status.code() == Some(0) && output.stderr.is_empty(), text(&output.stderr))?;
-            refused(&mdfsck(folder, &["lint", "full.bak", "--set", "2"]), 8, &["full.bak", "it holds 1"])
+            refused(&mdfsck(folder, &["lint", "full.bak", "--set", "2"]), 8, &["full.bak", "the file contains 1"])
         }),
         ("a log backup and a lone differential are refused by name", |folder, _| {
-            refused(&mdfsck(folder, &["check", "log1.trn"]), 4, &["log1.trn", "log only"])?;
+            refused(&mdfsck(folder, &["check", "log1.trn"]), 4, &["log1.trn", "has no pages to check"])?;
             refused(&mdfsck(folder, &["check", "diff.bak"]), 4, &["diff.bak", "name the full backup"])?;
-            refused(&mdfsck(folder, &["check", "full.bak", "--set", "2"]), 8, &["full.bak", "it holds 1"])
+            refused(&mdfsck(folder, &["check", "full.bak", "--set", "2"]), 8, &["full.bak", "the file contains 1"])
         }),
         ("info of a backup lists its sets and files", |folder, of| {
             let output = text(&mdfsck(folder, &["info", "full.bak"]).stdout);

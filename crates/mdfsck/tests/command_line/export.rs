@@ -212,7 +212,7 @@ fn encrypted(folder: &Path) -> Result<(), Failed> {
     let nulls = rows.iter().filter(|row| row[2].is_empty()).count();
     ensure((1..200).contains(&nulls), format!("{nulls} are NULL"))?;
     let script = fs::read_to_string(folder.join("sql/dbo.people.sql"))?;
-    let comment = "encrypted by the client, inserted as stored bytes: salary, born";
+    let comment = "encrypted by the client; inserted as the stored bytes: salary, born";
     ensure(script.contains(comment) && script.contains(&format!("(1,0x{},", stored(1))), script)?;
     let shown = mdfsck(folder, &["rows", "people", "s", "--limit", "3"]);
     ensure(shown.status.code() == Some(0), text(&shown.stderr))?;

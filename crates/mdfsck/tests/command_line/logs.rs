@@ -70,7 +70,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 ensure(both.status.code() == Some(0) && state(&both) == state(&whole), state(&both))?;
             }
             let lacks_first = tables(&["db/workload.mdf", "db/second.ldf"]);
-            let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all of its files are needed"];
+            let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all files of the log are needed"];
             refused(&lacks_first, 8, &words)?;
             // An incomplete log that was found but not named is skipped, and reported.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("elsewhere.ldf"))?;
@@ -254,7 +254,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             allow(&folder.join(log), 0o000)?;
             allow(folder, 0o755)?;
             let Some(run) = who_may_not_read(folder, &folder.join(log)) else { return Ok(()) };
-            let words = [log, "Permission denied", "as a user who may read it"];
+            let words = [log, "Permission denied", "as a user who may read this file"];
             for arguments in
                 [&["check", data, log][..], &["check", "db"], &["log", log], &["log", "db"], &["audit", data, log]]
             {

@@ -294,7 +294,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 (
                     "a.gz",
                     &[0x1F, 0x8B, 8, 0],
-                    "gzip: unpack it first; to check a backup in it: gunzip -c a.gz | mdfsck check -",
+                    "gzip: decompress it first; to check a backup without a decompressed copy: gunzip -c a.gz | mdfsck check -",
                 ),
                 ("a.zst", &[0x28, 0xB5, 0x2F, 0xFD], "zstd -dc a.zst | mdfsck check -"),
                 ("a.xz", b"\xFD7zXZ\0", "xz -dc a.xz | mdfsck check -"),
@@ -322,9 +322,9 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
         }),
         ("what holds a database without pages is named as such, and so is what to check in its place", |folder| {
             let starts: [(&str, &[u8], &str); 3] = [
-                ("sales.bacpac", b"PK\x03\x04 DacMetadata.xml", "check the database that it was exported from"),
-                ("disk.vhdx", b"vhdxfile", "mount it read-only"),
-                ("disk.vhd", b"conectix", "mount it read-only"),
+                ("sales.bacpac", b"PK\x03\x04 DacMetadata.xml", "check the database from which it was exported"),
+                ("disk.vhdx", b"vhdxfile", "mount the image read-only"),
+                ("disk.vhd", b"conectix", "mount the image read-only"),
             ];
             for (name, start, remedy) in starts {
                 fs::write(folder.join(name), [start, &[7; 9000]].concat())?;
@@ -362,9 +362,9 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                     ("d.mdf.zst", &[0x28, 0xB5, 0x2F, 0xFD], "is compressed with zstd"),
                     ("e.bak.gz", &[0x1F, 0x8B, 8, 0], "is compressed with gzip"),
                     ("f.bacpac", b"PK\x03\x04 Data/1.bcp", "is an export of a database"),
-                    ("g.vhdx", b"vhdxfile", "is the image of a disk (VHDX)"),
-                    ("h.vhd", b"conectix", "is the image of a disk (VHD)"),
-                    ("i.vhd", &disk, "is the image of a disk (VHD)"),
+                    ("g.vhdx", b"vhdxfile", "is a disk image (VHDX)"),
+                    ("h.vhd", b"conectix", "is a disk image (VHD)"),
+                    ("i.vhd", &disk, "is a disk image (VHD)"),
                 ];
                 for (name, start, _) in starts {
                     fs::write(folder.join("all").join(name), [start, &[7; 9000]].concat())?;
@@ -461,7 +461,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 refused(
                     &mdfsck(folder, &["check", name]),
                     4,
-                    &[name, "a database snapshot", "check the files of the database"],
+                    &[name, "a database snapshot", "check the database without the snapshot"],
                 )?;
                 fs::rename(folder.join(name), folder.join("db").join(name))?;
                 let beside = mdfsck(folder, &["check", "db"]);

@@ -329,7 +329,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             for command in ["tables", "lint", "audit", "bench"] {
                 let words = ["2 databases: orders (a.mdf), orders (b.mdf)", &format!("mdfsck {command} all/a.mdf")];
                 refused(&mdfsck(folder, &[command, "all/a.mdf", "all/b.mdf"]), 8, &words)?;
-                let words = ["all: holds the data files of 3 databases", &format!("mdfsck {command} all/a.mdf")];
+                let words = ["all: contains the data files of 3 databases", &format!("mdfsck {command} all/a.mdf")];
                 refused(&mdfsck(folder, &[command, "all"]), 8, &words)?;
             }
             let words = ["for example: mdfsck page F:P all/a.mdf"];

@@ -160,12 +160,12 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
         for (input, words) in [
             (&b""[..], "standard input is empty: the command before the pipe wrote nothing"),
             (b"what is this?", "standard input is not a SQL Server backup"),
-            (&data, "standard input is a data file, and only a backup can come from there"),
+            (&data, "standard input is a data file, but mdfsck reads only backups from standard input"),
         ] {
             refused(&piped(folder, &[command, "-"], input)?, 8, &["mdfsck: -: ", words])?;
         }
-        refused(&piped(folder, &[command, "-", "-"], &backup)?, 8, &["-: ", "can be named once"])?;
-        // Truncated input is treated as a damaged backup, like a truncated file.
+        refused(&piped(folder, &[command, "-", "-"], &backup)?, 8, &["-: ", "can be named only once"])?;
+        // Cut input is a damaged backup, as in a file.
         let cut = piped(folder, &[command, "-"], &backup[..backup.len() / 3])?;
         ensure(!matches!(cut.status.code(), Some(0 | 8)), format!("{command}: {cut:?}"))?;
     }

@@ -314,15 +314,15 @@ fn what_is_wrong_with_a_url_is_one_line_and_a_status() {
         (
             "s3://sql/backups/none.bak".to_owned(),
             4,
-            "s3://sql/backups/none.bak: cannot be opened: nothing has this name",
+            "s3://sql/backups/none.bak: cannot be opened: no object has this name",
         ),
         ("s3://sql/none*.bak".to_owned(), 4, "s3://sql/none*.bak: nothing matches this pattern"),
         (
             "s3://localhost:1/".to_owned(),
             4,
-            "s3://localhost:1/: cannot be opened: the URL names a server and no bucket",
+            "s3://localhost:1/: cannot be opened: the URL names a server but no bucket",
         ),
-        (format!("{url}/sql/none.bak"), 4, "/sql/none.bak: cannot be opened: nothing has this name"),
+        (format!("{url}/sql/none.bak"), 4, "/sql/none.bak: cannot be opened: no object has this name"),
     ] {
         let done = run(&["check"], &[path], &[], &s3(&url));
         let stderr = text(&done.stderr);

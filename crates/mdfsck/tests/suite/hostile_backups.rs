@@ -225,7 +225,7 @@ fn a_container_without_a_set_is_never_passed_over() {
     let parts = [&b"MSSQLBAK\x01\0\0\0\x01\0\0\0"[..], &record.repeat(3), &damage, &record.repeat(3)];
     fs::write(&file, parts.concat()).unwrap();
     let (output, said) = run(&["chain"], &file);
-    assert!(output.status.code() == Some(4) && said.contains("no backup set can be read in it"), "{said}");
+    assert!(output.status.code() == Some(4) && said.contains("no backup set in this file can be read"), "{said}");
     assert_eq!(run(&["info"], &file).0.status.code(), Some(4));
     assert_eq!(check(&file).0, 4);
 }

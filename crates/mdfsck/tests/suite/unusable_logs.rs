@@ -137,7 +137,7 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
         ("the header of a VLF", "no virtual log file starts at byte", Box::new(|log| log[all[1].offset as usize] = 0)),
         (
             "the checkpoint's block",
-            "at the checkpoint that the boot page names",
+            "the checkpoint that the boot page names",
             Box::new(|log| log[checkpoint + 100] ^= 0x55),
         ),
         (

@@ -71,10 +71,12 @@ impl BadSectors {
     /// Fails if a sector of `mask` cannot be read.
     fn check(self, mask: u128) -> io::Result<()> {
         if self.damaged & mask != 0 {
-            return Err(damaged("the record of the compressed backup that holds it has a wrong checksum or is lost"));
+            return Err(damaged(
+                "the page is in a record of the compressed backup that has a wrong checksum or is lost",
+            ));
         }
         if self.unknown & mask != 0 {
-            return Err(damaged("the record of the compressed backup that holds it is not XPRESS-Huffman"));
+            return Err(damaged("the page is in a record of the compressed backup that is not XPRESS-Huffman"));
         }
         Ok(())
     }

@@ -146,7 +146,7 @@ impl Media {
         if self.read_at(buffer, at)? == buffer.len() {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the backup ends before the data that must be here"))
+        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the backup ends before the data that must be at this place"))
     }
 
     /// Announces that `length` bytes of the tape from offset `at` will be read soon.

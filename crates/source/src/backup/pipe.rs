@@ -210,7 +210,9 @@ impl State {
                 return Ok(());
             }
         }
-        Err(lost("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
+        Err(lost(
+            "a record of the compressed backup is damaged; save the backup to a file, so that mdfsck can search for the next record",
+        ))
     }
 
     /// Length of the soft filemark at the current position of the input; `None` if there is none.
