@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
             Content::Other => false,
         })
     };
-    let paths = folders::files(&arguments.paths, "file about checkpoints", is_wanted)?;
+    let paths = folders::files(&arguments.paths, "file with data about checkpoints", is_wanted)?;
     let page = arguments.html.as_deref().map(|path| page_target(path, &paths)).transpose()?;
     let mut read = Read::default();
     for path in &paths {

@@ -92,7 +92,7 @@ impl From<source::OpenError> for Failure {
             source::OpenError::SeveralDatabases { ref example, .. } => {
                 let command = env::args().nth(1).unwrap_or_default().replace("page", "page F:P");
                 let example = source::arguments(example);
-                Self::usage(format!("{error}; name the files of one, for example: mdfsck {command} {example}"))
+                Self::usage(format!("{error}; name the files of one database, for example: mdfsck {command} {example}"))
             }
             source::OpenError::StandardInput(_)
             | source::OpenError::Pipe { .. }

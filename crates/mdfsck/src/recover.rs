@@ -308,8 +308,9 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         ))),
         _ => {
             warn(format!("{}; skipped", with_name(&refusal, logs)));
-            // After a clean shutdown, the data files need no log.
-            let summary = (!is_clean).then(|| not_given(format!("the log beside it cannot be used: {refusal}")));
+            // The files of a database that was shut down cleanly need no log.
+            let summary =
+                (!is_clean).then(|| not_given(format!("the log beside the data files cannot be used: {refusal}")));
             Ok(Outcome { pages: None, summary })
         }
     }

@@ -61,8 +61,7 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
     match &arguments.results.html {
         None => Ok(()),
         Some(page) => Err(Failure::usage(format!(
-            "--html {}: a page holds the report of one database, and {databases} would be checked; check each by itself, \
-             or use --format summary",
+            "--html {}: a page holds the report of one database, but {databases} would be checked; check each database separately, or use --format summary",
             page.display()
         ))),
     }

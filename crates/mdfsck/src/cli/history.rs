@@ -18,7 +18,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) database: Option<String>,
 
-    /// Show only entries since this date (UTC), or of this span, such as 14d
+    /// Show only entries since this date (UTC), or of the last span, such as 14d
     #[arg(long, global = true, value_name = "DATE|SPAN", value_parser = history::time::moment)]
     pub(crate) since: Option<String>,
 

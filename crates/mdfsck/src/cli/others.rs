@@ -22,8 +22,8 @@ pub(crate) struct AdviseArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) backups: Vec<PathBuf>,
 
-    /// Write the statements of all steps to FILE; each step begins with SET NOEXEC ON, and runs only after you delete
-    /// that line
+    /// Write the statements of all steps to a new FILE; each step begins with SET NOEXEC ON, and runs only after you
+    /// delete that line
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -42,7 +42,7 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) run: RunArguments,
 
-    /// Accept a limit: it gives no step and does not set bit 16 (incomplete) of the exit status; repeatable
+    /// Accept a limit: advise gives no step for it and does not set bit 16 (incomplete) of the exit status; repeatable
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -207,7 +207,7 @@ pub(crate) struct PageArguments {
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
 
-    /// Print CSV, as DBCC PAGE WITH TABLERESULTS; a recovered page is printed as recovery leaves it
+    /// Print CSV, as DBCC PAGE WITH TABLERESULTS does; for a page that the log changes, prints the recovered version
     #[arg(long)]
     pub(crate) tableresults: bool,
 }
@@ -252,7 +252,7 @@ pub(crate) struct LogArguments {
     #[arg(long, value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: Option<format::PageId>,
 
-    /// List only records from this LSN on
+    /// List only records at or after this LSN
     #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
     pub(crate) from: Option<format::Lsn>,
 
@@ -272,7 +272,7 @@ pub(crate) struct LogArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) operation: Option<String>,
 
-    /// List only records from this time on (local time of the server)
+    /// List only records at or after this time (local time of the server)
     ///
     /// The time of a record is the last time before it in the log: the begin or end of a transaction, or the closing of
     /// a block (SQL Server 2019 and later).

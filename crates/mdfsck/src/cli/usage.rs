@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 
-/// Extensions of files that users name where a command is expected.
+/// Extensions of files that users sometimes name in place of a command.
 const FILES: [&str; 6] = ["mdf", "ndf", "ldf", "bak", "trn", "dif"];
 
 /// Rewrites arguments in forms that are common in other programs: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`,

@@ -93,7 +93,7 @@ pub(crate) fn one(
     if items.len() > 1 {
         let names = listed(items.iter().map(|item| item.name.clone()));
         return Err(Failure::usage(format!(
-            "{command} takes one database at a time; these paths hold {names}: name the files of one"
+            "{command} reads one database at a time, but these paths hold {names}; name the files of one database"
         )));
     }
     notes.iter().for_each(warn);

@@ -572,7 +572,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     refused(&run(&["plan", "--dir", "p"]), 8, &["plan: <PATH>... is missing"])?;
     refused(&run(&["plan", "-", "--dir", "p"]), 8, &["-: ", "standard input can be read once"])?;
     refused(&run(&["plan", "nowhere.mdf", "--dir", "p"]), 4, &["nowhere.mdf", "cannot be opened"])?;
-    refused(&run(&["plan", "d/orders.mdf", "e/orders.mdf", "--dir", "q"]), 8, &["plan takes one database at a time"])?;
+    refused(&run(&["plan", "d/orders.mdf", "e/orders.mdf", "--dir", "q"]), 8, &["plan reads one database at a time"])?;
     refused(&run(&["plan", "d", "--dir", "d"]), 8, &["d: exists and will not be overwritten"])?;
     fs::write(folder.join("file"), "mine")?;
     refused(&run(&["plan", "d", "--dir", "file"]), 8, &["file: exists and will not be overwritten"])?;
