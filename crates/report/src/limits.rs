@@ -89,11 +89,11 @@ pub(crate) fn reason(limit: &Limit) -> String {
 fn meaning(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Damaged => "Something else is damaged, or contradicts itself; a finding may name it.",
-        LimitKind::Unreadable => "The system could not read it.",
-        LimitKind::NotGiven => "It was not given: a file, a stripe, the log, a key, space for temporary files.",
+        LimitKind::Unreadable => "The operating system could not read the data.",
+        LimitKind::NotGiven => "Something was not given: a file, a stripe, the log, a key, space for temporary files.",
         LimitKind::InFlight => "A change was under way when the files or the backup were written.",
         LimitKind::Undocumented => "SQL Server does not document what the bytes must be.",
-        LimitKind::Unsupported => "mdfsck does not check it.",
+        LimitKind::Unsupported => "mdfsck does not make this check.",
     }
 }
 

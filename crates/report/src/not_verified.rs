@@ -95,7 +95,7 @@ pub(crate) fn heading(limit: &Limit) -> &'static str {
         LimitKind::NotGiven => "Because something was not given",
         LimitKind::InFlight => "Because changes were under way",
         LimitKind::Undocumented => "Because the format is undocumented",
-        LimitKind::Unsupported => "Because mdfsck does not check it",
+        LimitKind::Unsupported => "Because mdfsck does not make this check",
     }
 }
 

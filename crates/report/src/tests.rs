@@ -40,7 +40,7 @@ fn an_incomplete_run_says_what_where_how_many_and_why() {
     assert_eq!(
         text,
         "\nIncomplete: 3 things asked for could not be verified. 'mdfsck explain ID' says more.\n  \
-         Because mdfsck does not check it:\n    \
+         Because mdfsck does not make this check:\n    \
          collation not supported (tree.key-order-collation)\n      \
          key order: dbo.Orders.IX_1 (12), dbo.Orders.IX_2 (3)\n      \
          data purity: database\n"

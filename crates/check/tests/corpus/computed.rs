@@ -102,8 +102,8 @@ fn tests() -> Vec<(&'static str, Test)> {
                 &not_verified(&reports),
                 &[
                     "SalesLT.SalesOrderHeader.DueDate 32 expression (dateadd(day,[dbo].[f]([OrderDate]),[OrderDate])) is not",
-                    "SalesLT.SalesOrderHeader.ShipDate 32 a computed column of type datetime: datetime2(7) was derived",
-                    "SalesLT.SalesOrderHeader.TaxAmt 32 rows for which the computed value is not certain",
+                    "SalesLT.SalesOrderHeader.ShipDate 32 the computed column has type datetime, but datetime2(7) was derived",
+                    "SalesLT.SalesOrderHeader.TaxAmt 32 the computed value of these rows is not certain",
                 ],
             )
         }),

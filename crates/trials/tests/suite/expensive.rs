@@ -6,7 +6,7 @@ use check::{Options, Readers, Report, Silent};
 use lab::description::{Column, Expression, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders};
 
-const TOO_EXPENSIVE: &str = "rows for which the expression is too expensive to evaluate";
+const TOO_EXPENSIVE: &str = "the expression is too expensive to evaluate for these rows";
 
 /// 6 KB of terms. Each searches 8000 characters for a text that they do not contain.
 fn endless_filter() -> String {

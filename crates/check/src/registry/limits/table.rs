@@ -32,31 +32,31 @@ const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the certificate, 
 const CHECK_IDLE: &str = "Check again when the operation is finished.";
 const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
 const NOTHING: &str = "Nothing is known to be wrong; how SQL Server uses these bytes is not documented.";
-const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If only older backups are free of it, the catalog was damaged or changed by hand.";
+const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If older backups do not show this, the catalog was damaged or changed by hand since.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
 const UPDATE_STATISTICS: &str =
-    "Run UPDATE STATISTICS for the table: it writes them anew. Wrong statistics make queries slow, never wrong.";
+    "Run UPDATE STATISTICS for the table, which writes new statistics. Wrong statistics make queries slow, never wrong.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
     // Ranges that another maintenance window must read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
-        "not read before the window ended: links, keys and rows are compared once all ranges of this image are read",
+        "the ranges were not read before the window ended; links, keys and rows are compared once all ranges of this image are read",
         action "Nothing: the next window continues. To read everything at once, check without --window.";
 
     // Limits that turn findings into demoted findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
-        "not shut down cleanly: the log, which was not applied, may explain this",
+        "the database was not shut down cleanly: its log, which was not applied, may explain this",
         action NEEDS_LOG;
     DEMOTED_MOMENTS = "demoted.moments", NotGiven, "messages",
         "the files are from backups of different points in time: the log between them may explain this",
-        action "Check a full backup, or restore these and check the restored database.";
+        action "Check a full backup, or restore these backups and check the restored database.";
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
-        "in flight: the log in the backup still changes pages that this may depend on",
+        "in flight: this may depend on pages that the log in the backup still changes",
         action "Restore the backup and check the restored database, or check a later backup.";
     SNAPSHOT_NEWER = "snapshot.newer", InFlight, "pages",
-        "pages that the snapshot has in use are newer in its database, and the snapshot has no copy of their older state",
-        action "Make sure that these are the files of the database that the snapshot was made of, and that the snapshot was copied after it was last written to; or make a new snapshot.";
+        "the database has newer versions of pages that the snapshot uses, and the snapshot has no copies of the older ones",
+        action "Make sure that these files belong to the source database of the snapshot, and that the snapshot was copied after its last write; or create a new snapshot.";
     DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
         "allocation pages could not be read: the pages in use and their owners are unknown",
         action READ_AGAIN;
@@ -69,17 +69,17 @@ limits! {
 
     // Recovery from the log.
     RECOVERY_NONE = "recovery.none", NotGiven, "recovery",
-        "the database was not shut down cleanly, and {}; it is checked as it is in the files, without the changes in its log",
+        "the database was not shut down cleanly, and {}; its files are checked as they are, without the changes in the log",
         action "Name the log that was copied together with the data files, or put it beside them; or check a restored backup, which needs no log.";
     RECOVERY_LOG = "recovery.log", InFlight, "recovery",
-        "{}; the database is checked as it is in the files, without the changes in its log",
+        "{}; the database files are checked as they are, without the changes in the log",
         action "Copy the log again, together with the data files; or check a restored backup, which needs no log.";
     RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
         "{}; the pages are checked as they are in the files, without these changes",
         action NEEDS_LOG;
     RECOVERY_IN_DOUBT = "recovery.in-doubt", InFlight, "recovery",
         "a transaction across several databases is prepared: another server decides whether it is committed",
-        action "Let the server that coordinates it settle the transaction, or restore both databases.";
+        action "Let the coordinating server settle the transaction, or restore all databases of the transaction.";
     RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
         "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
@@ -87,13 +87,13 @@ limits! {
         "the log has checkpoints that the boot page does not know, although each is written there before the next begins: the data files are from an earlier point in time, or this is another log",
         action "Copy the data files and the log again, together.";
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
-        "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
+        "complete log blocks follow the end of the log: either the server stopped while it wrote them, or the log is damaged there",
         action NEEDS_LOG;
 
     // Comparing pages with the log.
     AUDIT_LOG_DAMAGED = "audit.log-damaged", Damaged, "pages against the log",
         "the log is damaged: its records after this place are unknown",
-        action "Copy the log again; if it is the original, take a full backup at once, as log backups will fail.";
+        action "Copy the log again; if it is the original, take a full backup now, as log backups will fail.";
     AUDIT_LOG_END = "audit.log-end", Damaged, "pages against the log",
         "pages are newer than the end of the log: the log lost its end, or was copied before the data files",
         action "Copy the log again, together with the data files; if these are the originals, restore the database.";
@@ -114,11 +114,11 @@ limits! {
         action "Name all data files of the database.";
     AUDIT_MORE = "audit.more", Damaged, "pages against the log",
         "more pages contradict the log than are listed",
-        action "Data files and log are probably from different points in time; copy them again, all at once.";
+        action "Data files and log are probably from different points in time; copy them again, all together.";
 
     // Files and pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven root, "file",
-        "not given; on the server it was {}",
+        "the file was not given; its path on the server is {}",
         action "Name the file too.";
     VERSION_UNKNOWN = "version.unknown", Unsupported, "version",
         "database version {} is not known to this program",
@@ -135,14 +135,14 @@ limits! {
     PAGES_IN_TRANSIT = "pages.in-transit", InFlight, "pages",
         "a repair, reorganize, bulk load, sort or encryption was working on these pages",
         action CHECK_IDLE;
-    PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "moment of the files",
+    PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "point in time of the files",
         "the boot page says that the database was shut down cleanly, but pages are newer than its last checkpoint: the files were in use when they were copied, or were copied at different times",
-        action "Copy the files again, all at once, after the database was shut down or set offline; or check them together with the log.";
+        action "Shut the database down or set it offline, then copy all files again; or check the files together with the log.";
     PAGES_UNPROTECTED = "pages.unprotected", NotGiven note, "page protection",
         "{} of {} pages have no protection, although the database has PAGE_VERIFY on: a changed value on them cannot be detected",
         action "Nothing is wrong. A page gets its checksum when it is next written; a rebuild of indexes and tables writes all their pages.";
     PAGES_SHARED = "pages.shared", Damaged, "pages",
-        "several allocation units claim the extents of these pages, too many to look at again",
+        "several allocation units claim the extents of these pages; there are too many such extents to examine each page",
         action SEE_FINDINGS;
     PAGES_PFS_DAMAGED = "pages.pfs-damaged", Damaged, "pages",
         "the PFS page is damaged: it is unknown whether these pages are allocated",
@@ -168,7 +168,7 @@ limits! {
         "an allocation page of each of these intervals is damaged",
         action SEE_FINDINGS;
     ALLOCATION_MAP_EXTENT_CLAIMED = "allocation.map-extent-claimed", Undocumented, "allocation",
-        "an IAM page claims the extent that holds the maps of a later interval, which no known database does",
+        "an IAM page claims the extent that holds the maps of a later interval; no known database has such a claim",
         action ON_SERVER;
     ALLOCATION_OWNER_UNKNOWN = "allocation.owner-unknown", Damaged, "owners of pages in use",
         "the pages may belong to an IAM chain that is damaged",
@@ -185,7 +185,7 @@ limits! {
 
     // Reading the catalog.
     CATALOG_BOOT_PAGE = "catalog.boot-page", Damaged, "catalog",
-        "the boot page is damaged or cannot be read, and nothing else leads to the catalog",
+        "the boot page is damaged or cannot be read, and no other page points to the catalog",
         action "Restore from a backup; no repair exists for the boot page.";
     CATALOG_UNREADABLE = "catalog.unreadable", Unreadable, "catalog",
         "pages of this table could not be read, or are encrypted",
@@ -194,51 +194,51 @@ limits! {
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     CATALOG_AFTER_PRE_CHECK = "catalog.after-pre-check", Damaged, "catalog",
-        "the pre-check of this table failed, and more is wrong with it: a server stops there, so the other messages are not listed",
+        "the pre-check of this table failed; a server stops there, so further messages about the table are not listed",
         action "Restore from a backup; no repair exists for a critical system table.";
     CATALOG_FIRST_PAGE = "catalog.first-page", Damaged, "catalog",
         "dbi_firstSysIndexes in boot page (1:9) points to a page that is not the first page of this table",
         action "Restore from a backup; no repair exists for the boot page.";
     CATALOG_ROWS_FEWER = "catalog.rows-fewer", Damaged, "catalog",
-        "fewer rows than the catalog counts",
+        "the table has fewer rows than the catalog counts",
         action SEE_FINDINGS;
     CATALOG_ROWS_FEWER_LOG = "catalog.rows-fewer-log", NotGiven, "catalog",
-        "not shut down cleanly, and its log was not applied: fewer rows than the catalog counts",
+        "the database was not shut down cleanly, and its log was not applied: the table has fewer rows than the catalog counts",
         action NEEDS_LOG;
     CATALOG_CHAIN = "catalog.chain", Damaged, "catalog",
-        "damaged: read up to the first bad page",
+        "the table is damaged: only the pages before its first bad page were read",
         action SEE_FINDINGS;
     CATALOG_CHAIN_LOG = "catalog.chain-log", NotGiven, "catalog",
-        "not shut down cleanly, and its log was not applied: read up to the first page that does not fit",
+        "the database was not shut down cleanly, and its log was not applied: only the pages before the first page that does not fit were read",
         action NEEDS_LOG;
     CATALOG_ROWS = "catalog.rows", Damaged, "catalog",
-        "some of its records are not rows",
+        "some records of the table are not rows",
         action SEE_FINDINGS;
     CATALOG_ROWS_LOG = "catalog.rows-log", NotGiven, "catalog",
-        "not shut down cleanly, and its log was not applied: some of its rows cannot be read",
+        "the database was not shut down cleanly, and its log was not applied: some rows of the table cannot be read",
         action NEEDS_LOG;
     CATALOG_TABLE_UNKNOWN = "catalog.table-unknown", Damaged, "catalog",
         "the catalog does not describe this table",
         action SEE_FINDINGS;
     CATALOG_VERSION = "catalog.version", Damaged, "catalog",
-        "the catalog does not have the form of this version",
+        "the catalog does not have the layout of this database version",
         action SEE_FINDINGS;
     CATALOG_VALUES_DISAGREE = "catalog.values-disagree", Damaged, "catalog values",
         "{}",
         action COMPARE_CATALOG;
     CATALOG_VALUE_UNKNOWN = "catalog.value-unknown", Undocumented, "catalog values",
-        "{}, which is not known",
+        "{}; this value is unknown",
         action COMPARE_CATALOG;
     CATALOG_VALUES_MORE = "catalog.values-more", Damaged, "catalog values",
-        "more of the same kind",
+        "more values of the same kind are unknown or disagree",
         action COMPARE_CATALOG;
     CATALOG_VALUE_OF_SERVER = "catalog.value-of-server", Unsupported, "catalog values",
-        "an unknown value; this catalog describes the server too",
+        "an unknown value; it may be legal, because the catalog of master also describes the server",
         action ON_SERVER;
 
     // References between base tables.
     REFERENCES_CATALOG = "references.catalog", Damaged, "catalog references",
-        "the tables that describe all others could not be read",
+        "the system tables that describe all other tables could not be read",
         action SEE_FINDINGS;
     REFERENCES_TARGET = "references.target", Damaged, "catalog references",
         "the referenced table has errors of its own",
@@ -253,7 +253,7 @@ limits! {
         "the table could not be read to its end",
         action SEE_FINDINGS;
     REFERENCES_OF_SERVER = "references.of-server", Unsupported, "catalog references",
-        "rows refer to things that are not in this catalog, which describes the server too",
+        "rows refer to things that are not in this catalog; this may be legal, because the catalog of master also describes the server",
         action ON_SERVER;
     REFERENCES_UNPROVEN = "references.unproven", Undocumented, "catalog references",
         "rows refer to things that do not exist; too few such rows are known from sound databases to call this damage",
@@ -270,7 +270,7 @@ limits! {
         "the base table could not be read",
         action SEE_FINDINGS;
     BROKER_NOT_FOLLOWED = "broker.not-followed", Unsupported, "Service Broker",
-        "the references of these rows are not checked",
+        "mdfsck does not check the references in these rows",
         action ON_SERVER;
     BROKER_ACTIVATION = "broker.activation", Unsupported, "Service Broker",
         "activation procedures and users of queues are not checked",
@@ -278,7 +278,7 @@ limits! {
 
     // Objects that are stored outside the data files, or are only described in them.
     TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven apart, "table",
-        "memory-optimized: not in the data files (5296)",
+        "the table is memory-optimized: its rows are not in the data files (5296)",
         action "Back up the memory-optimized filegroup: SQL Server verifies its checksums then.";
     FILESTREAM_FILES = "filestream.files", NotGiven apart, "FILESTREAM files",
         "FILESTREAM values are not in the data files",
@@ -298,7 +298,7 @@ limits! {
         "the allocation unit is not in the catalog",
         action SEE_FINDINGS;
     RECORDS_DROPPED = "records.dropped", InFlight, "records",
-        "dropped: the pages wait to be deallocated",
+        "the object was dropped; its pages wait to be deallocated",
         action CHECK_IDLE;
     RECORDS_FORM_UNKNOWN = "records.form-unknown", Unsupported, "records",
         "unknown row format: columnstore, or row versions kept in rows",
@@ -324,10 +324,10 @@ limits! {
         "SQL Server does not document how compressed pages count free bytes and ghosts",
         action NOTHING;
     HEADERS_COUNTS_GHOSTS = "headers.counts-ghosts", Undocumented, "free-space and ghost counts in page headers",
-        "free-byte accounting of ghost remains and all-sparse rows is undocumented",
+        "SQL Server does not document how it counts the free bytes of ghost remains and of rows with only sparse columns",
         action "Rebuild the index or table once its ghosts are cleaned up, then check again.";
     PFS_FREE_SPACE_COMPRESSED = "pfs.free-space-compressed", Undocumented note, "PFS free space",
-        "unknown whether SQL Server maintains PFS free space for compressed heaps",
+        "it is unknown whether SQL Server maintains PFS free space for compressed heaps",
         action NOTHING;
     COUNTS_ROWS_FEWER = "counts.rows-fewer", Damaged, "row count",
         "{} rows were seen, the catalog counts {}: the count is stale, or pages with rows are no longer found",
@@ -367,31 +367,31 @@ limits! {
         "the catalog has no column with this number",
         action SEE_FINDINGS;
     COLUMN_FIXED_AS_VARIABLE = "column.fixed-as-variable", Undocumented, "column values",
-        "a type of fixed length stored as a variable column",
+        "values of a fixed-length type are stored in variable length",
         action ON_SERVER;
     COLUMN_SPARSE_UNKNOWN = "column.sparse-unknown", Undocumented, "column values",
-        "sparse values in an unknown form, or of columns that the catalog does not have",
+        "sparse values have an unknown form, or belong to columns that the catalog does not have",
         action ON_SERVER;
     COLUMN_SPARSE_FORM = "column.sparse-form", Undocumented, "column values",
-        "sparse values off the row, or in a form that is not known for certain",
+        "sparse values are stored off the row, or their form is not certain",
         action ON_SERVER;
     COLUMN_NTEXT_FORM = "column.ntext-form", Undocumented, "column values",
-        "ntext values off the row in an undocumented form",
+        "ntext values off the row have an undocumented form",
         action ON_SERVER;
     COLUMN_FILE_NOT_GIVEN = "column.file-not-given", NotGiven, "column values",
-        "values off the row that were not found, perhaps because they are in a data file that was not given",
+        "values off the row were not found; they may be in a data file that was not given",
         action "Name all data files of the database.";
     COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
-        "xml values off the row: too many to read, or not found there",
+        "xml values off the row are too many to read, or were not found",
         action ON_SERVER;
     COLUMN_VALUE_OFF_ROW = "column.value-off-row", Unsupported, "column values",
-        "too many values off the row to read, or in a form that is not known for certain",
+        "the values off the row are too many to read, or their form is not certain",
         action ON_SERVER;
     COLUMN_LENGTH = "column.length", Undocumented, "column values",
-        "values longer than declared, perhaps encrypted by the client, or too many off the row to read their lengths",
+        "values are longer than declared (the client may have encrypted them), or too many are off the row to read their lengths",
         action ON_SERVER;
     COLUMN_NTEXT_TOO_MANY = "column.ntext-too-many", Unsupported, "column values",
-        "too many values off the row to see whether each length is even",
+        "too many values are off the row to check that each length is even",
         action ON_SERVER;
     COLUMN_NTEXT_DAMAGED = "column.ntext-damaged", Damaged, "column values",
         "some values off the row are damaged: lengths were not checked",
@@ -405,10 +405,10 @@ limits! {
         "LOB fragments referenced only by ghost rows",
         action "Check again after ghost cleanup.";
     LOB_ROWS_UNKNOWN = "lob.rows-unknown", Undocumented, "LOB trees",
-        "the rows are of an unknown form",
+        "the rows have an unknown form",
         action ON_SERVER;
     LOB_COLUMNSTORE = "lob.columnstore", Undocumented, "LOB trees",
-        "columnstore, or an index of an unknown kind",
+        "the LOB data belong to a columnstore, or to an index of an unknown kind",
         action ON_SERVER;
     LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven apart, "LOB trees",
         "some of the pages are outside the requested scope",
@@ -420,7 +420,7 @@ limits! {
         "some of the pages are unknown",
         action SEE_FINDINGS;
     LOB_VALUES_FORM = "lob.values-form", Undocumented, "LOB trees",
-        "rows hold values in an undocumented form: sparse ones off the row, FILESTREAM",
+        "rows hold values in an undocumented form: FILESTREAM, or sparse values off the row",
         action ON_SERVER;
     LOB_FRAGMENTS_FORM = "lob.fragments-form", Undocumented, "LOB trees",
         "fragments in an undocumented form",
@@ -431,7 +431,7 @@ limits! {
         "the expression is not in the catalog",
         action SEE_FINDINGS;
     EXPRESSION_CODE_PAGE = "expression.code-page", Unsupported, "expressions",
-        "expression {}: its characters depend on the code page",
+        "the characters of expression {} depend on the code page",
         action ON_SERVER;
     EXPRESSION_UNSUPPORTED = "expression.unsupported", Unsupported, "expressions",
         "expression {} is not evaluated: {}",
@@ -446,13 +446,13 @@ limits! {
         "the expression is a condition and has no value",
         action ON_SERVER;
     EXPRESSION_TYPE = "expression.type", Unsupported, "expressions",
-        "a computed column of type {}: {} was derived from its definition",
+        "the computed column has type {}, but {} was derived from its definition",
         action ON_SERVER;
     EXPRESSION_TOO_EXPENSIVE = "expression.too-expensive", Unsupported, "expressions",
-        "rows for which the expression is too expensive to evaluate",
+        "the expression is too expensive to evaluate for these rows",
         action ON_SERVER;
     COMPUTED_UNCERTAIN = "computed.uncertain", Unsupported, "persisted computed columns",
-        "rows for which the computed value is not certain",
+        "the computed value of these rows is not certain",
         action EXTENDED_ON_SERVER;
 
     // Comparing indexes with their tables.
@@ -469,7 +469,7 @@ limits! {
         "values off the row claim more bytes than the database has",
         action SEE_FINDINGS;
     INDEX_ROWS_UNCERTAIN = "index.rows-uncertain", Unsupported, "index rows against table rows",
-        "rows with values off the row that cannot be read, or with expressions whose value is not certain",
+        "rows have values off the row that cannot be read, or expressions with an uncertain value",
         action ON_SERVER;
     INDEX_DESCRIPTION_DAMAGED = "index.description-damaged", Damaged, "index rows against table rows",
         "tables that describe indexes are damaged",
@@ -478,7 +478,7 @@ limits! {
         "the tables that describe indexes could not be read",
         action SEE_FINDINGS;
     INDEX_MORE_UNMATCHED = "index.more-unmatched", Damaged, "index rows against table rows",
-        "more rows without counterpart than are listed",
+        "more rows lack a counterpart than are listed",
         action SEE_FINDINGS;
     INDEX_NO_TABLE = "index.no-table", Damaged, "index rows against table rows",
         "the table of the index has no rowset",
@@ -493,7 +493,7 @@ limits! {
         "column {} is of a type that no index can have",
         action COMPARE_CATALOG;
     INDEX_UNKNOWN = "index.unknown", Damaged, "index rows against table rows",
-        "the catalog has no such index",
+        "the catalog does not have this index",
         action SEE_FINDINGS;
     INDEX_KIND = "index.kind", Unsupported, "index rows against table rows",
         "{} indexes are not compared",
@@ -508,7 +508,7 @@ limits! {
         "the index lacks columns of its table's clustering key",
         action COMPARE_CATALOG;
     INDEX_SPARSE_PADDING = "index.sparse-padding", Undocumented, "index rows against table rows",
-        "column {} is sparse, of a type that may be stored without its padding",
+        "column {} is sparse, and values of its type may be stored without padding",
         action ON_SERVER;
     INDEX_TYPES_DIFFER = "index.types-differ", Damaged, "index rows against table rows",
         "column {} has another type in the table",
@@ -519,7 +519,7 @@ limits! {
 
     // Extended logical checks.
     EXTENDED_XML_CONTENT = "extended.xml-content", Unsupported, "extended logical checks",
-        "each document has nodes in the index; what the nodes hold was not checked",
+        "each document has nodes in the index; the content of the nodes was not checked",
         action EXTENDED_ON_SERVER;
     EXTENDED_XML_FORM = "extended.xml-form", Unsupported, "extended logical checks",
         "a secondary XML index, or one of an unknown form",
@@ -531,36 +531,36 @@ limits! {
         "the definition of the view is not evaluated",
         action EXTENDED_ON_SERVER;
     EXTENDED_KEYS = "extended.keys", Unsupported, "extended logical checks",
-        "rows with unknown keys or node ids",
+        "some rows have unknown keys or node IDs",
         action EXTENDED_ON_SERVER;
 
     // Statistics.
     STATISTICS_WHOLE = "statistics.whole", Damaged note, "statistics",
-        "what is stored of them does not fit together: {}",
+        "the stored statistics contradict themselves: {}",
         action UPDATE_STATISTICS;
     STATISTICS_ORDER = "statistics.order", Damaged note, "statistics",
-        "a step of the histogram is not above the one before it",
+        "a step of the histogram is not above the step before it",
         action UPDATE_STATISTICS;
     STATISTICS_COUNTS = "statistics.counts", Damaged note, "statistics",
-        "the histogram has a count that is negative or no number, or counts that are not those of all rows",
+        "a count of the histogram is negative or not a number, or the counts do not add up to the number of rows",
         action UPDATE_STATISTICS;
     STATISTICS_DENSITIES = "statistics.densities", Damaged note, "statistics",
-        "a density is no number, or that of more values than there are rows, or of none",
+        "a density is not a number, or means more different values than there are rows, or no value at all",
         action UPDATE_STATISTICS;
     STATISTICS_ORDER_COLLATION = "statistics.order-collation", Unsupported, "statistics",
         "only the collation's tables determine the order of these steps",
         action EXTENDED_ON_SERVER;
     STATISTICS_ORDER_UNKNOWN = "statistics.order-unknown", Undocumented, "statistics",
-        "it is not known how steps of this type are ordered",
+        "the order of steps of this type is unknown",
         action EXTENDED_ON_SERVER;
     STATISTICS_FORM = "statistics.form", Undocumented, "statistics",
-        "they are of a version, or have a part, that is not known",
+        "the statistics have an unknown version, or an unknown part",
         action EXTENDED_ON_SERVER;
     STATISTICS_COLUMN = "statistics.column", Damaged, "statistics",
-        "their first column is not in the catalog, or is of another type than the steps",
+        "the first column of the statistics is not in the catalog, or its type is not that of the steps",
         action COMPARE_CATALOG;
     STATISTICS_UNREAD = "statistics.unread", Damaged, "statistics",
-        "they could not be read to their end",
+        "the statistics could not be read to their end",
         action SEE_FINDINGS;
 
     // Partitions.
@@ -568,19 +568,19 @@ limits! {
         "the partition function is not in the catalog",
         action SEE_FINDINGS;
     PARTITION_NO_ROWSET = "partition.no-rowset", Damaged, "partition of each row",
-        "the catalog has no partition for it",
+        "the catalog has no partition of this table or index",
         action SEE_FINDINGS;
     PARTITION_BOUNDARIES = "partition.boundaries", Undocumented, "partition of each row",
-        "the boundary values of the partition function are not in the catalog as expected",
+        "the boundary values of the partition function are not in the catalog in the expected form",
         action ON_SERVER;
     PARTITION_BOUNDARIES_SEVERAL = "partition.boundaries-several", Undocumented, "partition of each row",
-        "several lists of values may be the boundaries",
+        "the catalog has several lists of values that may be the boundaries",
         action ON_SERVER;
     PARTITION_BOUNDARIES_COUNT = "partition.boundaries-count", Undocumented, "partition of each row",
         "the number of partitions is not one more than the number of boundary values",
         action ON_SERVER;
     PARTITION_BOUNDARIES_TYPE = "partition.boundaries-type", Undocumented, "partition of each row",
-        "the boundary values are not of the type of the column, {}",
+        "the boundary values do not have the type of the column, {}",
         action ON_SERVER;
     PARTITION_BOUNDARIES_ORDER = "partition.boundaries-order", Unsupported, "partition of each row",
         "the order of the boundary values is not certain",
@@ -595,13 +595,13 @@ limits! {
         "values off the row, or values whose order only the collation's tables determine",
         action ON_SERVER;
     PARTITION_SIDE = "partition.side", Undocumented, "partition of each row",
-        "value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
+        "the value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
         action ON_SERVER;
     PARTITION_CONTRADICTED = "partition.contradicted", Undocumented, "partition of each row",
-        "most rows contradict the boundary values as they were read",
+        "most rows contradict the boundary values that were read from the catalog",
         action ON_SERVER;
     PARTITION_WRONG_OR_SIDE = "partition.wrong-or-side", Undocumented, "partition of each row",
-        "in a wrong partition, and equal to a boundary value: the data does not show whether the range is LEFT or RIGHT",
+        "the row is in a wrong partition; its value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
         action ON_SERVER;
 
     // Constraints and identity columns.
@@ -618,7 +618,7 @@ limits! {
         "column {} of type {} is not compared",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_TYPES_DIFFER = "constraint.types-differ", Damaged, "constraints",
-        "column {} and the one it refers to are of different types",
+        "column {} and the column it refers to have different types",
         action COMPARE_CATALOG;
     CONSTRAINT_CATALOG = "constraint.catalog", Damaged, "constraints",
         "the catalog is damaged: rows may be missing",
@@ -627,13 +627,13 @@ limits! {
         "a table of the constraint is damaged, or not all of its rows are known",
         action SEE_FINDINGS;
     CONSTRAINT_OUT_OF_SCOPE = "constraint.out-of-scope", NotGiven apart, "constraints",
-        "the table that the key refers to is not among those checked",
+        "the table that the key refers to was not checked",
         action "Check both tables, or the whole database.";
     CONSTRAINT_UNCERTAIN = "constraint.uncertain", Unsupported, "constraints",
-        "rows for which the condition is not certain: {}",
+        "it is not certain whether these rows meet the condition: {}",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_KEYS_OFF_ROW = "constraint.keys-off-row", Unsupported, "constraints",
-        "keys with values off the row",
+        "some keys have values off the row",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_KEYS_COLLATION = "constraint.keys-collation", Unsupported, "constraints",
         "only the collation's tables determine whether these keys are equal",
@@ -654,7 +654,7 @@ limits! {
         "not shut down cleanly: the current identity value may be in the log",
         action NEEDS_LOG;
     IDENTITY_VALUES = "identity.values", Unsupported, "identity value",
-        "rows without an identity value, or with one beyond 64 bits",
+        "some rows have no identity value, or one beyond 64 bits",
         action "Run DBCC CHECKIDENT with NORESEED on a server.";
 
     // Encrypted databases.
@@ -666,23 +666,23 @@ limits! {
         cannot be read",
         action NEEDS_KEY;
     ENCRYPTED_ZEROS = "encrypted.zeros", NotGiven, "pages of zeros",
-        "only allocation pages show whether these pages are in use, and they are encrypted (TDE)",
+        "only the encrypted allocation pages show whether these pages are in use (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_LINKS = "encrypted.links", NotGiven, "links between pages",
         "mismatched links; legal if one of the two pages is no longer in use, which only the encrypted allocation pages \
         show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_OTHER_PAGE = "encrypted.other-page", NotGiven, "page",
-        "holds another page; legal if it is not in use, which only the encrypted allocation pages show (TDE)",
+        "the header names another page; legal if the page is not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_NOT_AS_WRITTEN = "encrypted.not-as-written", NotGiven, "page",
-        "not as it was written; legal if it was never in use, which only the encrypted allocation pages show (TDE)",
+        "the checksum or torn bits are wrong; legal if the page was never in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_PAGE_TYPE = "encrypted.page-type", NotGiven, "page",
-        "has an unknown page type; legal if it is not in use, which only the encrypted allocation pages show (TDE)",
+        "the page type is unknown; legal if the page is not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_MORE_PAGES = "encrypted.more-pages", NotGiven, "pages",
-        "more pages that are not as they were written; legal if they are not in use, which only the encrypted allocation pages show (TDE)",
+        "more pages have a wrong header, checksum or type; legal if they are not in use, which only the encrypted allocation pages show (TDE)",
         action NEEDS_KEY;
 
     // Backups.
