@@ -119,7 +119,7 @@ impl Meter {
     /// Notes that fewer threads were started than requested; `cause` says why.
     pub(crate) fn started_threads(&self, started: usize, wanted: usize, cause: Option<io::Error>) {
         let Some(cause) = cause else { return };
-        let text = format!("{started} of {wanted} threads could be started ({cause}); the results are the same");
+        let text = format!("only {started} of {wanted} threads could be started ({cause}); the results do not change");
         self.shortage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }
 

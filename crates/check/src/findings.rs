@@ -179,7 +179,7 @@ impl<'a> Iterator for Iter<'a> {
                 Err(error) => {
                     self.findings
                         .error
-                        .get_or_init(|| format!("findings cannot be read from their file again: {error}"));
+                        .get_or_init(|| format!("the temporary file of the findings cannot be read: {error}"));
                     self.in_file = 0;
                 }
             }

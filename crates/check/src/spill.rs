@@ -124,7 +124,10 @@ impl TempStore {
 
     /// Notes why facts could not be stored or read back.
     pub(crate) fn failed(&self, error: &io::Error) {
-        let text = format!("{}: cannot keep facts there: {error}; see --temp-dir and --memory", self.path().display());
+        let text = format!(
+            "{}: temporary files cannot be written or read there: {error}; see --temp-dir and --memory",
+            self.path().display()
+        );
         self.0.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }
 }

@@ -151,7 +151,7 @@ fn other_sets(backup: &BackupPages) -> Option<Warning> {
     let others: Vec<String> = backup.other_sets().iter().map(ToString::to_string).collect();
     (!others.is_empty()).then(|| {
         let text = format!(
-            "other sets in the file are not checked: {} (--set N, --set last or --set all chooses)",
+            "other sets in the file are not checked: {} (choose with --set N, --set last or --set all)",
             others.join(", ")
         );
         warning(OTHER_SETS, text)

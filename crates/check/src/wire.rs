@@ -19,16 +19,16 @@ use crate::spill::{Fact, Run, TempStore};
 /// Why sums cannot be read or written.
 #[derive(Debug, Error)]
 pub enum SumsError {
-    /// The system could not read or write the bytes, or the input ended too early.
-    #[error("sums, byte {at}: {error}; write them again")]
+    /// The system could not read or write, or the input ended early.
+    #[error("sums at byte {at}: {error}; write the part again")]
     Io {
         /// Number of bytes read or written before the error.
         at: u64,
         /// The error that the system reported.
         error: io::Error,
     },
-    /// The bytes were changed, or were written by another run.
-    #[error("sums, byte {at}: not what this run wrote: {what}; write them again, with the same seed and files")]
+    /// The bytes were changed, or another run wrote them.
+    #[error("sums at byte {at} are not what this run wrote: {what}; write the part again, with the same seed and files")]
     Damaged {
         /// Number of bytes read before the error.
         at: u64,

@@ -65,7 +65,7 @@ pub(super) fn tile(context: &Context<'_>, ranges: &[FileRange]) -> Result<(), Un
         let before = left.partition_point(|range| range.file_id < file.file_id);
         let (alien, rest) = left.split_at_checked(before).unwrap_or_default();
         if let Some(range) = alien.first() {
-            return Err(untiled(range.file_id, range.first, "no file has it"));
+            return Err(untiled(range.file_id, range.first, "no file contains it"));
         }
         let (own, others) =
             rest.split_at_checked(rest.partition_point(|range| range.file_id == file.file_id)).unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn tile(context: &Context<'_>, ranges: &[FileRange]) -> Result<(), Un
         for range in own {
             let is_whole = |page: u32| page.is_multiple_of(CHUNK_PAGES) || page == file.pages;
             if range.first < end {
-                return Err(untiled(file.file_id, range.first, "two ranges have it"));
+                return Err(untiled(file.file_id, range.first, "two ranges contain it"));
             }
             if range.pages == 0 || range.end() > file.pages || !is_whole(range.first) || !is_whole(range.end()) {
                 return Err(untiled(file.file_id, range.first, "no whole range begins there"));
@@ -86,12 +86,12 @@ pub(super) fn tile(context: &Context<'_>, ranges: &[FileRange]) -> Result<(), Un
             while ranges.next_if(|range| range.end() <= first).is_some() {}
             let page = PageId::new(file.file_id, first);
             if is_read && ranges.peek().is_none_or(|range| !range.contains(page)) {
-                return Err(untiled(file.file_id, first, "no range has it"));
+                return Err(untiled(file.file_id, first, "no range contains it"));
             }
         }
     }
     match left.first() {
-        Some(range) => Err(untiled(range.file_id, range.first, "no file has it")),
+        Some(range) => Err(untiled(range.file_id, range.first, "no file contains it")),
         None => Ok(()),
     }
 }

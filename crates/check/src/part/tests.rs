@@ -352,8 +352,8 @@ fn ranges_that_leave_pages_out_or_hold_them_twice_are_no_tiling() {
         let ranges = sweeper.ranges(200);
         let what = |ranges: &[FileRange]| sweeper.tile(ranges).map_err(|untiled| untiled.what);
         assert!(ranges.len() > 2 && what(&ranges).is_ok());
-        assert_eq!(what(&ranges[1..]), Err("no range has it"));
-        assert_eq!(what(&[ranges.clone(), ranges[..1].to_vec()].concat()), Err("two ranges have it"));
+        assert_eq!(what(&ranges[1..]), Err("no range contains it"));
+        assert_eq!(what(&[ranges.clone(), ranges[..1].to_vec()].concat()), Err("two ranges contain it"));
         let with = |change: fn(&mut FileRange)| {
             let mut ranges = ranges.clone();
             change(&mut ranges[0]);
@@ -361,10 +361,10 @@ fn ranges_that_leave_pages_out_or_hold_them_twice_are_no_tiling() {
         };
         assert_eq!(what(&with(|range| range.pages -= 1)), Err("no whole range begins there"));
         assert_eq!(what(&with(|range| range.pages = u32::MAX)), Err("no whole range begins there"));
-        assert_eq!(what(&with(|range| range.file_id = 99)), Err("no range has it"));
+        assert_eq!(what(&with(|range| range.file_id = 99)), Err("no range contains it"));
         assert_eq!(
             what(&[ranges.clone(), vec![FileRange { file_id: 99, first: 0, pages: 128 }]].concat()),
-            Err("no file has it")
+            Err("no file contains it")
         );
     });
 }

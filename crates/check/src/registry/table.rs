@@ -47,11 +47,11 @@ const RESTORE_OR_CREATE: &str = "Restore the database from a backup, or drop and
 const RESTORE_IAM: &str = "Restore the page (RESTORE DATABASE ... PAGE takes IAM pages), which needs the full or bulk-logged recovery \
                            model and an unbroken chain of log backups; without them, restore the file or the database. Until then \
                            scans may miss pages of the table.";
-const SET_MAPS: &str = "Stop all writes, and save the rows. Then restore the wrong map, with the log: an IAM page by \
-itself; for GAM, SGAM and PFS pages, the file or the database. Or let REPAIR_ALLOW_DATA_LOSS set the bits, which deletes \
+const SET_MAPS: &str = "Stop all writes, and save the rows. Then restore the wrong map, with the log: an IAM page alone; \
+for GAM, SGAM and PFS pages, the file or the database. Or let REPAIR_ALLOW_DATA_LOSS set the bits, which deletes \
 nothing.";
 const SHARED_PAGES: &str = "Stop all writes, and save the rows of both owners: one overwrites the other, and rebuilding \
-or dropping one frees pages of the other. Then restore the wrong map, with the log: an IAM page by itself; for GAM and \
+or dropping one frees pages of the other. Then restore the wrong map, with the log: an IAM page alone; for GAM and \
 SGAM pages, the file or the database. REPAIR_ALLOW_DATA_LOSS sets the bit if the GAM or the SGAM is one of the owners; if \
 both are objects, it takes the pages from one of them.";
 const RESTORE_VALUE: &str = "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a \

@@ -176,7 +176,7 @@ fn pair(
         && !is_same_type(wanted, stored)
     {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, type", || {
-            format!("{} is declared {}, and stored as {}", place(), wanted.declaration(), stored.info.declaration())
+            format!("{} is declared {}, but stored as {}", place(), wanted.declaration(), stored.info.declaration())
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
@@ -186,19 +186,19 @@ fn pair(
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {
             let [declared, stored] = if is_not_null { ["NOT NULL", "NULL"] } else { ["NULL", "NOT NULL"] };
-            format!("{} is declared {declared}, and stored as {stored}", place())
+            format!("{} is declared {declared}, but stored as {stored}", place())
         });
     }
     if (column.status & status::SPARSE != 0) != stored.is_sparse() {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, SPARSE", || {
             let [declared, stored] = if stored.is_sparse() { ["not ", ""] } else { ["", "not "] };
-            format!("{} is {declared}declared SPARSE, and {stored}stored as one", place())
+            format!("{} is {declared}declared SPARSE, but {stored}stored as sparse", place())
         });
     }
     let declared = CollationId(column.declared.collation as u32);
     if !super::is_same_collation(database, rowset.object_id, [declared, stored.collation]) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, collation", || {
-            format!("{} is declared with collation {}, and stored with {}", place(), declared.0, stored.collation.0)
+            format!("{} is declared with collation {}, but stored with {}", place(), declared.0, stored.collation.0)
         });
     }
 }

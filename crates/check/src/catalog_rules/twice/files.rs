@@ -82,14 +82,14 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
         if let [only] = said.as_slice()
             && (is_listed && has_first || only.by == HEADER)
         {
-            verdicts.doubt("files", || format!("file {file} is in {} alone{suffix}", only.by));
+            verdicts.doubt("files", || format!("only {} has file {file}{suffix}", only.by));
         }
         for (what, at) in ATTRIBUTES.iter().zip(0..) {
             let mut of_attribute = said.iter().filter_map(|said| Some((said.by, said.attributes.get(at)?.as_deref()?)));
             let Some((by, value)) = of_attribute.next() else { continue };
             for (other_by, other) in of_attribute.filter(|(_, other)| !is_same(what, value, other)) {
                 verdicts.doubt("files", || {
-                    format!("the {what} of file {file} is {value} in {by}, {other} in {other_by}{suffix}")
+                    format!("the {what} of file {file} is {value} in {by}, but {other} in {other_by}{suffix}")
                 });
             }
         }

@@ -60,7 +60,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         if i64::from(stored.key_ordinal) != ordinal {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, key order", || {
                 format!(
-                    "{} has place {ordinal} in the key, its rows are ordered by it in place {}",
+                    "{} has place {ordinal} in the key, but place {} in the order of the rows",
                     place(),
                     stored.key_ordinal
                 )
@@ -72,7 +72,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         if is_told_twice && descends != (status & DESCENDING != 0) {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {
                 let [declared, stored] = if descends { ["ascends", "descends"] } else { ["descends", "ascends"] };
-                format!("{} {declared}, as its rows are stored it {stored}", place())
+                format!("{} {declared} in its declaration, but {stored} in the stored rows", place())
             });
         }
         let is_same = |other: &RowsetColumn| {
@@ -84,7 +84,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         {
             verdicts.doubt("sys.sysrscols, types of index columns", || {
                 format!(
-                    "{} is {} with collation {}, in the table it is {} with collation {}",
+                    "{} is {} with collation {}, but in the table {} with collation {}",
                     place(),
                     stored.info.declaration(),
                     stored.collation.0,

@@ -46,7 +46,9 @@ fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, ve
     // Index types above 7 were added after 2022.
     let is_known = kind <= 7;
     if is_known && !types.contains(&kind) {
-        verdicts.doubt("sys.sysidxstats, type", || format!("{} is of type {kind}, which goes with other ids", place()));
+        verdicts.doubt("sys.sysidxstats, type", || {
+            format!("{} is of type {kind}, which no index with this ID has", place())
+        });
     }
 }
 
@@ -83,12 +85,12 @@ fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
         if rowset.is_unique() != index.is_unique() {
             verdicts.doubt("sys.sysidxstats and sys.sysrowsets, UNIQUE", || {
                 let [index, rowset] = if rowset.is_unique() { ["not ", ""] } else { ["", "not "] };
-                format!("{} is {index}unique, its rowset is {rowset}unique", place())
+                format!("{} is {index}unique, but its rowset is {rowset}unique", place())
             });
         }
         if is_told && (rowset.status & HOLDS_THE_TABLE != 0) != (rowset.index_id <= 1) {
             verdicts.doubt("sys.sysrowsets, status", || {
-                format!("{}: the rowset's status {:#x} is of another kind of index", place(), rowset.status)
+                format!("{}: the rowset's status {:#x} belongs to another kind of index", place(), rowset.status)
             });
         }
     }

@@ -102,7 +102,9 @@ fn fixed_part(
     // tables may be longer: one table was seen that had lost columns.
     let fits =
         kept == 0 || kept == whole || kept == least.max(whole) || is_system && level == Level::Leaf && kept > whole;
-    (!fits).then(|| format!("its fixed part has {whole} bytes by its columns, {kept} by sys.sysrowsets"))
+    (!fits).then(|| {
+        format!("its fixed part has {whole} bytes according to its columns, but {kept} according to sys.sysrowsets")
+    })
 }
 
 /// Checks that the variable columns are numbered from 1.
@@ -129,7 +131,9 @@ fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u
     }
     let kept = rowset.max_null_bit;
     let fits = level == Level::Node || kept == 0 || kept == greatest || is_system && kept > greatest;
-    (!fits).then(|| format!("its greatest null bit is {greatest} by its columns, {kept} by sys.sysrowsets"))
+    (!fits).then(|| {
+        format!("its greatest null bit is {greatest} according to its columns, but {kept} according to sys.sysrowsets")
+    })
 }
 
 /// Checks that the key columns are numbered from 1, and that the entries above the leaf contain exactly the key
@@ -183,7 +187,10 @@ mod tests {
         let heap = Rowset { min_leaf: 9, layout: RowLayout { columns: vec![number()] }, ..Rowset::default() };
         let flaw = |is_from_2000| fixed_part(&heap, Level::Leaf, (false, is_from_2000), &mut Vec::new());
         assert_eq!(flaw(true), None);
-        assert_eq!(flaw(false).as_deref(), Some("its fixed part has 8 bytes by its columns, 9 by sys.sysrowsets"));
+        assert_eq!(
+            flaw(false).as_deref(),
+            Some("its fixed part has 8 bytes according to its columns, but 9 according to sys.sysrowsets")
+        );
     }
 
     #[test]

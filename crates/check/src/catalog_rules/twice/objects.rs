@@ -80,14 +80,15 @@ fn defaults(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
             format!("column or parameter {column} of {name}")
         };
         if kind != XML && xml_schema.is_some_and(|schema| schema != 0) {
-            verdicts.doubt("sys.syscolpars, xmlns", || format!("{} has an XML schema and is not xml", place()));
+            verdicts
+                .doubt("sys.syscolpars, xmlns", || format!("{} has an XML schema, but is not of type xml", place()));
         }
         let object = default.and_then(|id| tables.database.objects.get(&i32::try_from(id).ok()?));
         let Some(object) = object.filter(|_| number == 0) else { return };
         let is_own = i64::from(object.parent_id) == table && i64::from(object.number) == column;
         if object.type_code != "D" || object.parent_id != 0 && !is_own {
             verdicts.doubt("sys.syscolpars and sys.sysschobjs, defaults", || {
-                format!("{} has default {}, which is that of another column", place(), object.name)
+                format!("{} has default {}, which belongs to another column", place(), object.name)
             });
         }
     });

@@ -246,7 +246,7 @@ fn engine_limits(declared: &Declared, verdicts: &mut Verdicts<'_>) {
     };
     if declared.length != wanted {
         verdicts.doubt("sys.sysscalartypes, length", || {
-            format!("type {} of the engine has length {}, not {wanted}", declared.user_type, declared.length)
+            format!("system type {} has length {}, not {wanted}", declared.user_type, declared.length)
         });
     }
 }

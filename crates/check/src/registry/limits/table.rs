@@ -34,8 +34,7 @@ const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
 const NOTHING: &str = "Nothing is known to be wrong; how SQL Server uses these bytes is not documented.";
 const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If older backups do not show this, the catalog was damaged or changed by hand since.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
-const UPDATE_STATISTICS: &str =
-    "Run UPDATE STATISTICS for the table, which writes new statistics. Wrong statistics make queries slow, never wrong.";
+const UPDATE_STATISTICS: &str = "Run UPDATE STATISTICS for the table, which writes new statistics. Wrong statistics make queries slow, never wrong.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {

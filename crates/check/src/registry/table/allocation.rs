@@ -6,7 +6,7 @@ checks! {
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true [rests_on_nothing],
         "Database error: {page_name} page {page} for database '{database}' (database ID {database_id}) is invalid. This error cannot be repaired. You must restore from backup.",
         brief "{page_name} page {page} is damaged",
-        must "Page 0 of each file is its file header and (1:9) is the boot page, as they were written.",
+        must "Page 0 of each file is an intact file header, and (1:9) an intact boot page.",
         cause "The first pages of the file were overwritten or damaged; the server cannot open the database.",
         action RESTORE_DATABASE;
     MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true listed OfMap [rests_on_the_log],
@@ -23,7 +23,7 @@ checks! {
         action "See the message of that page.";
     EXTENT_GAM_AND_SGAM = "allocation.extent-gam-and-sgam", 8903 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} in database ID {database_id} is allocated in both GAM {gam_page} and SGAM {sgam_page}.",
-        brief "extent {page} is both free and in use by the maps",
+        brief "extent {page} is both free and in use, according to the maps",
         must "No extent is both free in the GAM and mixed with free pages in the SGAM.",
         cause "A bit of the GAM or SGAM page was changed.",
         action SET_MAPS;
@@ -60,7 +60,7 @@ checks! {
     PFS_WRONG_TYPE = "allocation.pfs-wrong-type", 8948 state 6, Allocation, Allocation, AllowDataLoss, true,
         "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
         brief "page {page} is marked wrongly in PFS page {pfs_page}",
-        must "The PFS byte of a page agrees with the IAM pages: allocated, of a mixed extent, IAM page.",
+        must "The PFS byte of a page says what the IAM pages say: whether the page is allocated, in a mixed extent, or an IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is stale (a lost write).",
         action SET_MAPS;
     IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_nothing],
@@ -72,15 +72,15 @@ checks! {
     IAM_NEXT_UNSEEN = "iam.next-unseen", 2575 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the next pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         brief "IAM page {page}, the next in the chain, was not found",
-        must "The page that an IAM page or the catalog names as the next IAM page is an IAM page.",
+        must "Every page that an IAM page or the catalog names as the next IAM page is an IAM page.",
         cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) means the catalog.",
         action RESTORE_IAM;
     IAM_PREV_UNSEEN = "iam.prev-unseen", 2576 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the previous pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         brief "IAM page {page}, the previous in the chain, was not found",
-        must "The page that an IAM page names as previous is an IAM page; an IAM page without a predecessor is named in the catalog.",
-        cause "The catalog row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
-        action "If the message names another page than (0:0), restore that page, as for message 2575. With (0:0), nothing names this IAM page, and no table misses the pages that it lists: save the rows there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
+        must "Every page that an IAM page names as previous is an IAM page; the catalog names every IAM page without a predecessor.",
+        cause "The catalog row was lost or changed (if the message names (0:0)), or the previous IAM page was overwritten.",
+        action "If the message names a page other than (0:0), restore that page, as for message 2575. With (0:0), nothing names this IAM page, and no table misses the pages that it lists: save the rows there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         brief "the IAM chain is numbered wrongly",
@@ -114,8 +114,8 @@ checks! {
     IAM_OTHER_UNIT = "iam.other-unit", 8959 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM page {page} for {owner_lower} is linked in the IAM chain for {other_owner} by page {ref_page}.",
         brief "IAM page {page} is in the chain of another object",
-        must "All IAM pages of a chain have one allocation unit id.",
-        cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits.",
+        must "All IAM pages of a chain have the same allocation unit id.",
+        cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits was.",
         action RESTORE_IAM;
     IAM_FILEGROUP = "iam.filegroup", 8996 state 1, Allocation, Allocation, AllowDataLoss, true,
         "IAM page {page} for {owner_lower} controls pages in filegroup {found_filegroup}, that should be in filegroup {expected_filegroup}.",

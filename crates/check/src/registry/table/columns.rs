@@ -13,12 +13,12 @@ checks! {
         "Table error: {owner_lower}, page {page}, row {slot}. The record check (valid computed column) failed. The values are {column} and 0.",
         brief "page {page}: row {slot} has a wrong computed value",
         must "A persisted computed column holds the value that its definition gives for the row.",
-        cause "The value, or one that it is computed from, was changed in the row, or a function it uses gave another value then.",
-        action "Update a column that the computed one depends on to its own value, so that it is computed again; if the other columns may be wrong, compare the row with a backup first. The first value is the column's id.";
+        cause "The value, or a value it is computed from, was changed in the row; or a function in the definition returned another value when the row was written.",
+        action "Update a column that the computed column depends on to its own value, so that SQL Server computes it again; if the other columns may be wrong, compare the row with a backup first. The first value in the message is the column's id.";
     ANTI_MATTER_ROW = "record.anti-matter", 5228 state 1, Column, Consistency, Rebuild, false,
         "Table error: {owner_lower}, page {page}, row {slot}. DBCC detected incomplete cleanup from an online index build operation. (The anti-matter column value is {value}.)",
         brief "page {page}: row {slot} was left by an index build",
-        must "No row of a nonclustered index is marked as taken out by an online build of the index (up to SQL Server 2016, where no build can be paused).",
+        must "No row of a nonclustered index is marked as removed by an online build of the index (up to SQL Server 2016, where no build can be paused).",
         cause "An online build of the index was not cleaned up, or the row was changed.",
         action REBUILD;
     ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false [mended_by_rebuild],
@@ -31,7 +31,7 @@ checks! {
         "Page {page}, slot {slot} in {purity_owner}. Column \"{column}\" value is out of range for data type \"{type}\". Update column to a legal value.",
         brief "page {page}, slot {slot}: invalid value in column {column}",
         must "The bytes of a value are valid for its type.",
-        cause "A program wrote raw bytes that bypassed the server's checks, a defect of the server, or damage to the row.",
+        cause "A program wrote raw bytes past the server's checks, the server has a defect, or the row was damaged.",
         action "Find the row by page and slot and update the column to a legal value; no repair does that.";
     COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Row error: {owner}, page ID {page}, row ID {slot}. Column '{column}' was created NOT NULL, but is NULL in the row.",
@@ -43,26 +43,26 @@ checks! {
     PARTITION_WRONG = "partition.wrong", 8984 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: object ID {object_id}, index ID {index_id}, partition ID {partition_id}. A row should be on partition number {expected} but was found in partition number {partition}. Possible extra or invalid keys for:",
         brief "a row is in the wrong partition",
-        must "Each row of a partitioned table or index is in the partition that its partition function says.",
+        must "Each row of a partitioned table or index is in the partition to which the partition function assigns it.",
         cause "The value of the partitioning column was changed outside the engine, or the boundary values in the catalog were.",
         action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page (full or bulk-logged recovery model and an unbroken log chain). Queries that eliminate partitions do not find the row.";
     PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
         "Row {record} identified by ({identity}).",
         brief "row {record} is in the wrong partition",
-        must "See partition.wrong, which this line continues with the row.",
+        must "See partition.wrong; this line names the row.",
         cause "See partition.wrong.",
         action "See partition.wrong.";
 
     CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: CHECK constraint '{constraint}' of table '{table}' is {standing}, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
         brief "a row violates CHECK constraint {constraint}",
-        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints); with --constraints=all, that of any CHECK constraint.",
-        cause "A value was changed outside the engine, or by damage that a repair did not undo; a constraint that is not trusted may never have been true for it. The message number is the one with which the engine refuses such a row.",
-        action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that none is left.";
+        must "No row makes the condition of an enabled and trusted CHECK constraint false (--constraints); with --constraints=all, of any CHECK constraint.",
+        cause "A value was changed outside the engine, or by damage that a repair did not undo; a constraint that is not trusted may never have been true for the row. The engine refuses such a row with the same message number.",
+        action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that no such row is left.";
     FOREIGN_KEY_VIOLATED = "constraint.foreign-key-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is {standing}, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
         brief "a row violates FOREIGN KEY constraint {constraint}",
-        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints); with --constraints=all, that of any FOREIGN KEY constraint.",
-        cause "A repair deleted the referenced row, or a value was changed outside the engine; the message number is the one with which the engine refuses such a row.",
+        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints); with --constraints=all, each key of any FOREIGN KEY constraint.",
+        cause "A repair deleted the referenced row, or a value was changed outside the engine. The engine refuses such a row with the same message number.",
         action "Find the rows by the condition given; restore the referenced row, or correct or delete these rows. DBCC CHECKCONSTRAINTS lists them too.";
 }

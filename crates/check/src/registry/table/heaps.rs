@@ -6,7 +6,7 @@ checks! {
     HEAP_FORWARD_MISMATCH = "heap.forward-mismatch", 8971 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}",
         brief "a forwarded row does not point back to its stub",
-        must "A forwarding stub leads to a forwarded row that points back to it.",
+        must "A forwarding stub points to a forwarded row that points back to the stub.",
         cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is stale (a lost write).",
         action RESTORE_PAGE;
     HEAP_FORWARD_SHARED = "heap.forward-shared", 8972 state 1, CrossPage, Consistency, AllowDataLoss, false,

@@ -44,7 +44,7 @@ checks! {
         brief "columnstore index {index}: its metadata is inconsistent",
         must "All segments of a row group have the row group's number of rows, a smallest value not above the largest, and a base that fits their encoding.",
         cause "A row of syscscolsegments or syscsrowgroups was changed, or a page of them is stale (a lost write).",
-        action "Create a nonclustered columnstore index again; restore the data of a clustered one from a backup.";
+        action "Create a nonclustered columnstore index again; for a clustered columnstore index, restore the data from a backup.";
     COLUMNSTORE_SEGMENT = "columnstore.segment", 7967 state 1, Catalog, Consistency, None, false,
         "Clustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Restore the data from a backup.",
         brief "columnstore index {index}: a column segment is missing",
@@ -62,13 +62,13 @@ checks! {
         brief "columnstore index {index}: a dictionary is missing",
         must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
         cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is stale (a lost write).",
-        action "Restore the data from a backup. If the data of a dictionary is missing, the message has its number in place of the row group's.";
+        action "Restore the data from a backup. If the data of a dictionary is missing, the message shows the dictionary's number in place of the row group's.";
     COLUMNSTORE_DICTIONARY_NONCLUSTERED = "columnstore.dictionary-nonclustered", 5285 state 1, Catalog, Consistency, None, false,
         "Nonclustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
         brief "columnstore index {index}: a dictionary is missing",
         must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
         cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is stale (a lost write).",
-        action "Drop and create the index again. If the data of a dictionary is missing, the message has its number in place of the row group's.";
+        action "Drop and create the index again. If the data of a dictionary is missing, the message shows the dictionary's number in place of the row group's.";
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
         brief "a row or page count in the catalog is wrong",

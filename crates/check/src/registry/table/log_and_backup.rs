@@ -14,7 +14,7 @@ checks! {
         brief "page {page} is stale: a write was lost",
         must "A page has every change that was logged for it before the point from which recovery would redo.",
         cause "The disk, or something between it and the engine, reported a write as done and lost it, or put an older copy of the page in its place: a reverted snapshot, a stale cache, a file copied at another time.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a stale page with a good checksum is a write that it lost.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a stale page with a valid checksum means that it lost a write.";
     LOG_IMAGE_DIFFERS = "log.image-differs", 832 state 1, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page}, slot {slot} is not what the log says: {lsn} ({operation}, transaction {transaction}), the last change of the page by its LSN, wrote other bytes there. {missing}",
         brief "page {page} was changed by something other than the engine",
@@ -24,7 +24,7 @@ checks! {
     LOG_CHAIN_BROKEN = "log.chain-broken", 3456 state 1, Log, Consistency, AllowDataLoss, true,
         "{owner}: Page {page} does not fit the log: its LSN is {page_lsn}. {contradiction}",
         brief "page {page} does not fit the log",
-        must "Each record of a page names the LSN that the record before it gave to the page, and the page has the LSN of one of them.",
+        must "Each log record of a page names the LSN that the previous record gave to the page, and the page has the LSN of one of these records.",
         cause "An older copy of the page was read and changed again after a lost write, the LSN of the page was changed, or the page is from another point in time.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; then check the storage for lost writes.";
     BACKUP_BLOCK_TYPE = "backup.block-type", 3241 state 2, Container, Consistency, None, true,

@@ -7,24 +7,24 @@ checks! {
         "Incorrect PFS free space information for page {page} in {owner_lower}. Expected value {expected}, actual value {actual}.",
         brief "the PFS page is wrong about the free space of page {page}",
         must "The PFS byte of a page of a heap, or of off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
-        cause "The PFS byte was changed, the page is stale (a lost write), or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
+        cause "The PFS byte was changed, the page is stale (a lost write), or SQL Server 2005 SP2 left it wrong after a bulk load of LOBs.",
         action "Harmless by itself. With other messages for the page it indicates a lost write; a repair corrects the byte.";
     LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot {slot}, in {other_owner}.",
         brief "page {ref_page} points to off-row data of another object",
-        must "A pointer to off-row data leads to a page of its own table's off-row data.",
+        must "A pointer to off-row data points to a page of the same table's off-row data.",
         cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
         action RESTORE_VALUE;
     LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "{owner}: Errors found in off-row data with ID {text_id} owned by {record_kind} record identified by {record}",
         brief "a row has damaged off-row data",
-        must "The off-row value of every row is whole.",
+        must "Every off-row value is complete.",
         cause "Another message names the fragment that is missing or wrong.",
         action RESTORE_VALUE;
     COMPLEX_COLUMN = "lob.complex-column", 8960 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
         brief "page {page}, slot {slot}: a pointer to off-row data is damaged",
-        must "In place of an off-row value, a row holds a pointer of a known kind and of the length of that kind.",
+        must "In place of an off-row value, a row holds a pointer of a known kind, with the length of that kind.",
         cause "A variable offset of the row or the pointer itself was changed.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the row.";
     LOB_MISMATCH = "lob.mismatch", 8961 state 1, OffRow, Consistency, AllowDataLoss, false,
@@ -36,7 +36,7 @@ checks! {
     LOB_NODE_TYPE = "lob.node-type", 8962 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has incorrect node type {node_type}.",
         brief "page {page}, slot {slot}: off-row data of an unknown type",
-        must "A fragment of off-row data is of a known type: 0 to 6, or 8.",
+        must "Every fragment of off-row data has a known type: 0 to 6, or 8.",
         cause "The fragment was changed after it was written.",
         action RESTORE_VALUE;
     LOB_PAGE_TYPE = "lob.page-type", 8963 state 1, OffRow, Consistency, AllowDataLoss, false,
@@ -49,12 +49,12 @@ checks! {
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         brief "page {page}, slot {slot}: off-row data that no row refers to",
         must "Every fragment of off-row data is the value of a row, or has a parent.",
-        cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
+        cause "The row, or the parent, was lost or points elsewhere: a lost write or a changed pointer.",
         action "See the other messages about the table: if a row or a page of it is lost, restore that; a repair deletes only the fragment.";
     LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false listed OfMissing,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         brief "page {page}, slot {slot}: off-row data is missing",
-        must "Every pointer to off-row data leads to a fragment.",
+        must "Every pointer to off-row data points to a fragment.",
         cause "The fragment's page is damaged or stale (a lost write), or the pointer was changed.",
         action RESTORE_VALUE;
     LOB_TWO_PARENTS = "lob.two-parents", 8974 state 1, OffRow, Consistency, AllowDataLoss, false,

@@ -68,7 +68,7 @@ checks! {
     CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3852, State 1: Row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         brief "a row in sys.{table} lacks its counterpart",
-        must "A foreign key has its columns, and an index with columns has rows for them.",
+        must "The catalog has rows for the columns of every foreign key, and of every index with columns.",
         cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],

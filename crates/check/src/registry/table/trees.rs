@@ -14,7 +14,7 @@ checks! {
         brief "page {page}, slot {slot}: a duplicate key",
         must "No two rows of an index have the same complete key.",
         cause "A key was changed, or a row was written twice.",
-        action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered one.";
+        action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered index.";
     TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false [rests_on_the_log],
         "Table error: Page {page} is empty in {owner_lower}. This is not permitted at level {level} of the B-tree.",
         brief "page {page} is empty",
@@ -24,7 +24,7 @@ checks! {
     TREE_LEVEL_SIBLING = "tree.level-sibling", 2531 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner_lower} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from the previous {ref_page}.",
         brief "page {page} is not on the level of its neighbor",
-        must "Neighbors in a page chain are on one level.",
+        must "Neighbors in a page chain are on the same level.",
         cause "A level or a next pointer in a page header was changed.",
         action REBUILD;
     TREE_LEVEL_PARENT = "tree.level-parent", 8931 state 1, CrossPage, Consistency, Rebuild, false,
@@ -36,7 +36,7 @@ checks! {
     TREE_CHILD_OF_OTHER = "tree.child-of-other", 8925 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot 0, in {other_owner}.",
         brief "page {ref_page} points to a child {page} of another index",
-        must "A child pointer leads to a page of the same index.",
+        must "A child pointer points to a page of the same index.",
         cause "A child pointer was changed, or a page of another index was written over the child.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_AND_NEXT_OF_OTHER = "tree.parent-and-next-of-other", 8926 state 1, CrossPage, Consistency, Rebuild, false,
@@ -48,18 +48,18 @@ checks! {
     TREE_LOW_KEY = "tree.low-key", 8933 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The low key value on page {page} (level {level}) is not >= the key value in the parent {ref_page} slot {ref_slot}.",
         brief "page {page} has keys below its range in parent {ref_page}",
-        must "The first key of a page is not below the key that its parent has for it.",
+        must "The first key of a page is not below the key in the page's parent entry.",
         cause "A key in the page or in its parent was changed, or children were exchanged.",
         action REBUILD;
     TREE_HIGH_KEY = "tree.high-key", 8934 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The high key value on page {page} (level {level}) is not less than the low key value in the parent {ref_page}, slot {ref_slot} of the next page {other_page}.",
         brief "page {page} has keys above its range in parent {ref_page}",
-        must "The last key of a page is below the key that the parent has for the next page.",
+        must "The last key of a page is below the key in the next page's parent entry.",
         cause "A key in the page or in its parent was changed, or children were exchanged.",
         action REBUILD;
     TREE_PREV_NOT_AS_PARENT = "tree.prev-not-as-parent", 8935 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The previous link {found_prev} on page {page} does not match the previous page {expected_prev} that the parent {ref_page}, slot {ref_slot} expects for this page.",
-        brief "page {page} has another previous page than its parent says",
+        brief "page {page} and its parent disagree about its previous page",
         must "A page's previous pointer names the page of the parent's preceding entry.",
         cause "A previous pointer or a child pointer was changed.",
         action REBUILD;
@@ -78,7 +78,7 @@ checks! {
     TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. Page {page} was not seen in the scan although its parent {ref_page} and previous {other_page} refer to it. Check any previous errors.",
         brief "page {page} is missing from the index",
-        must "A page that its parent and its left neighbor name exists in the index.",
+        must "If a parent and a left neighbor name a page, that page exists in the index.",
         cause "The page is damaged, unallocated or belongs to another index; other messages say which.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
@@ -90,7 +90,7 @@ checks! {
     TREE_PREV_UNSEEN = "tree.prev-unseen", 8978 state 1, CrossPage, Consistency, Rebuild, false listed ByReference,
         "Table error: {owner}. Page {page} is missing a reference from previous page {ref_page}. Possible chain linkage problem.",
         brief "page {page}: its previous page {ref_page} does not point to it",
-        must "The page that a page names as previous points to it as next.",
+        must "If a page names another page as previous, that page names it as next.",
         cause "The previous page is damaged, or its next pointer was changed.",
         action "See the messages of the previous page.";
     TREE_UNREFERENCED = "tree.unreferenced", 8979 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
@@ -102,19 +102,19 @@ checks! {
     TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. Index node page {ref_page}, slot {ref_slot} refers to child page {page} and previous child {other_page}, but they were not encountered.",
         brief "page {page} is missing below {ref_page}",
-        must "The page that a parent entry names exists in the index; (0:0) means the root pointer in the catalog.",
+        must "Every page that a parent entry names exists in the index; (0:0) means the root pointer in the catalog.",
         cause "The page and its left neighbor are damaged, or it is the root or the leftmost page.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. The next pointer of {ref_page} refers to page {page}. Neither {page} nor its parent were encountered. Possible bad chain linkage.",
         brief "page {page}, the next of {ref_page}, is missing",
-        must "The page that a next pointer names exists in the index.",
+        must "Every page that a next pointer names exists in the index.",
         cause "A next pointer was changed, or the page and its parent are damaged.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_OF_OTHER = "tree.next-of-other", 8982 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner_au} but is not in the same index.",
         brief "page {ref_page} points to a next page of another object",
-        must "A next pointer leads to a page of the same index.",
+        must "A next pointer points to a page of the same index.",
         cause "A next pointer was changed, or a page of another index was written over the neighbor.",
         action RESTORE_PAGE_OR_REBUILD;
 }
