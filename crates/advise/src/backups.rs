@@ -104,9 +104,9 @@ pub(crate) fn search(
     {
         if !set.is_whole() {
             let why = if set.missing_stripes > 0 {
-                "stripes of it are missing"
+                "some of its stripes are missing"
             } else {
-                "it is damaged, or of an old release"
+                "it is damaged, or from an old release"
             };
             search.rejected.push(Rejected { set: name(set), why: format!("{why} (set {})", number + 1) });
         }

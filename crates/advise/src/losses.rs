@@ -55,7 +55,7 @@ fn table(database: &Database, object_id: i32) -> Option<Table> {
 fn summary(table: &Table, loss: &Loss) -> LossSummary {
     let recoverable = loss.recoverable.iter().map(|column| {
         let ColumnSource::Index { name, is_filtered, .. } = &column.source;
-        let only = if *is_filtered { " (only rows that its filter lets in)" } else { "" };
+        let only = if *is_filtered { " (only rows that meet its filter)" } else { "" };
         (column.name.clone(), format!("{name}{only}"))
     });
     LossSummary {
@@ -83,10 +83,10 @@ fn which(rows: &WhichRows) -> String {
             match (from, to) {
                 (Some(from), Some(to)) => format!("{name} {from} and {to}"),
                 (Some(limit), None) | (None, Some(limit)) => format!("{name} {limit}"),
-                (None, None) => format!("any {name}: neither neighbor can be read"),
+                (None, None) => format!("any value of {name}: neither neighboring page can be read"),
             }
         }
-        WhichRows::Slots => "all rows with addresses on these pages (a heap)".to_owned(),
+        WhichRows::Slots => "all rows with addresses on these pages (of a heap)".to_owned(),
         WhichRows::Unknown => "not known: the levels above these pages are damaged too".to_owned(),
     }
 }

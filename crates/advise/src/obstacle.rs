@@ -68,10 +68,10 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
         return Some(format!("file {file} was cut: its end is missing"));
     }
     if damage.catalog.is_logical || damage.other.is_logical {
-        return Some("the catalog, or something that no page shows, is damaged as well".to_owned());
+        return Some("there is other damage too: in the catalog, or between pages".to_owned());
     }
     if let Some(page) = usable.only_later {
-        return Some(format!("page {page} is not in the full backup, with which a page restore starts"));
+        return Some(format!("page {page} is not in the full backup, and a page restore starts with the full backup"));
     }
     let mut by_file: BTreeMap<u16, usize> = BTreeMap::new();
     pages.iter().for_each(|page| *by_file.entry(page.file).or_default() += 1);
@@ -96,7 +96,7 @@ fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     }
     match usable.reaches() {
         Some(reaches) if reaches < backed_up => Some(format!(
-            "log backups are missing: the database's log was backed up to LSN {}, the backups given end at {}",
+            "log backups are missing: the database's log was backed up to LSN {}, but the given backups end at {}",
             lsn(backed_up),
             lsn(reaches)
         )),

@@ -25,10 +25,11 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
     let mut steps = Vec::new();
     let mut source = Step::new(Action::Inspect, format!("Check the database {name} itself"));
     source.reason = match is_container {
-        true => "The backup file is damaged; the database that it was taken from may be sound. If it is, a new backup is all that \
-                 is needed."
+        true => "The backup file is damaged; the database from which it was taken may be sound. If the database is \
+                 sound, take a new backup; nothing else is needed."
             .to_owned(),
-        false => "The pages were damaged before they were backed up, or in the backup file since; a check of the database shows which."
+        false => "The pages were damaged either before the backup, or in the backup file since; a check of the \
+                  database shows which."
             .to_owned(),
     };
     source.risk =
@@ -36,7 +37,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             .to_owned();
     source.sql = vec![
         if is_plain(name) { check_again(name) } else { BY_HAND.to_owned() },
-        "-- If it is sound, take a new full backup:".to_owned(),
+        "-- If the database is sound, take a new full backup:".to_owned(),
         "-- BACKUP DATABASE ... TO DISK = ... WITH CHECKSUM; then 'mdfsck check' of the new file".to_owned(),
     ];
     source.rests_on.clone_from(&ids);
@@ -49,10 +50,11 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
                 Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
             let finished = usable.finished().unwrap_or("an unknown time");
             older.reason = format!(
-                "The backups below reach to {finished}. Of those given, they are the newest with complete labels{}.",
+                "The backups below reach to {finished}. They are the newest given backups with complete labels{}.",
                 if usable.copies == 0 { "" } else { " and sound copies of the damaged pages" }
             );
-            older.risk = "Only its copies of the damaged pages were read: check all of it first.".to_owned();
+            older.risk =
+                "Only the backup's copies of the damaged pages were read: check the whole backup first.".to_owned();
             based_on(usable, &mut older);
             let arguments: Vec<String> = files.iter().map(|file| crate::repairs::argument(file)).collect();
             older.command = Some(format!("mdfsck check {}", arguments.join(" ")));
@@ -81,7 +83,9 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             let mut look = Step::new(Action::Inspect, "Find an older backup that is clean");
             look.reason = match (request.backups, search.has_any) {
                 (None, _) => "No other backups were given (--backups DIR).".to_owned(),
-                (Some(_), false) => "The backups that were given are of other databases, or are this one.".to_owned(),
+                (Some(_), false) => {
+                    "The backups that were given are of other databases, or are this backup.".to_owned()
+                }
                 (Some(_), true) => "None of the backups that were given has sound copies of these pages.".to_owned(),
             };
             look.risk = "None: nothing is changed.".to_owned();

@@ -175,14 +175,15 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
         Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
             0 => format!("{name}: no page is damaged; counts or values are wrong, and no row is lost."),
             indexes => format!(
-                "{name}: {} {} damaged, and no table: no row is lost.",
+                "{name}: {} {} damaged, but no table is: no row is lost.",
                 counted(indexes, "nonclustered index", "nonclustered indexes"),
                 is(indexes)
             ),
         },
         Situation::NoLoss => {
             format!(
-                "{name}: allocation or links between pages are damaged; no data page is, and no row is known to be lost."
+                "{name}: allocation or links between pages are damaged; no data page is damaged, and no row is known \
+                 to be lost."
             )
         }
         Situation::InBackup => {

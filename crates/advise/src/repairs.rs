@@ -95,7 +95,7 @@ fn update_usage(request: &Request<'_>, damage: &Damage) -> Option<Step> {
     let mut step = Step::new(Action::UpdateUsage, title);
     step.object = names.first().filter(|_| names.len() == 1).cloned();
     step.reason = "Row and page counts in the catalog are wrong; the pages are right.".to_owned();
-    step.risk = "None for the data. It locks each table while it counts.".to_owned();
+    step.risk = "None for the data. The command locks each table while it counts.".to_owned();
     step.sql.push(use_database(request));
     for &object_id in damage.counts.keys() {
         let name = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
@@ -113,18 +113,20 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     let name = index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone());
     let mut step = Step::new(Action::RebuildIndex, format!("Rebuild the index {name} of {object}"));
     let is_view = request.script.is_view(object_id);
-    step.reason = match is_view {
-        true => "An indexed view holds copies of data in its tables: rebuilt from them, it loses nothing.".to_owned(),
-        false => "A nonclustered index holds copies of data in the table: rebuilt from the table, it loses nothing."
-            .to_owned(),
-    };
+    step.reason =
+        match is_view {
+            true => "An indexed view holds copies of data in its tables: a rebuild from the tables loses nothing."
+                .to_owned(),
+            false => "A nonclustered index holds copies of data in the table: a rebuild from the table loses nothing."
+                .to_owned(),
+        };
     step.risk =
-        "Until it is rebuilt, queries run without the index, and foreign keys that refer to its key are disabled. \
+        "Until the rebuild, queries run without the index, and foreign keys that refer to its key are disabled. \
                  Without DISABLE first, the rebuild may read the damaged index instead of the table."
             .to_owned();
     step.proven = match is_view {
         true => None,
-        false => Some("The table was read in this check, and no finding is about its own pages.".to_owned()),
+        false => Some("This check read the table, and no finding concerns the table's own pages.".to_owned()),
     };
     step.sql.push(use_database(request));
     match (request.script.rebuild_index(object_id, index_id), are_plain(request, object_id)) {
@@ -174,13 +176,14 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     let (title, reason, set) = match fault {
         RowFault::Purity { column } => (
             format!("Correct {count} {noun} of {object}: invalid values in {column}"),
-            format!("The values of {column} are outside of what its type can hold. No repair does this: a person must supply the value."),
+            format!("The type of {column} cannot hold these values. No repair corrects them: a person must supply the \
+                     right values."),
             Some(format!("SET {} = /* the right value */", quote(column))),
         ),
         RowFault::Column => (
             format!("Correct {count} {noun} of {object}"),
-            "A value contradicts the definition of its column: NULL where NOT NULL is declared, or a stored computed value \
-             that its expression does not give."
+            "A value contradicts the definition of its column: NULL where NOT NULL is declared, or a stored computed \
+             value that differs from its expression."
                 .to_owned(),
             Some("SET /* column */ = /* the right value */".to_owned()),
         ),
@@ -247,12 +250,13 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
         true if is_only_counted => {
             "The header of a page counts its ghost records wrongly; all its rows are sound.".to_owned()
         }
-        true => "Links, levels or the order of its pages are wrong; every page by itself is sound.".to_owned(),
+        true => "Links, levels or the order of the table's pages are wrong; each single page is sound.".to_owned(),
         false => "The allocation maps of the table are wrong; every page of it is sound.".to_owned(),
     };
     step.reason.push_str(" A rebuild writes its rows to new pages with new maps.");
-    step.risk = "A rebuild keeps the rows that it finds by the damaged links or maps, and may fail on them: save the rows first, and \
-                 compare their number before and after. The table is locked meanwhile, and the rebuild needs as much free space as the table has."
+    step.risk = "A rebuild keeps only the rows that it finds through the damaged links or maps, and may fail on them: \
+                 save the rows first, and compare row counts before and after. The table is locked meanwhile, and the \
+                 rebuild needs as much free space as the table has."
         .to_owned();
     if !damage.keys.is_empty() {
         step.risk.push_str(
@@ -260,7 +264,7 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
             backup first; the page can be restored from it.",
         );
     }
-    step.proven = Some("Its pages were read in this check; no finding is about what is on them.".to_owned());
+    step.proven = Some("This check read the pages of the table, and no finding concerns their content.".to_owned());
     step.sql.push(use_database(request));
     match rebuild_statements(request, object_id, &parts, damage.is_in_allocation) {
         Some(sql) => step.sql.extend(sql),
@@ -349,21 +353,22 @@ fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
     let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
     let mut look = Step::new(Action::Export, "Look at the pages that belong to nothing");
     look.reason =
-        "The maps mark pages as in use that no object names. They only waste space, unless a map or a row of \
-    the catalog that named them was lost: then they hold rows, which this step saves."
+        "The maps mark pages as in use that belong to no object. These pages only waste space, unless a map or a row \
+         of the catalog that named them was lost: then they hold rows, which this step saves."
             .to_owned();
     look.risk = "None: the files are only read.".to_owned();
     look.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
     look.pages.clone_from(&pages);
     look.rests_on.clone_from(&damage.unowned.ids);
     let mut step = Step::new(Action::RepairAllowDataLoss, "Free the pages that belong to nothing");
-    step.reason = "Nothing else frees these pages, and it can wait: no table misses them, unless another step says so."
-        .to_owned();
-    step.risk =
-        "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
-                 do it last, after a backup, and only if no step about a table is left."
+    step.reason =
+        "Only the repair frees these pages, and this can wait: no table misses them, unless another step says so."
             .to_owned();
-    step.cannot_restore = Some("What is on these pages, except what was saved.".to_owned());
+    step.risk =
+        "The repair frees these pages. If they hold rows that a damaged map no longer names, these rows are lost: run \
+         the repair last, after a backup, and only if no step about a table is left."
+            .to_owned();
+    step.cannot_restore = Some("The content of these pages, except what was saved.".to_owned());
     let name = &request.report.database.name;
     step.sql = match statements::database(name) {
         Some(quoted) => vec![

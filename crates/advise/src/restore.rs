@@ -55,8 +55,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     }
     restored.covers_everything = true;
     if !has_whole_log {
-        let why =
-            "Changes since the backup are in no backup that was given: what can be read of them is in these files.";
+        let why = "No given backup has the changes since: only these files have them, as far as they can be read.";
         restored.steps.push(export(request, damage, why));
     }
     restored.steps.push(database_restore(request, damage, (usable, model), (&why, has_whole_log)));
@@ -99,8 +98,10 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
         None => "and how far they reach",
     };
     let rest = match usable.copies {
-        0 => format!("That these backups are sound, {order}: none of their pages was read"),
-        _ => format!("That the rest of these backups is sound, {order}: only the pages above were read"),
+        0 => format!("Only the labels say that these backups are sound, {order}: none of their pages was read"),
+        _ => format!(
+            "Only the labels say that the rest of these backups is sound, {order}: only the pages above were read"
+        ),
     };
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
 }
@@ -167,8 +168,9 @@ fn page_restore(
         log_brings(usable)
     );
     step.risk = format!(
-        "These statements take the database offline, in every edition. Enterprise, Developer and Evaluation editions can \
-        do it online: then only the damaged pages are unavailable; pages of system tables may still need it offline.{}",
+        "These statements take the database offline, in every edition. Enterprise, Developer and Evaluation editions \
+         can restore online: then only the damaged pages are unavailable; pages of system tables may still need it \
+         offline.{}",
         model.risk()
     );
     step.object = only_object(request, damage);
@@ -183,7 +185,7 @@ fn page_statements(name: &str, pages: &[PageId], usable: &Usable) -> Option<Vec<
     let file = tail_file(&usable.steps, name);
     let mut sql = vec![
         "-- Offline, in every edition. Online (Enterprise): leave out the first BACKUP LOG; after the last RESTORE LOG,\n\
-         -- BACKUP LOG to a new file without NORECOVERY, and restore that one WITH RECOVERY."
+         -- BACKUP LOG to a new file without NORECOVERY, and restore that file WITH RECOVERY."
             .to_owned(),
     ];
     sql.extend(tail(&quoted, &file));
@@ -269,7 +271,7 @@ fn database_restore(
     step.rests_on = all_ids(damage);
     if !has_whole_log {
         let finished = usable.finished().unwrap_or("the last backup");
-        step.cannot_restore = Some(format!("Changes after {finished}, except what the step before saved."));
+        step.cannot_restore = Some(format!("Changes after {finished}, except what the previous step saved."));
     }
     let sql = (|| {
         let quoted = statements::database(name)?;

@@ -41,8 +41,8 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
     let maps = &damage.maps;
     step.reason = match maps.is_shared {
         true => format!(
-            "Maps give the same pages to more than one object: {of}. Each page has the rows of one of them, and nothing \
-            else is damaged; but a write, drop or rebuild of the other overwrites or frees them."
+            "Maps assign the same pages to more than one object: {of}. Each page has the rows of one owner only, and \
+             nothing else is damaged; but a write, drop or rebuild of another owner overwrites or frees the page."
         ),
         false => format!(
             "Maps are wrong about pages of {of}; these pages and their rows are sound. But the server may treat the pages \
@@ -54,7 +54,7 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
         None => " With --backups DIR, backups are searched: a restore of the file with its log loses nothing.",
     });
     step.risk = "The files are only read by the export. READ_ONLY disconnects all users.".to_owned();
-    step.proven = Some("Page headers name the owners, and no finding is about the content of the pages.".to_owned());
+    step.proven = Some("Page headers name the owners, and no finding concerns the content of the pages.".to_owned());
     let is_known = |object_id: &&i32| !request.database.is_system_table(**object_id);
     let users: Vec<&i32> = maps.objects.iter().filter(is_known).collect();
     let tables: Vec<String> = match users.len() == maps.objects.len() {
@@ -93,7 +93,7 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     step.risk =
         "It needs single-user mode. Copy the files first, and compare the numbers of rows before and after.".to_owned();
     step.cannot_restore =
-        maps.is_shared.then(|| "The rows of the owner from which it takes pages: they were saved.".to_owned());
+        maps.is_shared.then(|| "The rows of the owner that loses pages; the export saved them.".to_owned());
     step.sql = repair_statements(request, damage).unwrap_or(vec![BY_HAND.to_owned()]);
     step.pages = maps.maps.iter().copied().collect();
     step.rests_on.clone_from(&maps.ids);
@@ -132,8 +132,8 @@ fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));
     step.reason =
-        "A rebuild writes the rows to new pages with new marks. A scan by the maps skips pages that are marked \
-    as free: rows that the rebuild did not find are in what was saved."
+        "A rebuild writes the rows to new pages with new marks. It may skip pages that are marked as free: the rows \
+         that it does not find are among the saved rows."
             .to_owned();
     step.risk = "Compare the number of rows with what was saved, and insert those that are missing.".to_owned();
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));

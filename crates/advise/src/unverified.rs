@@ -53,7 +53,7 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             }
             let (_, scopes) =
                 by_limit.entry((!limit.is_root(), limit.kind, limit.id)).or_insert_with(|| (limit, Vec::new()));
-            scopes.push(format!("message {} may follow from it", finding.check.msg));
+            scopes.push(format!("this may be the cause of message {}", finding.check.msg));
         }
     }
     let (mut steps, mut follow) = (Vec::new(), None);
@@ -65,8 +65,8 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             continue;
         }
         let what = match limit.is_root() {
-            true => format!("Give what is missing: {}", limit.what),
-            false => format!("Look at what was not verified: {}", limit.what),
+            true => format!("Give the missing {}", limit.what),
+            false => format!("Read why this was not verified: {}", limit.what),
         };
         let mut step = Step::new(Action::Inspect, what);
         let more = scopes.len().saturating_sub(MOST_NAMED);
@@ -82,7 +82,7 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             step.reason.push_str(&format!(" Because of this, {things} could not be verified."));
         }
         step.risk =
-            "None: nothing is changed. What is not verified may be sound, so nothing is repaired for it.".to_owned();
+            "None: nothing is changed. Whatever was not verified may be sound, so no step repairs it.".to_owned();
         step.command = Some(format!("mdfsck explain {id}"));
         step.cannot_restore = None;
         step.sql = vec![format!("-- {}", limit.action)];

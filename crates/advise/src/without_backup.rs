@@ -69,8 +69,8 @@ fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> S
     let mut step = Step::new(Action::Inspect, "Look for a backup first");
     step.reason = format!(
         "{looked} A restore brings rows back; a repair deletes them. Older backups with all log backups since, and the replicas \
-         of an availability group or a mirror, may have these pages whole: servers repair some pages from there by themselves \
-         (sys.dm_hadr_auto_page_repair)."
+         of an availability group or a mirror, may have intact copies of these pages: servers repair some pages from replicas \
+         automatically          (sys.dm_hadr_auto_page_repair)."
     );
     step.risk = "None.".to_owned();
     step.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
@@ -92,20 +92,22 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
             let pages = match (pages.len(), table.needed_maps.is_empty()) {
                 (1, true) => "1 page".to_owned(),
                 (count, true) => format!("{count} pages"),
-                (0, false) => "everything that damaged IAM pages no longer name".to_owned(),
-                (count, false) => format!("{count} pages and everything that damaged IAM pages no longer name"),
+                (0, false) => "all pages that damaged IAM pages no longer list".to_owned(),
+                (count, false) => format!("{count} pages and all pages that damaged IAM pages no longer list"),
             };
             format!("{pages} of {}", object_name(request, object_id))
         })
         .collect();
     step.reason =
-        "It makes the database consistent again: it removes what is damaged, and everything that refers to it."
+        "The repair makes the database consistent again: it removes damaged data, and everything that refers to such \
+         data."
             .to_owned();
-    step.risk = "It ignores foreign keys and constraints, needs the database in single-user mode, may take more than one run, and may \
-                 fail. Take a copy of the files first: what it deleted is gone."
+    step.risk = "The repair ignores foreign keys and constraints, needs the database in single-user mode, may take \
+                 more than one run, and may fail. Copy the files first: deleted data cannot be brought back."
         .to_owned();
     step.cannot_restore = Some(format!(
-        "As far as the findings show, it deletes {} with all rows on them, and off-row values whose rows are gone.",
+        "As far as the findings show, the repair deletes {} with all rows on them, and off-row values whose rows are \
+         gone.",
         tables.join(", ")
     ));
     step.sql = repair_statements(name).unwrap_or(vec![BY_HAND.to_owned()]);
@@ -122,7 +124,7 @@ fn repair_statements(name: &str) -> Option<Vec<String>> {
         "-- Copy the files of the database first. REPAIR_ALLOW_DATA_LOSS deletes what it cannot read.".to_owned(),
         format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
         format!("DBCC CHECKDB ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
-        "-- Again, until nothing is left: one damage may have hidden another.".to_owned(),
+        "-- Repeat until no error is left: one error may have hidden another.".to_owned(),
         check_again(name),
         "-- Rows that violate constraints now, in the database itself.".to_owned(),
         format!("USE {quoted};"),

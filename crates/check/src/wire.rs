@@ -28,7 +28,9 @@ pub enum SumsError {
         error: io::Error,
     },
     /// The bytes were changed, or another run wrote them.
-    #[error("sums at byte {at} are not what this run wrote: {what}; write the part again, with the same seed and files")]
+    #[error(
+        "sums at byte {at} are not what this run wrote: {what}; write the part again, with the same seed and files"
+    )]
     Damaged {
         /// Number of bytes read before the error.
         at: u64,

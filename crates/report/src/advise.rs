@@ -42,8 +42,8 @@ fn write_loss(loss: &LossSummary, out: &mut dyn io::Write) -> io::Result<()> {
     paragraph("    which   ", &loss.which, out)?;
     let columns: Vec<String> = loss.recoverable.iter().map(|(column, index)| format!("{column} ({index})")).collect();
     match columns.is_empty() {
-        true => paragraph("    live on ", "nothing: no nonclustered index has their columns", out),
-        false => paragraph("    live on ", &columns.join(", "), out),
+        true => paragraph("    left    ", "nothing: no nonclustered index has their columns", out),
+        false => paragraph("    left    ", &format!("columns in indexes: {}", columns.join(", ")), out),
     }
 }
 
@@ -186,7 +186,7 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         comment(&format!("Step {}. {}.", number + 1, step.title), out)?;
         comment(&format!("Why: {}", step.reason), out)?;
         for (what, text) in
-            [("Proven", &step.proven), ("By labels only", &step.by_labels), ("Lost", &step.cannot_restore)]
+            [("Proven", &step.proven), ("Labels", &step.by_labels), ("Lost", &step.cannot_restore)]
         {
             text.iter().try_for_each(|text| comment(&format!("{what}: {text}"), out))?;
         }

@@ -168,7 +168,7 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     let checked = text(&mdfsck(folder, &["check", primary]).stdout);
     ensure(checked.contains("(column.file-not-given)") && !checked.contains("does not make this check"), checked)?;
     let advice = text(&mdfsck(folder, &["advise", primary]).stdout);
-    ensure(advice.contains("Give what is missing") && !advice.contains("DBCC CHECKDB"), advice)?;
+    ensure(advice.contains("Give the missing") && !advice.contains("DBCC CHECKDB"), advice)?;
     let (left, status) = tables(folder, &["export", primary, "-o", "out", "--json", "--force", "--damaged"])?;
     let pages: u64 = left.values().map(|line| of(line, "pages_left_out")).sum();
     ensure(status == Some(16) && pages > 0, format!("{status:?}"))?;
