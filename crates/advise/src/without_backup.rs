@@ -70,7 +70,7 @@ fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> S
     step.reason = format!(
         "{looked} A restore brings rows back; a repair deletes them. Older backups with all log backups since, and the replicas \
          of an availability group or a mirror, may have intact copies of these pages: servers repair some pages from replicas \
-         automatically          (sys.dm_hadr_auto_page_repair)."
+         automatically (sys.dm_hadr_auto_page_repair)."
     );
     step.risk = "None.".to_owned();
     step.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));

@@ -185,9 +185,7 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out)?;
         comment(&format!("Step {}. {}.", number + 1, step.title), out)?;
         comment(&format!("Why: {}", step.reason), out)?;
-        for (what, text) in
-            [("Proven", &step.proven), ("Labels", &step.by_labels), ("Lost", &step.cannot_restore)]
-        {
+        for (what, text) in [("Proven", &step.proven), ("Labels", &step.by_labels), ("Lost", &step.cannot_restore)] {
             text.iter().try_for_each(|text| comment(&format!("{what}: {text}"), out))?;
         }
         comment(&format!("Risk: {}", step.risk), out)?;

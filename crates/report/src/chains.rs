@@ -197,9 +197,11 @@ impl Text<'_> {
         };
         let left = if moment.is_left { ", on a branch that a restore abandoned" } else { "" };
         match found.path().1 {
-            Some(verified) if !verified.is_usable() => writeln!(out, "  restore to {time}: not by these backups")?,
+            Some(verified) if !verified.is_usable() => {
+                writeln!(out, "  restore to {time}: not possible with these backups")?
+            }
             _ => {
-                let how = if moment.stops { "" } else { " without STOPAT: the last one ended in that second" };
+                let how = if moment.stops { "" } else { " without STOPAT: the last log backup ended in that second" };
                 paragraph(2, &format!("restore to {time}: yes{left}, from these backups in this order{how}"), out)?;
             }
         }
@@ -314,7 +316,7 @@ fn until<'a>(database: &'a DatabaseChains, chain: &Chain) -> Option<&'a str> {
 
 fn missing_text(missing: Missing) -> String {
     match missing {
-        Missing::Full => "no complete full backup ended before it".to_owned(),
+        Missing::Full => "no complete full backup ended before that time".to_owned(),
         Missing::Log(from, to) => format!("log from LSN {} to {} is missing", decimal(from), decimal(to)),
         Missing::LaterLog(from) => format!("log from LSN {} on is missing: no later log backup is here", decimal(from)),
         Missing::Unknown => "the labels of the backups do not say their LSNs or times".to_owned(),

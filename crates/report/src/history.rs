@@ -105,12 +105,12 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
         let oldest_read = match (&coverage.oldest, coverage.never) {
             (Some((.., at)), 0) => minute(at),
             (None, 0) => "-".to_owned(),
-            _ => "not all".to_owned(),
+            _ => "not all yet".to_owned(),
         };
         let closed = match &coverage.oldest_closed {
             Some(at) => minute(at),
             None if coverage.relations == 0 => "-".to_owned(),
-            None => "not all".to_owned(),
+            None => "not all yet".to_owned(),
         };
         let name = full_name(run, &shared);
         table.row([&name, state.word, &minute(&run.started), &oldest_read, &closed, &open.to_string()]);
@@ -295,7 +295,7 @@ pub fn write_difference(difference: &Difference, out: &mut dyn io::Write) -> io:
     let database = to.database.as_deref().unwrap_or_default();
     writeln!(
         out,
-        "{}: run {} ({} UTC) against run {} ({} UTC)",
+        "{}: run {} ({} UTC) compared with run {} ({} UTC)",
         printable(database),
         to.id,
         minute(&to.started),

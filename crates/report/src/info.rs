@@ -103,7 +103,9 @@ pub fn write(
     if !database.gaps.is_empty() {
         match database.is_recovered(source) {
             true => writeln!(out, "damaged")?,
-            false => writeln!(out, "not shut down cleanly, and its log was not applied: perhaps for that reason")?,
+            false => {
+                writeln!(out, "the database was not shut down cleanly, and its log was not applied; this may be why")?
+            }
         }
         for gap in &database.gaps {
             writeln!(out, "  system table {} (object ID {}) cannot be read to its end", gap.table, gap.object_id)?;

@@ -33,46 +33,46 @@ struct Place {
 const RULES: [Rule; 7] = [
     Rule {
         id: "computed-column-index",
-        reason: "for every row the expression is evaluated again, by an evaluator that holds an exclusive latch: \
-                 measured 20 times slower",
+        reason: "CHECKDB evaluates the expression again for every row, and its evaluator holds an exclusive latch: measured 20 times slower",
         remedy: "run CHECKDB without EXTENDED_LOGICAL_CHECKS (2016 and later), or disable the index for the check",
         find: computed_column_indexes,
     },
     Rule {
         id: "filtered-index",
-        reason: "for every row of the table the filter is evaluated, by the same evaluator; on a sparse column one check \
-                 went from 0.2 to 11.4 seconds",
-        remedy: "as above",
+        reason: "CHECKDB evaluates the filter for every row of the table, and its evaluator holds an exclusive latch: \
+                 with a filter on a sparse column, one check took 11.4 instead of 0.2 seconds",
+        remedy: "run CHECKDB without EXTENDED_LOGICAL_CHECKS (2016 and later), or disable the index for the check",
         find: filtered_indexes,
     },
     Rule {
         id: "huge-table",
-        reason: "a batch takes at least one whole table with all its indexes: this one determines the memory grant and the use of tempdb",
+        reason: "a batch has at least one whole table with all its indexes: this table determines the memory grant \
+                 and the use of tempdb",
         remedy: "run CHECKTABLE for it separately, on another night",
         find: huge_tables,
     },
     Rule {
         id: "many-indexes",
         reason: "CHECKDB works in batches of at most 512 indexes or 32 MB of facts, one after another",
-        remedy: "trace flag 2562 makes one batch of all; tempdb then needs up to 5 % of the database, or more",
+        remedy: "trace flag 2562 puts all indexes into one batch; tempdb then needs up to 5 % of the database, or more",
         find: many_indexes,
     },
     Rule {
         id: "off-row-data",
-        reason: "each fragment of a value is a separate fact that must be sorted and matched",
-        remedy: "nothing, but plan for it",
+        reason: "CHECKDB sorts and matches each fragment of a value as a separate fact",
+        remedy: "none; allow time for these values",
         find: off_row_data,
     },
     Rule {
         id: "page-verify",
-        reason: "pages are not protected by checksums: CHECKDB cannot detect what the disk has changed",
+        reason: "pages are not protected by checksums: CHECKDB cannot detect changes made by the disk",
         remedy: "ALTER DATABASE ... SET PAGE_VERIFY CHECKSUM, then rebuild the indexes",
         find: page_verify,
     },
     Rule {
         id: "disabled-index",
-        reason: "its rows are not maintained, so it cannot be checked",
-        remedy: "rebuild or drop it",
+        reason: "SQL Server does not maintain the rows of a disabled index, so CHECKDB cannot check them",
+        remedy: "rebuild or drop the index",
         find: disabled_indexes,
     },
 ];

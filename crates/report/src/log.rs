@@ -254,7 +254,8 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
         let (path, position) = (set.path.display().to_string(), set.position);
         writeln!(
             out,
-            "{}: set {position} holds no log: it starts and ends at {at}, because nothing was written since the log backup before it",
+            "{}: set {position} holds no log: it starts and ends at {at}, because nothing was written since the \
+             previous log backup",
             printable(&path)
         )?;
     }
@@ -316,20 +317,20 @@ impl LogReport<'_> {
         match (self.end.reason, self.log.cut_at(&self.end)) {
             (EndReason::Damaged { damage, later }, _) => {
                 let what = match damage {
-                    Damage::Block => "the block there was written to its end, and has changed since".to_owned(),
+                    Damage::Block => "the block there was written completely, and has changed since".to_owned(),
                     Damage::Format(format) => format!("the block there has the unknown format {format}"),
                     Damage::Header { file, offset } => format!(
                         "the log continues in the virtual log file at byte {offset} of {}, but the header of that file does not say so",
                         self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
                     ),
-                    Damage::NoBlock => "none of its virtual log files has a block of it".to_owned(),
+                    Damage::NoBlock => "none of its virtual log files has a block of the current log".to_owned(),
                     Damage::Gap => "blocks are missing".to_owned(),
                 };
                 let after = match later {
                     LaterBlocks { count: 0, .. } => String::new(),
                     LaterBlocks { count, reach_bytes } => format!(
-                        "; {count} blocks of its current use follow within {reach_bytes} bytes of log, and cannot be put \
-                        in order without the missing blocks"
+                        "; {count} more blocks of the log follow within {reach_bytes} bytes, and cannot be put in order \
+                        without the missing blocks"
                     ),
                 };
                 Some(format!("{}: the log cannot be read beyond byte {}: {what}{after}", path(), self.end.offset))
@@ -354,7 +355,8 @@ impl LogReport<'_> {
                 self.history.encrypted_blocks()
             )),
             _ if self.history.not_followed() > 0 => Some(format!(
-                "{}: {} records are of transactions that were not followed, because too many are open at once",
+                "{}: {} records belong to transactions that were not followed, because too many are open at the same \
+                 time",
                 path(),
                 self.history.not_followed()
             )),

@@ -101,15 +101,15 @@ impl LogReport<'_> {
             self.history.last_closed().and_then(time_text).map(|at| format!(", written {at}")).unwrap_or_default();
         table.row(["Last record".to_owned(), format!("{last}{closed}")]);
         let end = match (self.end_words(), self.log.cut_at(&self.end)) {
-            (_, Some(at)) => format!("CUT OFF: its file ends at byte {at}"),
+            (_, Some(at)) => format!("CUT OFF: the log file ends at byte {at}"),
             (("written", _), None) => "nothing follows".to_owned(),
             (("under way", count), None) => {
                 format!("{count} blocks of unfinished writes follow, as after a crash")
             }
             (("damaged", 0), None) => "DAMAGED: the log continues, but its next block is damaged".to_owned(),
-            _ => "DAMAGED: blocks of its current use follow, but one before them is missing or damaged".to_owned(),
+            _ => "DAMAGED: more blocks of the log follow, but a block before them is missing or damaged".to_owned(),
         };
-        table.row(["After it".to_owned(), end]);
+        table.row(["After that".to_owned(), end]);
         let needed = match (self.needed_from(), self.history.last_checkpoint()) {
             (Some(needed), Some(checkpoint)) if checkpoint.redo == Some(needed) => {
                 format!("{}, the redo start of the last checkpoint", lsn_text(needed))

@@ -38,7 +38,11 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
             writeln!(out, "    {} ({}{allowed})", printable(cause.reason), limit.id)?;
             write_places(&places, out)?;
             if limit == &limits::BACKUP_STRIPES && !follows.is_empty() {
-                writeln!(out, "      what depends on these pages: {} more (--format json lists all)", follows.len())?;
+                writeln!(
+                    out,
+                    "      other entries that depend on these pages: {} (--format json lists all)",
+                    follows.len()
+                )?;
             }
             write_demoted(report, (limit, view), out)?;
         }

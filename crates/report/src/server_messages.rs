@@ -19,7 +19,7 @@ mod repair;
 /// The families of messages, with their headings in docs/messages.md.
 static FAMILIES: [(&str, &[ServerMessage]); 7] = [
     ("Errors of the engine, of backup and restore", engine::MESSAGES),
-    ("What DBCC says of its own run", dbcc::MESSAGES),
+    ("What DBCC says about its own run", dbcc::MESSAGES),
     ("Repair", repair::MESSAGES),
     ("The catalog", catalog::MESSAGES),
     ("Columnstore indexes", columnstore::MESSAGES),

@@ -33,7 +33,8 @@ pub fn write(source: &dyn PageSource, database: &Database, all: bool, out: &mut 
     writeln!(out)?;
     writeln!(
         out,
-        "Rows, and rows with NULL in the first column, when they were updated; --json has densities and all steps."
+        "The counts of rows, and of rows with NULL in the first column, are from the last update; --json has \
+         densities and all steps."
     )?;
     Ok(read.is_ok())
 }

@@ -53,7 +53,8 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
     writeln!(out)?;
     writeln!(
         out,
-        "Row and page counts of the catalog; 'mdfsck check' counts those in the files. Total rows: without indexes."
+        "Row and page counts are from the catalog; 'mdfsck check' counts rows and pages in the files. Total rows \
+         exclude indexes."
     )?;
     write_expressions(database, &listed, out)
 }

@@ -135,7 +135,10 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
                 (findings, _) => format!("{findings} findings; "),
             };
             if !item.reason.is_empty() {
-                text.push_str(&format!(": {counted}{}", printable(&item.reason)));
+                // The line already shows the path.
+                let path = format!("{}: ", found.paths.join(", "));
+                let reason = item.reason.strip_prefix(&path).unwrap_or(&item.reason);
+                text.push_str(&format!(": {counted}{}", printable(reason)));
             }
             writeln!(out, "{}", text.trim_end())
         }
@@ -160,12 +163,20 @@ pub fn write_alarm(event: Event, raised: &Raised, format: WatchFormat, out: &mut
         }
         WatchFormat::Text => {
             let (name, text) = (padded(&printable(&raised.name), 20), printable(&raised.text));
-            writeln!(out, "{}  {name}  {}: {text}", padded("unknown", 7), event.name())
+            writeln!(out, "{}  {name}  {}: {text}", padded("unknown", 7), words(event))
         }
     }
 }
 
-/// Number of lines by status, and number of backups that remain to be checked.
+/// The event in words.
+fn words(event: Event) -> String {
+    match event {
+        Event::BackupMissing => "backup overdue".to_owned(),
+        event => event.name().replace('-', " "),
+    }
+}
+
+/// Counts of lines by status, and of the remaining backups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Backups that are sound.
@@ -209,7 +220,7 @@ pub fn write_counts(counts: Counts, exit_status: u8, format: WatchFormat, out: &
         }
         WatchFormat::Text => {
             let mut text = format!("{sound} sound, {corrupt} corrupt, {unknown} unknown, {skipped} skipped");
-            for (count, what) in [(waiting, "not whole yet"), (ready, "to be checked later")] {
+            for (count, what) in [(waiting, "not complete yet"), (ready, "to be checked later")] {
                 if count > 0 {
                     text.push_str(&format!("; {count} {what}"));
                 }

@@ -124,11 +124,11 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
         (left, true) => {
             let windows = view.rhythm.windows(left);
             let closes = windows
-                .map(|windows| format!("; closes in {}", counted(windows.max(1), "more window", "more windows")));
+                .map(|windows| format!("; complete after {}", counted(windows.max(1), "more window", "more windows")));
             format!("{} of {} done{}", size(done.done_bytes), size(done.all_bytes), closes.unwrap_or_default())
         }
         (_, false) => format!(
-            "{} of {} done; it may change, so the next window begins a new image",
+            "{} of {} done; the files may change, so the next window begins a new image",
             size(done.done_bytes),
             size(done.all_bytes)
         ),
@@ -150,7 +150,7 @@ fn read(view: &WindowView<'_>) -> String {
         });
         format!(" Oldest: {}, {}.", place.unwrap_or_default(), date(at))
     });
-    format!("Read:   {said}.{}{}", oldest.unwrap_or_default(), verdict(view, view.read))
+    format!("Read:   {said}.{}{}", oldest.unwrap_or_default(), verdict(view, view.read, "read"))
 }
 
 fn closed(view: &WindowView<'_>, kept: Kept) -> String {
@@ -160,13 +160,13 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
             "image of {}; {units_sound} of {units} tables and indexes are sound, {pairs_sound} of {pairs} indexes agree with their tables",
             date(at)
         ),
-        None => "no image yet".to_owned(),
+        None => "no complete image yet".to_owned(),
     };
-    format!("Closed: {said}.{}", verdict(view, kept))
+    format!("Closed: {said}.{}", verdict(view, kept, "proof"))
 }
 
-/// A sentence about a broken promise, or a promise that cannot be kept; empty if the promise is kept.
-fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
+/// A sentence about a promise that is not kept; empty if it is kept. `what` is promised: a read or a proof.
+fn verdict(view: &WindowView<'_>, kept: Kept, what: &str) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
     let cycle = |windows: u64| span_text(windows.saturating_mul(view.rhythm.every.as_secs()));
@@ -174,7 +174,7 @@ fn verdict(view: &WindowView<'_>, kept: Kept) -> String {
         Kept::Yes => String::new(),
         Kept::Broken(at) => {
             let age = aged(age(view.now, at));
-            format!(" PROMISE BROKEN: the oldest is {age} old, promised {promised}.")
+            format!(" PROMISE BROKEN: the oldest {what} is {age} old, promised {promised}.")
         }
         Kept::Never(windows) => {
             format!(
@@ -261,8 +261,8 @@ pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
             format!("A cycle takes {windows} of {every}: {} at {} per second.", size(bytes), size(rate as u64))
         }
         None => format!(
-            "The number of windows of {every} in a cycle is unknown: the history has no window of this database, which would show how \
-             fast its {} are read.",
+            "The number of windows of {every} in a cycle is unknown: the history has no window of this database yet, \
+             so the speed of reading its {} is unknown.",
             size(bytes)
         ),
     }
@@ -352,7 +352,8 @@ mod tests {
         assert_eq!(
             lines(&view(&known)),
             [
-                "Window: 2 h 58 min of 3 h, 1540 GB in 1,540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB done; closes in 1 more window).",
+                "Window: 2 h 58 min of 3 h, 1540 GB in 1,540 ranges (image of 2026-11-21 22:00, 7903 GB of 8400 GB \
+                 done; complete after 1 more window).",
                 "Read:   every page in use was read within 9 days (promised 14 days). Oldest: 1:131072 to 1:262143, 1970-01-12.",
                 "Closed: image of 1970-01-11; 412 of 412 tables and indexes are sound, 1179 of 1180 indexes agree with their tables.",
                 "Findings: 1 new, 2 confirmed, 1 gone.",
@@ -366,7 +367,7 @@ mod tests {
         let broken = WindowView { read: Kept::Broken(0), closed: Some(Kept::Never(19)), ..view(&known) };
         let lines = lines(&broken);
         assert!(lines[1].starts_with("Read:   1024 MB were never read (promised"), "{}", lines[1]);
-        assert!(lines[1].contains("PROMISE BROKEN: the oldest is 20 days old, promised"), "{}", lines[1]);
+        assert!(lines[1].contains("PROMISE BROKEN: the oldest read is 20 days old, promised"), "{}", lines[1]);
         assert!(
             lines[2].ends_with("PROMISE CANNOT BE KEPT: a cycle takes 19 windows (19 days), promised 14 days."),
             "{}",

@@ -46,7 +46,7 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
 pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failure> {
     match (page, fs::canonicalize(plan)) {
         (Some(page), Ok(plan)) if place(page).starts_with(&plan) => Err(Failure::usage(format!(
-            "--html {}: is in the folder of the plan, which is for its parts; name a file elsewhere",
+            "--html {}: this file is in the folder of the plan, where only its parts may be; name a file elsewhere",
             page.display()
         ))),
         _ => Ok(()),

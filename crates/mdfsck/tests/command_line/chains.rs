@@ -56,7 +56,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 }
             }
             for (moment, word) in
-                [("2020-01-01", "no complete full backup ended before it"), ("2030-01-01", "on is missing")]
+                [("2020-01-01", "no complete full backup ended before that time"), ("2030-01-01", "on is missing")]
             {
                 let (status, output) = chain(folder, &["here", "--at", moment])?;
                 ensure(status == 16 && output.contains("no; ") && words(&output).contains(word), output.clone())?;

@@ -96,8 +96,8 @@ fn missing_stripe(folder: &Path) -> Result<(), Failed> {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         ensure(stderr.starts_with(&format!("mdfsck: {missing}: ")), stderr)?;
         ensure(stdout.lines().count() < 8 && stdout.contains(missing), stdout.clone())?;
-        ensure(stdout.contains("what depends on these pages: "), stdout)?;
-        // JSON output has all lines, and the version from the backup label.
+        ensure(stdout.contains("other entries that depend on these pages: "), stdout)?;
+        // JSON has all lines, and the version from the label.
         let (lines, status) = lines_of(folder, given)?;
         let not_verified = lines.iter().filter(|line| line["kind"] == "not_verified").count();
         ensure(not_verified > 10 && status.is_some_and(|status| status & 16 != 0), format!("{not_verified}"))?;

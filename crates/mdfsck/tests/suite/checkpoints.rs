@@ -311,7 +311,7 @@ Before and after a change
   database 5  2016-07-09 04:00:00.000  before            1  1500.0  1500.0    1500.0
   database 5  2016-07-09 04:00:00.000  after             1   500.0   500.0     500.0
 
-Begins without an end: 1
+Checkpoint begins without an end: 1
 ";
     assert_eq!(run(&["checkpoints", "--change", "5=2016-07-09T04:00Z"], &[path]).1, expected);
 }

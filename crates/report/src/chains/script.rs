@@ -56,11 +56,12 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         )?;
         writeln!(
             out,
-            "-- A database of this name that is there is not overwritten: nothing runs then, unless you delete the line with"
+            "-- An existing database of this name is not overwritten: nothing runs, unless you delete the line with"
         )?;
         writeln!(
             out,
-            "-- DB_ID. If the old one still works, back up the tail of its log first (BACKUP LOG ... WITH NORECOVERY)."
+            "-- DB_ID. If the existing database still works, back up the tail of its log first (BACKUP LOG ... WITH \
+             NORECOVERY)."
         )?;
         writeln!(out, "USE [master];")?;
         writeln!(out, "IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", literal(&database.database))?;

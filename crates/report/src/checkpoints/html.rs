@@ -37,7 +37,7 @@ impl CheckpointReport {
             let (title, table, _) = self.slow_table(clock, MAX_SLOW);
             section(&title, table, &mut html);
         }
-        section("Settings by the boot pages", self.target_table(), &mut html);
+        section("Settings in the boot pages", self.target_table(), &mut html);
         let mut charts: Vec<&Group> = self.groups.iter().collect();
         charts.sort_by_key(|group| std::cmp::Reverse(Totals::of(&group.checkpoints).map(|totals| totals.total_ticks)));
         for group in charts.iter().take(MAX_CHARTS) {
@@ -51,8 +51,10 @@ impl CheckpointReport {
             );
         }
         if charts.len() > MAX_CHARTS {
-            let _ =
-                write!(html, "<p>Charts are of the {MAX_CHARTS} databases with the longest checkpoints together.</p>");
+            let _ = write!(
+                html,
+                "<p>Only the {MAX_CHARTS} databases whose checkpoints took longest in total have charts.</p>"
+            );
         }
         head("Checkpoints") + &with_contents(&html) + "\n"
     }
@@ -117,7 +119,7 @@ fn durations(group: &Group) -> String {
         }
     }
     // Text is placed beside the drawing, so that it does not shrink on a phone.
-    let caption = "Duration of checkpoints by when they began";
+    let caption = "Duration of checkpoints by start time";
     format!(
         "<figure class=plot><figcaption>{caption}</figcaption><div class=y>{labels}</div>\
          <svg viewBox='-5 -5 {} {}' preserveAspectRatio=none role=img aria-label='{caption}'>{svg}</svg>\

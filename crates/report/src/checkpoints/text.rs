@@ -26,21 +26,21 @@ impl CheckpointReport {
             let (title, table, more) = self.slow_table(clock, LISTED);
             sections.table(&title, table)?;
             if more > 0 {
-                writeln!(sections.out, "  and {more} faster ones, which --json lists")?;
+                writeln!(sections.out, "  and {more} faster checkpoints (--json lists them)")?;
             }
         }
-        sections.table("Settings by the boot pages", self.target_table())?;
+        sections.table("Settings in the boot pages", self.target_table())?;
         self.remarks(&mut sections)
     }
 
     fn remarks(&self, sections: &mut Sections<'_>) -> io::Result<()> {
         let counts = self.counts;
         let remarks = [
-            (counts.unpaired_begins, "Begins without an end"),
-            (counts.unpaired_ends, "Ends without a begin"),
-            (counts.repeated, "Begins and ends that were repeated, counted once"),
-            (counts.unusable, "Events of checkpoints without time or database, not counted"),
-            (counts.unclear_lines, "Lines of error logs about checkpoints whose first line is missing, not counted"),
+            (counts.unpaired_begins, "Checkpoint begins without an end"),
+            (counts.unpaired_ends, "Checkpoint ends without a begin"),
+            (counts.repeated, "Repeated begins and ends of checkpoints, counted once"),
+            (counts.unusable, "Checkpoint events without a time or database, not counted"),
+            (counts.unclear_lines, "Error log lines about checkpoints whose first line is missing, not counted"),
         ];
         let is_first = sections.is_first;
         if is_first && remarks.iter().all(|(count, _)| *count == 0) {

@@ -78,7 +78,7 @@ const coverage = ({files, more_files, findings}) => {
   const shown = files.filter(file => file.pages);
   if (!shown.length) return null;
   const maps = [];
-  const place = section('When each page was read last', element('p', '', 'Each cell is one or more extents of 8 pages, in the order of the ' +
+  const place = section('When each page was last read', element('p', '', 'Each cell is one or more extents of 8 pages, in the order of the ' +
     'file; open findings are marked. Click or press Enter to look closer, Escape to go back; the arrow keys move, N goes to the next mark.'));
   shown.forEach((file, at) => {
     const title = ['File ' + file.id + ' ', element('span', 'n', `${grouped(file.pages)} pages, ${size(file.pages * 8192)}`)];

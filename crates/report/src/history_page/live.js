@@ -36,7 +36,7 @@ const liveMaps = ({files}) => {
   const shown = files.filter(file => file.pages);
   if (!shown.length) return null;
   const maps = [];
-  const place = element('div', '', element('h3', '', 'Pages that are done'));
+  const place = element('div', '', element('h3', '', 'Pages done'));
   shown.forEach((file, at) => {
     const title = ['File ' + file.id + ' ', element('span', 'n', `${grouped(file.pages)} pages, ${size(file.pages * 8192)}`)];
     const make = () => {
@@ -50,7 +50,7 @@ const liveMaps = ({files}) => {
   redraw(() => maps.forEach(map => map.draw()));
   return place;
 };
-const silence = running => `It was last seen ${moment(running.seen)} UTC, ${ago(running.seen)}: it was killed, or can no longer write to the history. Nothing of it is recorded; check again.`;
+const silence = running => `The check was last seen ${moment(running.seen)} UTC, ${ago(running.seen)}: it was killed, or can no longer write to the history. Its results are not recorded; check again.`;
 const whereRuns = ({host, pid}) => `process ${pid} on ${host}`;
 const liveView = (running, isAlone) => {
   const curves = byId(`curves-${running.id}`);
@@ -67,7 +67,7 @@ const liveList = running => {
     return made;
   };
   const rows = running.map(one => [name(one), one.is_stopped ? element('span', 'state unknown', 'stopped') : stageOf(one), moment(one.started), ago(one.seen), one.host]);
-  return section('Checks under way', table(['database', 'what it does', 'started (UTC)', 'last seen', 'machine'], rows));
+  return section('Checks under way', table(['database', 'phase', 'started (UTC)', 'last seen', 'machine'], rows));
 };
 const showRunning = running => {
   title(running.name || running.paths, `${running.paths}, ${whereRuns(running)}`, link('/', 'all databases'));

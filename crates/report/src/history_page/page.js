@@ -38,7 +38,7 @@ const estateRow = (row, place) => {
   const isThere = isLive || Object.hasOwn(model.databases, row.id);
   const name = isThere ? link(isLive ? `/database/${row.id}` : `#database-${row.id}`, row.name || '(no name)') : element('span', '', row.name);
   name.dir = 'auto';
-  const cells = [name, element('span', '', placeOf(row) || '–'), stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all') : '–', row.relations ? aged(row.oldest_closed, 'not all') : '–',
+  const cells = [name, element('span', '', placeOf(row) || '–'), stateOf(row.state), openFindings(row), row.pages ? aged(row.oldest_read, 'not all yet') : '–', row.relations ? aged(row.oldest_closed, 'not all yet') : '–',
     row.last_run ? aged(row.last_run, '') : '–', size(row.pages * 8192), trend(row.trend)];
   const running = model.estate.running.find(one => one.database === row.id);
   const work = running ? running.is_stopped ? ', a check stopped' : `, under way${share(running) ? `: ${share(running)}` : ''}` : row.under_way ? ', under way' : '';
@@ -98,7 +98,7 @@ const estateView = () => {
   list.tabIndex = 0;
   list.id = 'estate';
   const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
-    model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} did not fit into this page: history ${model.head.file} html --database NAME` : ''];
+    model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} did not fit into this page; run mdfsck history ${model.head.file} html --database NAME` : ''];
   const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
   const note = 'Worst first. Corrupt: any copy has open findings, or findings in its last run. Sound: every copy was checked in full, and nothing is open. Ages: time since the least recently read page, and since the oldest proof; a backup counts from when it finished.';
   return [liveList(model.estate.running), element('div', 'filter', label, element('label', 'sort', 'Sort by', choice), shown), rows.length ? list : element('p', '', 'No database was checked yet.'),

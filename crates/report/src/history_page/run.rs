@@ -128,7 +128,7 @@ fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget
         what.push(What { what: name, more: of_one_kind.len() - places.len(), places });
     }
     let cause = Cause {
-        kind: limit.map_or("For a reason that this release does not have", |limit| heading(limit)),
+        kind: limit.map_or("For a reason that this release does not know", |limit| heading(limit)),
         reason: room.take_or_cut(reason, PLACE_CHARS),
         id: shown_to(id, PLACE_CHARS).into(),
         action: limit.map_or("", |limit| limit.action),

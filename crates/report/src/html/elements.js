@@ -92,7 +92,7 @@ const cause = ({reason, id, action, is_allowed, what, follows, demoted, more_dem
     for (const {what: kind, places, more} of what) {
       body.append(element('p', 'text', `${kind}: ${places.join(', ')}${more ? ` and ${grouped(more)} more` : ''}`));
     }
-    if (follows) body.append(element('p', 'more', `What depends on these pages: ${grouped(follows)} more (--format json lists all)`));
+    if (follows) body.append(element('p', 'more', `Other entries that depend on these pages: ${grouped(follows)} (--format json lists all)`));
     body.append(...demoted.map(text => element('p', 'text', text)));
     if (more_demoted) body.append(element('p', 'more', `and ${grouped(more_demoted)} more (--format json lists all)`));
     return body;
