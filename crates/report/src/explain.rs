@@ -14,10 +14,11 @@ const WIDTH: usize = 100;
 /// The start of docs/checks.md.
 const PREFACE: &str = "# The checks
 
-Generated from the registry (`crates/check/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
+For everyone with a finding: the rule that each check tests, what breaks it, and what to do. Generated from the registry
+(`crates/check/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
 
 Each check has an id that is never reused, and the number and text of the message by which DBCC CHECKDB reports the same
-damage. `<...>` stands for what a message inserts. All findings have level 16.
+damage. `<...>` marks a value that the message inserts. All findings have level 16.
 ";
 
 /// The advice for a backup, which cannot be repaired.

@@ -13,11 +13,12 @@ const WIDTH: usize = 100;
 /// The start of docs/limits.md.
 const PREFACE: &str = "# The limits
 
-Generated from the registry (`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
+For everyone whose check lists something as *not verified*: every reason, and what to do about it. Generated from the registry
+(`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
 
-A limit is a reason why something is not verified. It is not a finding: the thing it names may be sound or damaged. A run with limits has bit
-16 in its exit status, unless `--allow ID` accepts them. Ids are never reused. `<...>` stands for a value of the place. Notes are
-worth knowing, and leave nothing unverified.
+A limit is a reason why something is not verified. It is not a finding: the thing it names may be sound or damaged. A run with
+limits has bit 16 in its exit status, unless `--allow ID` accepts them. Ids are never reused. `<...>` marks a value that the line
+inserts. Notes are worth knowing, and leave nothing unverified.
 ";
 
 /// Writes the explanations of `limits`, one after another.

@@ -30,9 +30,9 @@ static FAMILIES: [(&str, &[ServerMessage]); 7] = [
 /// The start of docs/messages.md.
 const PREFACE: &str = "# Messages of SQL Server that no check gives
 
-Generated from `crates/report/src/server_messages` by `mdfsck explain --all --messages --markdown`; do not edit.
-
-Messages that a DBA meets in the error log, in the output of DBCC, or from RESTORE. The page docs/checks.md has those of the checks.
+For DBAs with a message from the error log, from DBCC or from RESTORE: what it means, and what to do. The messages of the checks are
+in [checks.md](checks.md). Generated from `crates/report/src/server_messages` by `mdfsck explain --all --messages --markdown`; do not
+edit.
 ";
 
 /// Width of explanations, in columns.

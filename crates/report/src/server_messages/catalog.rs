@@ -19,21 +19,21 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3852,
         "a catalog row without its counterpart",
-        "A row of one system table has no row in another that must go with it.",
+        "A row of one system table lacks the row that it needs in another system table.",
         CATALOG_ROWS,
         CATALOG_MEND,
     ),
     row(
         3853,
         "a catalog row refers to one that is missing",
-        "A value in a catalog row, such as the id of an owner or a table, leads to no row.",
+        "A value in a catalog row, such as the id of an owner or a table, points to no row.",
         CATALOG_ROWS,
         CATALOG_MEND,
     ),
     row(
         3854,
         "a catalog row refers to one that is invalid",
-        "A value in a catalog row leads to a row of a kind that does not fit.",
+        "A value in a catalog row points to a row of the wrong kind.",
         CATALOG_ROWS,
         CATALOG_MEND,
     ),
@@ -70,7 +70,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "system tables were updated by hand",
         "Somebody changed system tables of this database directly. This need not have caused damage.",
         "The date in the message, and other errors of CHECKCATALOG.",
-        "If there are no others, nothing can or must be done; such a database is not supported by Microsoft.",
+        "If there are no other errors, nothing can or need be done; Microsoft does not support such a database.",
     ),
     row(
         8901,

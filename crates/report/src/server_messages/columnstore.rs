@@ -8,7 +8,7 @@ const COLUMNSTORE_CLUSTERED: &str =
     "Restore the data from a backup: a clustered columnstore index is the table itself.";
 const COLUMNSTORE_NONCLUSTERED: &str = "Drop the index and create it again: its table has the data.";
 const COLUMNSTORE_CHECK: &str =
-    "Run DBCC CHECKDB to see which index it is; rebuild a nonclustered one, restore a clustered one.";
+    "Run DBCC CHECKDB to see which index it is; rebuild a nonclustered index, restore a clustered index.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
@@ -22,49 +22,49 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5288,
         "a query met a columnstore value that is not in its dictionary",
-        "Data and dictionary of a column do not fit together.",
+        "Data and dictionary of a column do not match.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CHECK,
     ),
     row(
         5289,
         "values of a clustered columnstore index are not in their dictionary",
-        "Data and dictionary of a column do not fit together.",
+        "Data and dictionary of a column do not match.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CLUSTERED,
     ),
     row(
         5290,
         "a query met a columnstore value that contradicts its metadata",
-        "A value is outside of what its segment announces.",
+        "A value is outside the range in its segment's metadata.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CHECK,
     ),
     row(
         5291,
         "values of a clustered columnstore index contradict its metadata",
-        "Values are outside of what their segment announces.",
+        "Values are outside the range in their segment's metadata.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CLUSTERED,
     ),
     row(
         5292,
         "the delete bitmap of a columnstore index is damaged",
-        "It marks a row as deleted in a row group that has no such row.",
+        "The bitmap marks a row as deleted in a row group that does not have the row.",
         COLUMNSTORE_LOOK,
         "Drop and create a nonclustered index; for a clustered one, restore.",
     ),
     row(
         5293,
         "values of a nonclustered columnstore index are not in their dictionary",
-        "Data and dictionary of a column do not fit together.",
+        "Data and dictionary of a column do not match.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_NONCLUSTERED,
     ),
     row(
         5294,
         "values of a nonclustered columnstore index contradict its metadata",
-        "Values are outside of what their segment announces.",
+        "Values are outside the range in their segment's metadata.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_NONCLUSTERED,
     ),
@@ -78,21 +78,21 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7937,
         "a columnstore index lacks column segments",
-        "A query needed a segment that is not there.",
+        "A query needed a segment that does not exist.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CHECK,
     ),
     row(
         7959,
         "a columnstore index lacks dictionaries",
-        "A query needed a dictionary that is not there.",
+        "A query needed a dictionary that does not exist.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CHECK,
     ),
     row(
         7973,
         "the mapping index of a clustered columnstore index is damaged",
-        "It leads to rows that do not exist.",
+        "The mapping index points to rows that do not exist.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CLUSTERED,
     ),

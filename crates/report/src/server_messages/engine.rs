@@ -15,8 +15,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         605,
         "a page belongs to another allocation unit than the one that was read",
-        "A page was reached through one object, and its header says it belongs to another. At level 12 it came from a NOLOCK scan and is \
-         usually harmless; at level 21 it is damage, often a stale or misdirected write.",
+        "A page was reached through one object, and its header says it belongs to another. At level 12 the error came \
+         from a NOLOCK scan and is usually harmless; at level 21 it is damage, often a stale or misdirected write.",
         "The level, the page ('mdfsck page FILE:PAGE' shows its owner), and 823, 824 or 825 in the error log.",
         CHECK_WHOLE,
     ),
@@ -25,7 +25,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "an index entry was not found",
         "A row was changed or deleted, and the nonclustered index had no entry for it: index and table do not match.",
         "Table and index that the message names; messages 8951 and 8952 of a check give the rows.",
-        "Run 'mdfsck check --table' for it. If only the nonclustered index is damaged, disable it and rebuild it; otherwise restore.",
+        "Run 'mdfsck check --table' for the table. If only the nonclustered index is damaged, disable it and rebuild \
+         it; otherwise restore.",
     ),
     row(
         665,
@@ -39,7 +40,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         823,
         "the operating system could not read or write",
-        "A read or write of a database file failed in Windows or Linux itself. It is the storage that reports it, not the engine.",
+        "A read or write of a database file failed in Windows or Linux itself. The storage reports the error, not the \
+         engine.",
         "The operating system error in the message, the system log, the path to the disk: driver, controller, cable, SAN, virtual disk.",
         "Have the storage repaired before anything else. Then run 'mdfsck check' on the files; restore what is damaged.",
     ),
@@ -47,7 +49,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         824,
         "a page is not what was written",
         "A page was read without an error of the operating system, but its checksum, page id or torn bits are wrong, or it is an older \
-         version of itself. Something below the engine changed or lost it.",
+         version of itself. Something below the engine changed or lost the page.",
         "Page and kind in the message (checksum, torn page, page id, stale), msdb.dbo.suspect_pages, the system log; 'mdfsck page \
          FILE:PAGE' shows what is there.",
         "Run 'mdfsck check' to see all damaged pages, and 'mdfsck audit' with the log for lost writes. Restore pages or database, and \
@@ -56,7 +58,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         825,
         "a read succeeded only after it was repeated",
-        "The first try to read a page failed, and a later one did not. Nothing is lost yet, but such a disk usually fails soon; the \
+        "The first try to read a page failed, and a later try succeeded. Nothing is lost yet, but such a disk usually \
+         fails soon; the \
          message is only level 10, so few alerts see it.",
         "File and offset in the message, how often it comes, the system log.",
         "Treat it as a failing disk: take a backup with CHECKSUM now, check it with 'mdfsck check', move the files. Put an alert on 825.",
@@ -82,7 +85,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "the database is marked suspect",
         "Recovery of the database failed earlier, so it cannot be opened.",
         "The first error in the error log for this database since the server started: 823, 824, 3414, 9003, 9004, 5171 to 5173.",
-        "Copy all files first. Do not detach: it may not be attached again. Run 'mdfsck check' on the copies to learn what is damaged, \
+        "Copy all files first. Do not detach the database: SQL Server may refuse to attach it again. Run 'mdfsck \
+         check' on the copies to learn what is damaged, \
          then restore.",
     ),
     row(
@@ -96,7 +100,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3013,
         "a backup or restore ended with an error",
-        "It says only that BACKUP or RESTORE stopped. The cause is the message before it.",
+        "This message says only that BACKUP or RESTORE stopped. The message before it gives the cause.",
         "The message before it (3201, 3203, 3241, 3271, 3154, 3132 ...), and the error log.",
         "Act on that message. 'mdfsck check' reads a backup from its first to its last page, and says what is wrong with it.",
     ),
@@ -130,7 +134,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     ),
     row(
         3241,
-        "the backup file is not in order",
+        "the backup file is not valid",
         "The file is damaged, not a backup, encrypted or compressed by another program, or was written by a newer version.",
         "'mdfsck info' shows what the file is and which version wrote it.",
         "Copy it again in binary mode, unpack it, or restore on the version that wrote it or a newer one.",
@@ -146,7 +150,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         3414,
         "recovery failed, the database cannot start",
         "An error during redo or undo stopped recovery; the database is suspect now.",
-        "The error just before it in the error log: that one is the cause.",
+        "The error just before it in the error log: that error is the cause.",
         "Copy all files. Run 'mdfsck check' on the copies with the log to see what is damaged, then restore. Rebuilding the log or emergency \
          repair is the last resort, and loses consistency between transactions.",
     ),
@@ -155,7 +159,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "not a primary database file",
         "The file that was named does not begin as the first data file of a database: it is a secondary file, a log, another file, or its \
          header is damaged.",
-        "'mdfsck info' says what the file is; is it perhaps compressed, encrypted or of zeros?",
+        "'mdfsck info' says what the file is. Is it compressed, encrypted, or full of zeros?",
         "Name the .mdf, or copy it again. If its header page is damaged, restore: page 0 cannot be restored alone.",
     ),
     row(
@@ -170,27 +174,29 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "files are not of the same database",
         "The ids in a secondary file or log do not match those of the primary file: files of two databases, or of two points in time, were mixed.",
         "'mdfsck info' for all files together: it names the file that does not belong.",
-        "Use the files of one copy. If only the log does not belong, find the right one; attaching with a new log loses changes.",
+        "Use the files of one copy. If only the log does not belong, find the right log; attaching with a new log \
+         loses changes.",
     ),
     row(
         5242,
         "an inconsistency on a page that the engine was working on",
-        "A row or page structure was not as it must be when the engine used it. It is an assertion in the row access code: damage on disk \
-         or in memory, or a fault of the product.",
+        "A row or page structure was invalid when the engine used it. An assertion in the row access code failed: \
+         because of damage on disk or in memory, or a fault of the product.",
         "Database and page in the message ('mdfsck page FILE:PAGE'), 823, 824, 825 and 832 in the error log.",
         CHECK_WHOLE,
     ),
     row(
         5243,
         "an inconsistency, place unknown",
-        "As 5242, but the engine does not know in which database. It also comes from damaged work tables in tempdb.",
-        "The query that got it, the databases it uses, memory errors, the build of the server.",
+        "As 5242, but the engine does not know in which database. Damaged work tables in tempdb cause it too.",
+        "The query that got the error, the databases that the query uses, memory errors, the build of the server.",
         "Check all databases that the query uses. If they are sound, restart to renew tempdb, test the memory, install the newest update.",
     ),
     row(
         7105,
         "a fragment of an off-row value does not exist",
-        "A row points to LOB data that is not there. Under NOLOCK the value may have been changed meanwhile; otherwise it is damage.",
+        "A row points to LOB data that does not exist. Under NOLOCK the value may have been changed meanwhile; \
+         otherwise it is damage.",
         "Whether the query reads uncommitted data; page and slot ('mdfsck page FILE:PAGE'); messages 8929, 8961 and 8965 of a check.",
         "Run the query without NOLOCK. If the error stays, run 'mdfsck check --table' and restore; setting the value of \
         that row again removes the pointer, and the value is lost.",
@@ -208,7 +214,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "an LSN is outside of the log",
         "A page or the boot page names an LSN that the log does not have. Data files and log are from two points in time, or the log is damaged; \
          in replication, the distributor is ahead of the publisher.",
-        "How the files came there: copied one by one, snapshots of two volumes, a restored log; 'mdfsck log' shows where the log ends.",
+        "How the files got there: copied one by one, snapshots of two volumes, a restored log; 'mdfsck log' shows \
+         where the log ends.",
         "Use files from one point in time, or restore. 'mdfsck audit' names the pages that are newer than the log.",
     ),
     row(

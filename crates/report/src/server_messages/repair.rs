@@ -3,8 +3,8 @@
 use super::advice::{AFTER_REPAIR, REPAIRED};
 use super::{ServerMessage, row};
 
-const REPAIR_NOT_DONE: &str = "The messages before it: they name the damage that repair could not mend.";
-const RESTORE_INSTEAD: &str = "Restore from the newest sound backup; 'mdfsck chain --verify' shows which one that is.";
+const REPAIR_NOT_DONE: &str = "The messages before it: they name the damage that repair could not correct.";
+const RESTORE_INSTEAD: &str = "Restore from the newest sound backup; 'mdfsck chain --verify' finds it.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
@@ -24,15 +24,15 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     ),
     row(
         2540,
-        "repair cannot mend this error",
-        "No repair exists for the error before this line.",
+        "repair cannot correct this error",
+        "No repair exists for the error in the previous line.",
         REPAIR_NOT_DONE,
         RESTORE_INSTEAD,
     ),
     row(
         2589,
         "one pass of repair was not enough",
-        "Repair could not mend everything in its first attempt.",
+        "Repair could not correct everything in its first attempt.",
         "What a new check still finds.",
         "Run repair again, or better restore.",
     ),
@@ -76,7 +76,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7911,
         "repair deallocated a page",
-        "A page was taken from its object. Its rows are gone.",
+        "A page was taken from its object. The rows of the page are gone.",
         REPAIRED,
         AFTER_REPAIR,
     ),
@@ -126,7 +126,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7919,
         "repair needs single-user mode",
-        "Others may be in the database, so nothing was repaired.",
+        "Other sessions may be in the database, so nothing was repaired.",
         "sys.dm_exec_sessions for the database.",
         "Restore if you can. Otherwise set the database SINGLE_USER WITH ROLLBACK IMMEDIATE and stay in it.",
     ),
@@ -137,35 +137,35 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "The name of the database in the command.",
         "Repair or restore the source database.",
     ),
-    row(8911, "the error was repaired", "Repair mended the error of the line before.", REPAIRED, AFTER_REPAIR),
+    row(8911, "the error was repaired", "Repair corrected the error in the previous line.", REPAIRED, AFTER_REPAIR),
     row(8912, "repaired errors of the database", "The number of repaired errors.", REPAIRED, AFTER_REPAIR),
     row(
         8922,
         "the error could not be repaired",
-        "Repair tried and failed for the error of the line before.",
+        "Repair could not correct the error in the previous line.",
         REPAIR_NOT_DONE,
         RESTORE_INSTEAD,
     ),
     row(
         8923,
         "the repair level is too low",
-        "The error of the line before needs a stronger repair than was asked for.",
+        "The error in the previous line needs a stronger repair than was asked for.",
         "Message 8958 for the level that is needed.",
         RESTORE_INSTEAD,
     ),
     row(
         8924,
         "other errors must be repaired first",
-        "The error of the line before depends on another.",
+        "The error in the previous line depends on another error.",
         REPAIR_NOT_DONE,
-        "Run repair again after the others are mended, or better restore.",
+        "Run repair again after the other errors are repaired, or better restore.",
     ),
     row(8945, "an index will be rebuilt", "Repair is going to rebuild an index.", REPAIRED, AFTER_REPAIR),
     row(8949, "repaired errors of a table", "The number of repaired errors of the table.", REPAIRED, AFTER_REPAIR),
     row(
         8950,
         "repaired errors that belong to no table",
-        "The number of repaired errors outside of tables.",
+        "The number of repaired errors that belong to no table.",
         REPAIRED,
         AFTER_REPAIR,
     ),
@@ -181,6 +181,6 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "the minimum repair level",
         "The lowest level with which DBCC could repair all errors that it found. This is not advice to repair.",
         "The errors themselves: damage of nonclustered indexes only needs no restore.",
-        "Restore where you can. repair_allow_data_loss deletes what it cannot mend.",
+        "Restore where you can. repair_allow_data_loss deletes data that it cannot repair.",
     ),
 ];

@@ -264,8 +264,8 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
     let _ = writeln!(
         text,
         "{tried} mutants of {} fields were tried, on {} databases written by SQL Server 2005 to 2022 and {} that the lab \
-         wrote: {found} gave findings or were refused, {told} were listed as not verified, of {} nothing was said. {noticed} \
-         fields are noticed by every verb; of the others the reason stands below.",
+         wrote: {found} gave findings or were refused, {told} were listed as not verified, and {} went unnoticed. {noticed} fields \
+         are noticed whatever the verb; the tables below give the reasons for the others.",
         rows.len(),
         SUBJECTS.len(),
         specimens().len(),
@@ -309,13 +309,13 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
 
 const INTRODUCTION: &str = "# What a check notices
 
-Every field of every structure, damaged by eight verbs on several pages each, and the database checked each time. The page's
-protection was made right again, so that only the field gives it away; the column *checksum wrong* has the same damage with the
-protection left as it was. A cell says `found/tried`, or `found+listed/tried` where some of the rest were listed as *not
-verified*; a verb that would not change the value is not counted.
+For everyone who wonders which changed fields a check notices: each field of each structure was damaged by eight verbs, on several
+pages each, and the database was checked each time. The checksum or torn bits of the page were then corrected, so that only the
+field shows the damage; in the column *checksum wrong* they were left wrong. A cell shows `found/tried`, or `found+listed/tried` if
+some damage was only listed as *not verified*; a verb that would not change the value is not counted.
 
-This page is for those who want to know which changed fields a check notices. It is generated from the real database files by
-`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails when a cell gets worse
-than it is here.
+This page is generated from real database files by
+`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails if a cell gets worse than
+it is here.
 
 ";
