@@ -55,7 +55,7 @@ pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     let (value, scale) = exact(cell).ok_or(WRONG_TYPE)?;
     let unit = power_of_ten(scale);
     if value.unsigned_abs() > 1 << 53 || value % unit != 0 {
-        return Err(Undecided { reason: "a decimal that float doesn't hold exactly" });
+        return Err(Undecided { reason: "a decimal that float does not hold exactly" });
     }
     Ok((value / unit) as f64)
 }
@@ -65,7 +65,7 @@ fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
     let other = value as f64 / 10f64.powi(scale.into());
     if (float - other).abs() <= other.abs() * (16.0 * f64::EPSILON) {
-        return Err(Undecided { reason: "a float beside a decimal that it doesn't hold exactly" });
+        return Err(Undecided { reason: "a float with a decimal that it does not hold exactly" });
     }
     float.partial_cmp(&other).ok_or(Undecided { reason: "a float that is not a number" })
 }

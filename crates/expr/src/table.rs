@@ -49,7 +49,12 @@ pub const OPERATORS: &[Feature] = &[
         "2021-01-01 00:00:00.000",
         "datetime and smalldatetime with an integer on the right",
     ),
-    f("= <> != < <= > >= !< !>", "(1.50)>=(1)", "1", "by precedence; strings as far as the collation is certain"),
+    f(
+        "= <> != < <= > >= !< !>",
+        "(1.50)>=(1)",
+        "1",
+        "by precedence; strings where the collation decides with certainty",
+    ),
     f(
         "AND OR NOT",
         "NULL IS NULL OR (1)=(0)",
@@ -70,7 +75,7 @@ pub const OPERATORS: &[Feature] = &[
         "COLLATE",
         "'a' collate Latin1_General_BIN2<'b'",
         "1",
-        "decides little except for _BIN, _BIN2 and four Latin1 collations",
+        "few comparisons are decided except under _BIN, _BIN2 and four Latin1 collations",
     ),
 ];
 
@@ -103,17 +108,22 @@ pub const FUNCTIONS: &[Feature] = &[
         "datepart",
         "datepart(dayofyear,'2007-10-30 12:15:32.1234567')",
         "303",
-        "not week and weekday (DATEFIRST), micro- and nanoseconds",
+        "all parts except week and weekday (DATEFIRST), microseconds and nanoseconds",
     ),
     f("day", "day('20071030')", "30", ""),
     f("eomonth", "eomonth('2011-12-01',(1))", "2012-01-31", ""),
     f("floor", "floor(-123.45)", "-124", "any number"),
     f("iif", "iif((45)>(30),'true','false')", "true", ""),
     f("isnull", "isnull(CONVERT([varchar](3),NULL),'abcdef')", "abc", "the type of the first argument"),
-    f("isnumeric", "isnumeric('12.5')", "1", "plain numbers, texts with a letter but d, e, x; others undecided"),
+    f(
+        "isnumeric",
+        "isnumeric('12.5')",
+        "1",
+        "plain numbers, and texts with a letter other than d, e, x; others are undecided",
+    ),
     f("left", "left('abcdefg',(2))", "ab", ""),
     f("len", "len('abc  ')", "3", ""),
-    f("lower", "lower('ABC')", "abc", "ASCII; i only under a locale with the English pairs"),
+    f("lower", "lower('ABC')", "abc", "ASCII; the letter i only under a locale with the English case pairs"),
     f("ltrim", "ltrim('  abc')", "abc", ""),
     f("month", "month('20071030')", "10", ""),
     f("nchar", "nchar(65)", "A", "no surrogates"),
@@ -135,7 +145,7 @@ pub const FUNCTIONS: &[Feature] = &[
     f("trim", "trim('  abc ')", "abc", "one argument"),
     f("try_convert, try_cast", "try_cast('7' AS int)", "7", "undecided where the conversion fails"),
     f("unicode", "unicode(N'A')", "65", ""),
-    f("upper", "upper('gc')", "GC", "ASCII; i only under a locale with the English pairs"),
+    f("upper", "upper('gc')", "GC", "ASCII; the letter i only under a locale with the English case pairs"),
     f("year", "year('20071030')", "2007", ""),
 ];
 

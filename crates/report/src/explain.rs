@@ -240,7 +240,7 @@ mod tests {
             assert!(fault != check.invariant.trim_end_matches('.'), "{fault}");
         }
         let of = |id: &str| Check::find(id).first().map(|check| fault(check)).unwrap_or_default();
-        assert_eq!(of("page.io"), "A page is not as it was written (checksum, torn bits or page ID)");
+        assert_eq!(of("page.io"), "A page is not what was written (checksum, torn bits or page ID)");
         assert_eq!(of("index.row-surplus"), "An index has a row that the table does not have");
         assert_eq!(of("iam.unreadable"), "An IAM page cannot be read");
     }

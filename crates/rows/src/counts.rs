@@ -58,8 +58,8 @@ impl fmt::Display for Why {
             Self::Unread => f.write_str("the system could not read the page"),
             Self::NoFile => f.write_str("the page is beyond the end of its file"),
             Self::NotGiven => f.write_str("the page is in a file that was not given"),
-            Self::Damaged => f.write_str("the page is not as it was written: wrong checksum or torn"),
-            Self::OtherPage(page) => write!(f, "the page is an image of page {page}"),
+            Self::Damaged => f.write_str("the page is not what was written: its checksum is wrong, or it is torn"),
+            Self::OtherPage(page) => write!(f, "the page's header names page {page}"),
             Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),
             Self::OtherType(kind) => write!(f, "the page has type {kind}, not 1 (data)"),
             Self::Encrypted => f.write_str("the page is encrypted"),
@@ -72,7 +72,9 @@ impl fmt::Display for Why {
             Self::MapBeyondEnd => f.write_str(
                 "the IAM page is beyond the end of its file: the pages that it lists, and later ones, are unknown",
             ),
-            Self::UseUnknown => f.write_str("its PFS page is damaged: it is unknown whether the page is in use"),
+            Self::UseUnknown => {
+                f.write_str("the PFS page of the page is damaged: it is unknown whether the page is in use")
+            }
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
             Self::CompressionInfo => {
                 f.write_str("the compression information of the page is damaged or not documented")

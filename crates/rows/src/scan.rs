@@ -56,7 +56,7 @@ impl fmt::Display for Order {
                 write!(f, "order of allocation, as the clustered index is damaged at page {page} above its leaves")
             }
             Self::Allocation(NoKeyOrder::NotInTree(page)) => {
-                write!(f, "order of allocation, as the clustered index does not lead to page {page}, which is in use")
+                write!(f, "order of allocation, as the clustered index does not reach page {page}, which is in use")
             }
             Self::Allocation(NoKeyOrder::AsAsked) => f.write_str("order of allocation"),
         }

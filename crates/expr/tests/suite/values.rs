@@ -225,7 +225,7 @@ fn floats_are_told_where_nothing_is_rounded() {
         ("0E0*-1E0", "undecided: arithmetic of floats that rounds"),
         ("sqrt(2E0)", "undecided: arithmetic of floats that rounds"),
         ("1.1E0>1.0", "1"),
-        ("1.1E0=1.1", "undecided: a float beside a decimal that it doesn't hold exactly"),
+        ("1.1E0=1.1", "undecided: a float with a decimal that it does not hold exactly"),
         ("1.1>1.0E0", "1"),
         ("2E0=2.0", "1"),
     ]);

@@ -123,7 +123,8 @@ impl Rebuild<'_> {
             passes += 1;
             if passes > MOST_PASSES {
                 rebuilt.missing.push(
-                    "the nonclustered indexes and the table differ in more rows than memory allows: a larger --memory shows all".to_owned(),
+                    "the nonclustered indexes and the table differ in more rows than fit in memory: a larger --memory \
+                     shows all".to_owned(),
                 );
                 break;
             }

@@ -41,15 +41,15 @@ impl Doubtful {
         match self {
             Self::Damaged(ProtectionFault::Checksum { .. }) => "wrong page checksum, record whole",
             Self::Damaged(ProtectionFault::Torn { .. }) => "torn page, record whole",
-            Self::NotReached { is_allocated: true } => "no tree or IAM page leads to the page",
+            Self::NotReached { is_allocated: true } => "no tree or IAM page points to the page",
             Self::NotReached { is_allocated: false } => {
-                "no tree or IAM page leads to the page, and its PFS page is damaged: it may have been freed"
+                "no tree or IAM page points to the page, and its PFS page is damaged: it may have been freed"
             }
             Self::UseUnknown => "the PFS page of the page is damaged: it may have been freed",
             Self::DamagedAndUseUnknown => {
                 "damaged page, record whole; its PFS page is damaged too: it may have been freed"
             }
-            Self::DamagedAndNotReached => "damaged page that no tree or IAM page leads to, record whole",
+            Self::DamagedAndNotReached => "damaged page to which no tree or IAM page points, record whole",
             Self::Deleted => "deleted",
         }
     }

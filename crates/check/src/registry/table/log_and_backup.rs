@@ -64,7 +64,7 @@ checks! {
         cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
         action "Copy the backup again or take a new one. The pages in the record are lost.";
     BACKUP_LOG_BLOCK = "backup.log-block", 3189 state 3, Container, Consistency, None, true,
-        "Damage to the backup set was detected. Device '{device}': the log block at byte {position} is not as it was written.",
+        "Damage to the backup set was detected. Device '{device}': the log block at byte {position} is not what was written.",
         brief "{device}: a damaged log block at byte {position}",
         must "The log in a backup consists of log blocks with correct checksums.",
         cause "The backup file was changed after it was written.",

@@ -13,13 +13,13 @@ checks! {
         action RESTORE_PAGE;
     PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
-        brief "page {page} is not as it was written (checksum, torn bits or page ID)",
+        brief "page {page} is not what was written (checksum, torn bits or page ID)",
         must "The checksum or torn bits of a page are correct (a second value of -4 means that they are not; -6, that the page id is wrong too).",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
     PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
         "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
-        brief "page {page} is not as it was written (checksum, torn bits or page ID)",
+        brief "page {page} is not what was written (checksum, torn bits or page ID)",
         must "The checksum or torn bits of a page are correct; the catalog that would name its table cannot be read.",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
         action RESTORE_DATABASE;
