@@ -124,7 +124,8 @@ impl Rebuild<'_> {
             if passes > MOST_PASSES {
                 rebuilt.missing.push(
                     "the nonclustered indexes and the table differ in more rows than fit in memory: a larger --memory \
-                     shows all".to_owned(),
+                     shows all"
+                        .to_owned(),
                 );
                 break;
             }
