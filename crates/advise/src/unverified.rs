@@ -43,7 +43,10 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
         let (_, scopes) = by_limit
             .entry((!entry.limit.is_root(), entry.limit.kind, entry.limit.id))
             .or_insert_with(|| (entry.limit, Vec::new()));
-        scopes.push(format!("{}, {}: {}", entry.what, entry.scope, entry.reason));
+        scopes.push(match entry.scope.starts_with(entry.what.as_str()) {
+            true => format!("{}: {}", entry.scope, entry.reason),
+            false => format!("{}, {}: {}", entry.what, entry.scope, entry.reason),
+        });
     }
     for finding in report.demoted.iter() {
         if let Some(limit) = finding.demoted_by.filter(|limit| !report.is_allowed(limit)) {
