@@ -194,8 +194,8 @@ pub enum RecoveryDoubtKind {
     InDoubt,
     /// A transaction could not be rolled back completely.
     Transaction,
-    /// The log has checkpoints that the boot page does not know.
-    Checkpoints,
+    /// The checkpoints of the log are not those of the data files, for this reason.
+    Checkpoints(String),
     /// Whole blocks follow the end of the log.
     LogEnd,
 }
@@ -209,7 +209,7 @@ impl RecoveryDoubtKind {
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
             Self::Transaction => &limits::RECOVERY_TRANSACTIONS,
-            Self::Checkpoints => &limits::RECOVERY_CHECKPOINTS,
+            Self::Checkpoints(_) => &limits::RECOVERY_CHECKPOINTS,
             Self::LogEnd => &limits::RECOVERY_LOG_END,
         }
     }

@@ -299,8 +299,8 @@ impl History {
     }
 }
 
-/// Passes each range of a database to `take`, ordered by file and first page. Of the dates in full and in physical
-/// depth, the newer one counts, because a check in either depth reads every page and checks it by itself.
+/// Passes each range of a database to `take`, ordered by file and first page. The newer of the dates in full and in
+/// physical depth counts, because a check in either depth reads every page and checks it by itself.
 pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_password_and_a_scheme_that_is_not_read_are_refused_without_a_secret() {
         for (given, text) in [
-            ("https://who:SECRET@host/x.bak?sig=SECRET", "https://...@...: names a user"),
+            ("https://who:SECRET@host/x.bak?sig=SECRET", "https://...@...: the URL contains a user name"),
             (
                 "ftp://host/x.bak?SECRET",
                 "ftp://host/x.bak: this kind of URL is not supported; URLs begin with s3://, az://",

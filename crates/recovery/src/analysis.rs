@@ -201,7 +201,11 @@ pub struct Analysis {
     /// the log is damaged.
     pub blocks_after_the_end: u64,
     /// Number of checkpoints that began after the one that the boot page names; 0 for a restore.
-    pub later_checkpoints: u64,
+    later_checkpoints: u64,
+    /// The last record of a checkpoint since the one that the boot page names was not its end.
+    is_in_checkpoint: bool,
+    /// Number of records of a checkpoint that did not begin.
+    stray_checkpoint_records: u64,
     /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
     /// Number of records from the start of redo to the end.
@@ -262,6 +266,8 @@ impl Analysis {
             until: None,
             blocks_after_the_end: 0,
             later_checkpoints: 0,
+            is_in_checkpoint: false,
+            stray_checkpoint_records: 0,
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
@@ -276,10 +282,28 @@ impl Analysis {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
 
-    /// Whether the log has more checkpoints than the boot page can lack. The server writes a checkpoint to the boot page
-    /// before the next one begins, so the data files are from an earlier point in time, or this is another log.
-    pub fn has_unknown_checkpoints(&self) -> bool {
-        self.later_checkpoints > 1
+    /// Why the log and the data files may not belong together; `None` if their checkpoints are in order. The server writes
+    /// a checkpoint to the boot page before the next one begins, and no checkpoint has records before its begin.
+    pub fn checkpoint_doubt(&self) -> Option<&'static str> {
+        match (self.later_checkpoints, self.stray_checkpoint_records) {
+            (2.., _) => Some("the log has several checkpoints that the boot page does not know"),
+            (_, 1..) => Some("the log has records of a checkpoint that did not begin"),
+            _ => None,
+        }
+    }
+
+    fn count_checkpoints(&mut self, lsn: Lsn, operation: Operation) {
+        match operation {
+            Operation::BEGIN_CKPT => {
+                self.later_checkpoints += u64::from(lsn > self.checkpoint);
+                self.is_in_checkpoint = true;
+            }
+            Operation::XACT_CKPT | Operation::END_CKPT => {
+                self.stray_checkpoint_records += u64::from(!self.is_in_checkpoint);
+                self.is_in_checkpoint &= operation != Operation::END_CKPT;
+            }
+            _ => {}
+        }
     }
 
     /// Number of transactions that were open at the end of the log.
@@ -352,11 +376,13 @@ impl Analysis {
         match operation {
             Operation::VERSION_STEP if lsn > self.checkpoint => return Err(Refusal::Upgrade),
             Operation::BUF_WRITE => self.has_bulk = true,
-            Operation::BEGIN_CKPT if lsn > self.checkpoint && !self.is_restore => self.later_checkpoints += 1,
             Operation::COMMIT_XACT => {
                 self.last_commit = record.end_transaction().and_then(|(ended, _)| ended).or(self.last_commit);
             }
             _ => {}
+        }
+        if lsn >= self.checkpoint && !self.is_restore {
+            self.count_checkpoints(lsn, operation);
         }
         if let Some(change) = record.on_page().filter(|_| lsn >= self.redo_from) {
             self.pages.as_mut().and_then(|pages| pages.insert(change.page, lsn));

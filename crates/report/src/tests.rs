@@ -143,7 +143,10 @@ fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
     ];
     let text = shown(Format::Text, &report, QUIET);
     let (stripes, other) = (text.find("(backup.stripes)").unwrap(), text.find("(column.xml-off-row)").unwrap());
-    assert!(stripes < other && text.contains("depends on these pages: 2 more (--format json lists all)"), "{text}");
+    assert!(
+        stripes < other && text.contains("other entries that depend on these pages: 2 (--format json lists all)"),
+        "{text}"
+    );
     assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
     assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
     // With findings in the report, damage may be the cause of entries, so these entries are shown.

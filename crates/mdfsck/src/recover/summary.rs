@@ -90,8 +90,8 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
     if applied.transactions_not_undone > 0 {
         doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
     }
-    if analysis.has_unknown_checkpoints() {
-        doubts.push(doubt(RecoveryDoubtKind::Checkpoints, "database", analysis.later_checkpoints));
+    if let Some(why) = analysis.checkpoint_doubt() {
+        doubts.push(doubt(RecoveryDoubtKind::Checkpoints(why.to_owned()), "database", 0));
     }
     if analysis.blocks_after_the_end > 0 {
         doubts.push(doubt(
@@ -126,7 +126,10 @@ pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {
         let why = match &doubt.kind {
-            RecoveryDoubtKind::Pages(why) | RecoveryDoubtKind::Log(why) | RecoveryDoubtKind::NotGiven(why) => why,
+            RecoveryDoubtKind::Pages(why)
+            | RecoveryDoubtKind::Log(why)
+            | RecoveryDoubtKind::NotGiven(why)
+            | RecoveryDoubtKind::Checkpoints(why) => why,
             kind => kind.limit().reason,
         };
         warn(format!("not recovered: {}: {why} ({})", doubt.scope, doubt.kind.limit().id));

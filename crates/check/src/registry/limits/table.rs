@@ -83,7 +83,7 @@ limits! {
         "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
     RECOVERY_CHECKPOINTS = "recovery.checkpoints", InFlight, "recovery",
-        "the log has checkpoints that the boot page does not know, although each is written there before the next begins: the data files are from an earlier point in time, or this is another log",
+        "{}: the data files are from an earlier point in time, or part of the log is of another database",
         action "Copy the data files and the log again, together.";
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
         "complete log blocks follow the end of the log: either the server stopped while it wrote them, or the log is damaged there",

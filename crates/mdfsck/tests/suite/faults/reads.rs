@@ -23,7 +23,7 @@ fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and
     file.write_all_at(&bytes, 0).unwrap();
     let report = check::run(&source, &database, &Options::default(), &Silent);
     let [error] = &report.read_errors[..] else { panic!("{:?}", report.read_errors) };
-    let words = [path.to_str().unwrap(), "cannot read at byte", "has become shorter", "check again"];
+    let words = [path.to_str().unwrap(), "cannot read at byte", "has become shorter", "repeat the run"];
     assert!(words.iter().all(|word| error.contains(word)), "{error}");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(!report.complete());

@@ -45,7 +45,7 @@ fn with_fewer_threads_than_wanted_the_results_are_the_same_and_one_line_says_so(
             let words = format!(" of {wanted} threads could be started (Resource temporarily unavailable");
             let is_told = text.contains(&words) && text.lines().count() == 1;
             assert!(is_told || processes > 1 && text.is_empty(), "{more:?} {text}");
-            let none = if more.is_empty() { "mdfsck: 1 of " } else { "mdfsck: 0 of " };
+            let none = if more.is_empty() { "mdfsck: only 1 of " } else { "mdfsck: only 0 of " };
             assert!(processes > 1 || text.starts_with(none), "{more:?} {text}");
         }
     }
