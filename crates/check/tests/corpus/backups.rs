@@ -226,7 +226,7 @@ fn chosen_sets(corpus: &Corpus) -> Result<(), Failed> {
         return Err(format!("rows {rows:?}").into());
     }
     match BackupPages::open(&file, &[3]) {
-        Err(error) if error.to_string().contains("it holds 2") => Ok(()),
+        Err(error) if error.to_string().contains("the file contains 2") => Ok(()),
         _ => Err("set 3 is not refused".into()),
     }
 }

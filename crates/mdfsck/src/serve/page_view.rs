@@ -69,7 +69,7 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     };
     match printed {
         Ok(text) => Printed::Page(text),
-        Err(why) => Printed::Nothing(format!("{why} To show the page: {by_hand}")),
+        Err(why) => Printed::Nothing(format!("{}. To show the page: {by_hand}", why.trim_end().trim_end_matches('.'))),
     }
 }
 

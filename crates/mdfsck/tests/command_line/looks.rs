@@ -93,7 +93,11 @@ fn addresses(folder: &Path) -> Result<(), Failed> {
         let output = mdfsck(folder, &[&["page"], address, &["s"]].concat());
         ensure(output.status.success() && output.stdout == expected, format!("{address:?}"))?;
     }
-    refused(&mdfsck(folder, &["page", "1:4294967295", "s"]), 8, &["1:4294967295", "end at 2147483647"])?;
+    refused(
+        &mdfsck(folder, &["page", "1:4294967295", "s"]),
+        8,
+        &["1:4294967295", "the largest page number is 2147483647"],
+    )?;
     refused(&mdfsck(folder, &["page", "1:2147483647", "s"]), 8, &["(1:2147483647)", "ends after"])
 }
 

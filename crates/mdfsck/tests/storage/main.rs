@@ -405,6 +405,6 @@ fn a_file_of_links_that_cannot_be_used_is_one_line_without_its_content() {
     fs::write(&links, "https://host/x.bak?sig=TOPSECRET\nTOPSECRET\n").unwrap();
     let wrong = check();
     let stderr = text(&wrong.stderr);
-    assert!(wrong.status.code() == Some(8) && stderr.contains("line 2 is no URL with a query"), "{stderr}");
+    assert!(wrong.status.code() == Some(8) && stderr.contains("line 2 is not a URL with a query"), "{stderr}");
     assert!(!stderr.contains("TOPSECRET") && stderr.trim_end().lines().count() == 1, "{stderr}");
 }
