@@ -194,8 +194,8 @@ pub enum RecoveryDoubtKind {
     InDoubt,
     /// A transaction could not be rolled back completely.
     Transaction,
-    /// The checkpoints of the log are not those of the data files, for this reason.
-    Checkpoints(String),
+    /// The log and the data files may not belong together, for this reason.
+    Contradicted(String),
     /// Whole blocks follow the end of the log.
     LogEnd,
 }
@@ -209,7 +209,7 @@ impl RecoveryDoubtKind {
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
             Self::Transaction => &limits::RECOVERY_TRANSACTIONS,
-            Self::Checkpoints(_) => &limits::RECOVERY_CHECKPOINTS,
+            Self::Contradicted(_) => &limits::RECOVERY_CONTRADICTED,
             Self::LogEnd => &limits::RECOVERY_LOG_END,
         }
     }

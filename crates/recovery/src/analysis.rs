@@ -11,6 +11,7 @@ use format::{Lsn, PageBytes, PageId};
 use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
+use crate::order::{Known, LogOrder};
 use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
 use crate::start::Start;
 use crate::stop::{Search, Stop};
@@ -200,12 +201,8 @@ pub struct Analysis {
     /// Number of complete blocks after the end of the log. Either they were being written when the server stopped, or
     /// the log is damaged.
     pub blocks_after_the_end: u64,
-    /// Number of checkpoints that began after the one that the boot page names; 0 for a restore.
-    later_checkpoints: u64,
-    /// The last record of a checkpoint since the one that the boot page names was not its end.
-    is_in_checkpoint: bool,
-    /// Number of records of a checkpoint that did not begin.
-    stray_checkpoint_records: u64,
+    /// `None` for a restore.
+    order: Option<LogOrder>,
     /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
     /// Number of records from the start of redo to the end.
@@ -227,7 +224,8 @@ impl Analysis {
     /// [`Refusal`] if this log cannot recover these files.
     pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
         let Start { checkpoint, redo_from, from } = Start::of(source, log)?;
-        let mut this = Self::empty(checkpoint, redo_from, from);
+        let order = Some(LogOrder::new(checkpoint));
+        let mut this = Self { order, ..Self::empty(checkpoint, redo_from, from) };
         this.read(log, None, settings)?;
         Ok(this)
     }
@@ -265,9 +263,7 @@ impl Analysis {
             last_commit: None,
             until: None,
             blocks_after_the_end: 0,
-            later_checkpoints: 0,
-            is_in_checkpoint: false,
-            stray_checkpoint_records: 0,
+            order: None,
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
@@ -282,28 +278,9 @@ impl Analysis {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
 
-    /// Why the log and the data files may not belong together; `None` if their checkpoints are in order. The server writes
-    /// a checkpoint to the boot page before the next one begins, and no checkpoint has records before its begin.
-    pub fn checkpoint_doubt(&self) -> Option<&'static str> {
-        match (self.later_checkpoints, self.stray_checkpoint_records) {
-            (2.., _) => Some("the log has several checkpoints that the boot page does not know"),
-            (_, 1..) => Some("the log has records of a checkpoint that did not begin"),
-            _ => None,
-        }
-    }
-
-    fn count_checkpoints(&mut self, lsn: Lsn, operation: Operation) {
-        match operation {
-            Operation::BEGIN_CKPT => {
-                self.later_checkpoints += u64::from(lsn > self.checkpoint);
-                self.is_in_checkpoint = true;
-            }
-            Operation::XACT_CKPT | Operation::END_CKPT => {
-                self.stray_checkpoint_records += u64::from(!self.is_in_checkpoint);
-                self.is_in_checkpoint &= operation != Operation::END_CKPT;
-            }
-            _ => {}
-        }
+    /// Why the log and the data files may not belong together; `None` if nothing says so.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        self.order.as_ref().and_then(LogOrder::doubt)
     }
 
     /// Number of transactions that were open at the end of the log.
@@ -313,7 +290,8 @@ impl Analysis {
 
     fn read(&mut self, log: &Log, mut search: Option<Search<'_>>, settings: &Settings) -> Result<(), Refusal> {
         let mut open: HashMap<TransactionId, Loser, RandomState> = HashMap::default();
-        let (from, redo_from) = (self.from, self.redo_from);
+        let (from, redo_from, checkpoint) = (self.from, self.redo_from, self.checkpoint);
+        let mut reaches_checkpoint = false;
         let end = each_block(log, self.from, None, |block| {
             if block.is_encrypted() && block.record_count() > 0 {
                 return Err(Refusal::Encrypted);
@@ -322,6 +300,7 @@ impl Analysis {
                 self.log_bytes += block.size() as u64;
             }
             for (lsn, record) in block.records().filter(|(lsn, _)| *lsn >= from) {
+                reaches_checkpoint |= lsn >= checkpoint;
                 if let Some(search) = &mut search {
                     self.until = search.decide(lsn, &record)?;
                 }
@@ -356,7 +335,9 @@ impl Analysis {
         // The checkpoint record was found before. If the log, read from an older transaction on, ends before the
         // checkpoint, there is a gap at its end.
         if let Some(End { reason, at, block, .. }) = end
-            && (matches!(reason, EndReason::Damaged { .. }) || self.end < self.checkpoint)
+            && (matches!(reason, EndReason::Damaged { .. })
+                || !reaches_checkpoint && !self.is_restore
+                || self.end < self.checkpoint)
         {
             return Err(Refusal::Damaged { lsn: Lsn { vlf: at.vlf.sequence, block, slot: 1 } });
         }
@@ -381,8 +362,9 @@ impl Analysis {
             }
             _ => {}
         }
-        if lsn >= self.checkpoint && !self.is_restore {
-            self.count_checkpoints(lsn, operation);
+        if let Some(order) = &mut self.order {
+            let known = open.get(&record.transaction());
+            order.add(lsn, record, known.map(|loser| Known { last: loser.last, has_begin: loser.has_begin }));
         }
         if let Some(change) = record.on_page().filter(|_| lsn >= self.redo_from) {
             self.pages.as_mut().and_then(|pages| pages.insert(change.page, lsn));

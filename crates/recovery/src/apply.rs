@@ -237,7 +237,7 @@ impl Recovery {
     pub fn may_be_of_another_copy(&self) -> bool {
         let contradicting = self.applied.not_recovered.iter().filter(|entry| entry.why == Misfit::OtherMoment).count();
         let is_often_contradicted = contradicting > 0 && contradicting as u64 * 10 >= self.applied.pages;
-        is_often_contradicted || self.analysis.checkpoint_doubt().is_some()
+        is_often_contradicted || self.analysis.contradiction().is_some()
     }
 
     /// Bytes of memory that stay in use.

@@ -14,6 +14,7 @@ mod apply;
 mod layout;
 mod losers;
 mod misfit;
+mod order;
 mod overlay;
 mod page;
 mod past;

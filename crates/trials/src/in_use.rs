@@ -70,8 +70,8 @@ pub struct Recovered<'s> {
     pub end: format::Lsn,
     /// The number of blocks after the end of the log.
     pub later_blocks: u64,
-    /// Why the checkpoints of the log and of the data files do not fit together.
-    pub checkpoint_doubt: Option<&'static str>,
+    /// Why the log and the data files may not belong together.
+    pub contradiction: Option<&'static str>,
     /// The comparison of the unrecovered pages with the log.
     pub audit: LogAudit,
 }
@@ -83,7 +83,7 @@ impl Recovered<'_> {
         if let Some(first) = applied.not_recovered.first() {
             return Some(format!("{} pages, first {}: {}", applied.not_recovered.len(), first.page, first.why));
         }
-        if let Some(why) = self.checkpoint_doubt {
+        if let Some(why) = self.contradiction {
             return Some(why.to_owned());
         }
         match (applied.transactions_not_undone, applied.in_doubt, self.later_blocks) {
@@ -114,7 +114,7 @@ pub fn recover<'s>(
     let recovery = Recovery::new(source, &log, analysis, &settings).map_err(|refusal| refusal.to_string())?;
     let (applied, end) = (recovery.applied.clone(), recovery.analysis.end);
     let later_blocks = recovery.analysis.blocks_after_the_end;
-    let checkpoint_doubt = recovery.analysis.checkpoint_doubt();
+    let contradiction = recovery.analysis.contradiction();
     let pages = RecoveredPages::new(source, recovery);
-    Ok(Recovered { pages, applied, end, later_blocks, checkpoint_doubt, audit })
+    Ok(Recovered { pages, applied, end, later_blocks, contradiction, audit })
 }

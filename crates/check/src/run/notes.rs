@@ -34,7 +34,7 @@ pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
             RecoveryDoubtKind::NotGiven(what) => limits::RECOVERY_NONE.with(&[what]),
             RecoveryDoubtKind::Log(why) => limits::RECOVERY_LOG.with(&[why]),
             RecoveryDoubtKind::Pages(why) => limits::RECOVERY_PAGES.with(&[why]),
-            RecoveryDoubtKind::Checkpoints(why) => limits::RECOVERY_CHECKPOINTS.with(&[why]),
+            RecoveryDoubtKind::Contradicted(why) => limits::RECOVERY_CONTRADICTED.with(&[why]),
             kind => kind.limit().into(),
         };
         coverage.note(reason, doubt.scope.clone(), doubt.count);

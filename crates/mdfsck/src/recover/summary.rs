@@ -90,8 +90,8 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
     if applied.transactions_not_undone > 0 {
         doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
     }
-    if let Some(why) = analysis.checkpoint_doubt() {
-        doubts.push(doubt(RecoveryDoubtKind::Checkpoints(why.to_owned()), "database", 0));
+    if let Some(why) = analysis.contradiction() {
+        doubts.push(doubt(RecoveryDoubtKind::Contradicted(why.to_owned()), "database", 0));
     }
     if analysis.blocks_after_the_end > 0 {
         doubts.push(doubt(
@@ -129,7 +129,7 @@ pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
             RecoveryDoubtKind::Pages(why)
             | RecoveryDoubtKind::Log(why)
             | RecoveryDoubtKind::NotGiven(why)
-            | RecoveryDoubtKind::Checkpoints(why) => why,
+            | RecoveryDoubtKind::Contradicted(why) => why,
             kind => kind.limit().reason,
         };
         warn(format!("not recovered: {}: {why} ({})", doubt.scope, doubt.kind.limit().id));
