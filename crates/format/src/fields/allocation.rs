@@ -14,7 +14,8 @@ fields! { MAP_HEADER: MapHeader, "docs/format/allocation.md#gam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "94 (0x005E)";
-    "filler", "filler", At(4), B(90), Bytes, [], "nothing is known to use it; stale on maps written by SQL Server 2000";
+    "filler", "filler", At(4), B(90), Bytes, [],
+        "no use is known; on maps written by SQL Server 2000, the bytes are stale";
 }
 
 fields! { GAM_BITMAP: GamBitmap, "docs/format/allocation.md#gam";
@@ -54,7 +55,7 @@ fields! { IAM_HEADER: IamHeader, "docs/format/allocation.md#iam";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "94 (0x005E)";
     "sequenceNumber", "sequence number", At(4), B(4), Unsigned, [2577], "position in the IAM chain, from 0";
-    "filler", "filler", At(8), B(32), Bytes, [], "nothing is known to use it";
+    "filler", "filler", At(8), B(32), Bytes, [], "no use is known";
     "start_pg", "start of the interval", At(40), B(6), PagePointer, [8947, 8996, 2579, 8904, 8905],
         "first page of the GAM interval that the bitmap maps";
     "singlePage", "single page", Each { first: 46, stride: 6, count: Times(8) }, B(6), PagePointer,
