@@ -56,22 +56,23 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check a database or backup for corruption
     ///
-    /// Reads every allocated page once and prints the lines of DBCC CHECKDB: the findings, rows and pages of each
-    /// object, then the error counts and the minimum repair level. Parts that could not be verified are listed last.
+    /// Reads every allocated page once and prints the lines that DBCC CHECKDB would print: for each object, its
+    /// findings and the numbers of its rows and pages, then the error counts and the minimum repair level. The parts
+    /// that could not be verified are listed last.
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
 
     /// Recommend the cheapest way to recover from damage, and name the data that is lost
     ///
-    /// Checks the database, then lists the steps in order, each with its reason, its risk, the data it cannot recover,
-    /// and its T-SQL. With --backups, mdfsck reads the copies of the damaged pages in the backups and recommends only
-    /// sound copies. It runs none of the statements.
+    /// Checks the database, then lists the recovery steps in order. Each step has its reason, its risk, the data that
+    /// it cannot recover, and its T-SQL statements. mdfsck never runs these statements. With --backups, mdfsck reads
+    /// the copies of the damaged pages in the backups and recommends only sound copies.
     #[command(after_long_help = ADVISE_EXAMPLES)]
     Advise(AdviseArguments),
 
-    /// Show database version, files, state and features, or backup labels
+    /// Show the version, files, state and features of a database, or the labels of a backup
     ///
-    /// Reads only the boot page, the file headers and the catalog. For backup files it shows the labels, as RESTORE
+    /// Reads only the boot page, the file headers and the catalog. For a backup file, shows the labels, as RESTORE
     /// LABELONLY, HEADERONLY and FILELISTONLY do.
     #[command(after_long_help = INFO_EXAMPLES)]
     Info(InfoArguments),
@@ -90,8 +91,9 @@ pub(crate) enum Command {
 
     /// Benchmark checks on this machine
     ///
-    /// Checks a database repeatedly, each time in a new process: each configuration at each degree of parallelism,
-    /// memory grant and cache state, in turn. Reports the median, the spread and where the time went.
+    /// Checks a database repeatedly, each time in a new process, with every combination of the configurations, degrees
+    /// of parallelism, memory grants and cache states to measure. Reports the median and the spread of the times, and
+    /// how the time was spent.
     #[command(after_long_help = BENCH_EXAMPLES)]
     Bench(BenchArguments),
 
@@ -105,29 +107,30 @@ pub(crate) enum Command {
     /// Show the contents of a transaction log
     ///
     /// Shows the virtual log files, checkpoints and transactions, the reason why the log cannot be truncated, and the
-    /// LSN at which it ends; or shows the log records one by one. Verifies every log block.
+    /// LSN at which the log ends. With --records, or with an option that selects log records, lists the log records
+    /// instead. Verifies every log block.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
 
     /// Compare every page with the log to find lost writes, changed bytes and pages from another point in time
     ///
-    /// A stale page with a good checksum means that the storage lost a write; DBCC CHECKDB cannot see this. mdfsck
-    /// compares every allocated page, as stored in the files, with its log records and reports the changes that the
-    /// page lacks.
+    /// An outdated page with a valid checksum means that the storage lost a write; DBCC CHECKDB cannot see this. mdfsck
+    /// compares every allocated page, as stored in the files, with the log records of the page, and reports the changes
+    /// that the page lacks.
     #[command(after_long_help = AUDIT_EXAMPLES)]
     Audit(AuditArguments),
 
     /// Show how long checkpoints took, by database and over time
     ///
-    /// Reads the events checkpoint_begin and checkpoint_end from event files (.xel) and XML, error logs, transaction
-    /// logs, and the target recovery time from data files and backups. Files are recognized by content.
+    /// Reads the events checkpoint_begin and checkpoint_end from event files (.xel) and XML. Also reads error logs and
+    /// transaction logs. Data files and backups provide the target recovery time. Files are recognized by content.
     #[command(after_long_help = CHECKPOINTS_EXAMPLES)]
     Checkpoints(CheckpointsArguments),
 
     /// Show Extended Events as JSON or CSV
     ///
-    /// Reads event files (.xel), and events as XML: the output of sys.fn_xe_file_target_read_file, ring buffers,
-    /// exports of SSMS.
+    /// Reads event files (.xel), and events in XML: the output of sys.fn_xe_file_target_read_file, ring buffers, and
+    /// files that SSMS exported.
     #[command(after_long_help = EVENTS_EXAMPLES)]
     Events(EventsArguments),
 
@@ -152,24 +155,25 @@ pub(crate) enum Command {
 
     /// Show which points in time you can restore to, and how
     ///
-    /// For each database, shows the points in time you can restore to, the shortest path to the latest point in time,
-    /// the purpose of the other backups, the backups that no restore can use, and what is missing.
+    /// For each database, shows the points in time you can restore to, and the shortest path to the latest of these
+    /// points. Also shows the purpose of each other backup, the backups that no restore can use, and the backups that
+    /// are missing.
     #[command(after_long_help = CHAIN_EXAMPLES)]
     Chain(ChainArguments),
 
     /// Extract the data files from a backup, or write recovered data files
     ///
     /// Accepts the stripes of a full backup and of a differential backup, in any order. Does not apply the log in the
-    /// backup: the files are for inspection, and SQL Server does not accept them. With --recovered, mdfsck recovers the
-    /// database with its log and writes data files that are cleanly shut down: they can be checked and read without a
-    /// log. Free extents become holes in the files.
+    /// backup, so the files are only for inspection, and SQL Server does not accept them. With --recovered, mdfsck
+    /// recovers the database with its log and writes data files of a cleanly shut down database. These files can be
+    /// checked and read without a log. Free extents become holes in the files.
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 
     /// Write the rows of tables to files: CSV, Parquet, JSON lines or T-SQL
     ///
     /// Reads data files or backups without SQL Server and writes one file per table. Rows are in the order of the
-    /// clustered key if that index is sound. Pages and values that cannot be read are listed, with the reason.
+    /// clustered key if the clustered index is sound. Pages and values that cannot be read are listed, with the reason.
     #[command(after_long_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
 
@@ -177,68 +181,70 @@ pub(crate) enum Command {
     #[command(after_long_help = ROWS_EXAMPLES)]
     Rows(RowsArguments),
 
-    /// Show which databases were checked when, and the state of their findings
+    /// Show when each database was checked, and the state of its findings
     ///
-    /// Reads the file in which 'mdfsck check --history FILE' records its runs. Without a subcommand, prints a line per
-    /// database. All times are UTC.
+    /// Reads the file in which 'mdfsck check --history FILE' records its runs. Without a subcommand, prints one line
+    /// per database. All times are UTC.
     #[command(after_long_help = HISTORY_EXAMPLES)]
     History(HistoryArguments),
 
-    /// Serve the history as pages for a browser
+    /// Show the history in a browser, as a local web server
     ///
-    /// Shows all databases, worst first, each with the age of its last reads, its findings, its runs, and any running
-    /// check. The server is read-only, except that --allow-ack lets users with its token acknowledge findings. It shows
-    /// database pages only from files that the history names. Other machines can reach the server only with --listen
-    /// and --allow-remote. Ctrl+C ends it.
+    /// Shows all databases, worst first, each with its findings, its runs, any running check, and the time since its
+    /// pages were last read. The server is read-only unless --allow-ack lets users with a second token acknowledge
+    /// findings. It shows pages of a database only from files that the history names. Other machines can reach the
+    /// server only with --listen and --allow-remote. Ctrl+C ends the server.
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
 
     /// Find new backups and check each of them once
     ///
-    /// Searches folders, patterns and URLs for backups, waits until each backup is complete, and checks it. The queue
-    /// is stored in the history, so a killed watcher loses nothing, and no backup is checked twice, even under another
-    /// name. Prints a line per backup: sound, corrupt, unknown or skipped; with --once also waiting. Runs until SIGTERM
-    /// or Ctrl+C; with --once, until all backups it found have been checked.
+    /// Searches folders, patterns and URLs for backups, waits until each backup is complete, and checks it. The history
+    /// stores the queue of backups, so a watcher that was killed continues where it ended. No backup is checked twice,
+    /// even under another name. Prints one line per backup with its result: sound, corrupt, unknown or skipped (with
+    /// --once, also waiting). Runs until SIGTERM or Ctrl+C; with --once, until all backups that it found have been
+    /// checked.
     #[command(after_long_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
 
-    /// Split one check into tasks for any number of processes and machines
+    /// Split one check into tasks that any number of processes and machines can run
     ///
     /// Creates a folder with the plan. 'mdfsck task' runs one or more tasks, in any order, on any machine where the
-    /// same paths name the same files, and writes one part per task to the folder. 'mdfsck merge' then prints the
-    /// results that 'mdfsck check' would print.
+    /// files have the same paths. It writes the result of each task, called a part, to the folder. 'mdfsck merge' then
+    /// prints the results that 'mdfsck check' would print.
     #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArguments),
 
     /// Run tasks of a plan
     ///
-    /// Reads the catalog, then the pages of the tasks; the allocation maps are in the plan. After merge has asked for
-    /// another round, task numbers refer to the first round with missing parts, otherwise to the newest round. A part
-    /// gets its name only when it is complete, so a killed process leaves no part. A task that runs twice writes the
-    /// same part. A task that already has its part is not run again.
+    /// Reads the catalog, then the pages of the given tasks. The allocation maps come from the plan. If merge has asked
+    /// for another round of tasks, the task numbers refer to the first round with missing parts; if no part is missing,
+    /// to the newest round. A part gets its name only when it is complete, so a killed process leaves no part. A task
+    /// whose part exists is not run again. If two processes run the same task, both write the same part.
     #[command(after_long_help = TASK_EXAMPLES)]
     Task(TaskArguments),
 
     /// Merge the parts of a plan and print the results of the check
     ///
-    /// First reads every part to its end. If the part of a task is missing, damaged or of another plan, the exit status
-    /// is 8 and nothing is printed. The results are those of 'mdfsck check' with the options of the plan. If checking
-    /// an index again would read more than --local-limit, merge leaves the index to the tasks of another round: it
-    /// prints one JSON line instead of results, and ends with status 32.
+    /// First reads every part to its end. If a part is missing, damaged or from another plan, merge prints no results
+    /// and ends with status 8. The results are those of 'mdfsck check' with the options of the plan. If merge must
+    /// check an index again, and would read more than --local-limit for this, it leaves the index to the tasks of
+    /// another round: it prints one JSON line instead of results, and ends with status 32.
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
 
     /// Explain a check, a message or a limit
     ///
-    /// For a check: the rule, the cause, and what to do. For a message that no check reports: its meaning, what to look
-    /// at, and what to do. For a limit: the part that is not verified, the reason, and what to do.
+    /// For a check, prints the rule, the cause, and what to do. For a message that no check reports, prints its
+    /// meaning, what to look at, and what to do. For a limit, prints which part is not verified, the reason, and what
+    /// to do.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_EXAMPLES)]
     Completions {
-        /// The shell
+        /// The shell that will run the script
         shell: Shell,
     },
 
@@ -254,7 +260,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Heading of the options that say where results go.
+/// Heading of the options for the content, format and destination of results.
 const OUTPUT: &str = "Output";
 /// Heading of the options that limit the resources of a run.
 const RESOURCES: &str = "Resources";
@@ -262,13 +268,15 @@ const RESOURCES: &str = "Resources";
 /// The options that name a database, choose a backup set, and control the use of its log.
 #[derive(Args)]
 pub(crate) struct DatabaseArguments {
-    /// Data files of one database with their log, or the folder that holds them; or backup files
+    /// Data files of one database with their log, or the folder that holds these files, or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Backup set to use when a file holds several, as FILE = N of RESTORE; repeatable
+    /// Number N of the backup set to use, as in RESTORE ... WITH FILE = N, if a file holds several backup sets;
+    /// repeatable
     ///
-    /// By default the first full backup is used and, from other files, the first differential based on it.
+    /// By default mdfsck uses the first full backup and, from the other files, the first differential that is based on
+    /// this full backup.
     #[arg(long, value_name = "N")]
     pub(crate) set: Vec<u16>,
 

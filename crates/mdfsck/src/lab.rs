@@ -32,7 +32,7 @@ Examples:
   mdfsck lab new erp --tables 100000 --indexes 5
           writes a database like those of business software: many tables with indexes, most of them empty
   mdfsck lab new crashed --size 1GB --in-log 2
-          writes a database as after a crash: each page of its tables has changes that are only in the log
+          writes a database as after a crash: for each page of its tables, some changes are only in the log
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
           writes a damaged copy, and prints the messages to expect
   mdfsck lab backup practice -o backups --stripes 3 --compressed
@@ -42,14 +42,14 @@ Examples:
   mdfsck lab crash dirty --seed 7 --transactions 200 --open
           writes a database that crashed with open transactions, its log, and the expected result of recovery
   mdfsck lab chain backups --sets full,log,diff,log
-          writes a restore chain of a database in use";
+          writes the backups of a restore chain, taken while the database was in use";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
     /// Write a sound database
     ///
-    /// The same options write the same bytes, except for the paths in the catalog. The database is for tools that check
-    /// or read databases; SQL Server cannot attach it.
+    /// The same options write the same bytes, except for the paths in the catalog. Use the database for tools that
+    /// check or read databases; SQL Server cannot attach it.
     New(NewArguments),
 
     /// Copy a database and damage the copy
@@ -66,27 +66,28 @@ pub(crate) enum LabCommand {
 
     /// Write a database that crashed in use, with its log
     ///
-    /// Transactions run on a small database and stop at some record, with some of the changed pages on disk. The folder
-    /// truth contains the data files that recovery must produce, and truth.json the rows after all committed
-    /// transactions. The same options write the same bytes.
+    /// Runs transactions on a small database, stops after some log record, and leaves some of the changed pages on
+    /// disk. The folder truth contains the data files that recovery must produce, and truth.json contains the rows
+    /// after all committed transactions. The same options write the same bytes.
     Crash(CrashArguments),
 
     /// Write backups of a database in use: full, differential and log backups
     ///
-    /// Transactions run between the backups and while pages are copied; some are open at the end of a set. truth.json
-    /// contains the rows that a restore up to the end of each set must produce. The same options write the same bytes.
+    /// Runs transactions between the backups and while pages are copied. Some transactions are still open when a backup
+    /// ends. truth.json contains the rows that a restore up to the end of each backup set must produce. The same
+    /// options write the same bytes.
     Chain(ChainArguments),
 
     /// Write the files of a database snapshot
     ///
-    /// Writes sparse files with the old versions of the pages that have changed since. The database must have been shut
-    /// down cleanly, such as a database that 'mdfsck extract --recovered' writes.
+    /// Writes sparse files with the old versions of the pages that have changed since the snapshot. The database must
+    /// have been shut down cleanly. An example is a database that 'mdfsck extract --recovered' has written.
     Snapshot(SnapshotArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct SnapshotArguments {
-    /// Data files at the time of the snapshot, or the folder that holds them
+    /// Data files as of the time of the snapshot, or the folder that holds these files
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
@@ -113,7 +114,7 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = BackupKind::Full)]
     kind: BackupKind,
 
-    /// Data files at the time of the full backup on which the differential is based; this full backup is written too
+    /// Data files as of the time of the full backup on which the differential is based; this full backup is written too
     #[arg(long, value_name = "PATH", required_if_eq("kind", "diff"))]
     since: Vec<PathBuf>,
 
@@ -164,7 +165,7 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "SCHEMA", default_value_t = Schema::Orders)]
     schema: Schema,
 
-    /// Write N tables instead, most of them empty, as in databases of business software
+    /// Write N tables, most of them empty, as in databases of business software
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["size", "schema"])]
     tables: Option<u32>,
@@ -174,7 +175,8 @@ pub(crate) struct NewArguments {
           default_value_t = 0)]
     indexes: u16,
 
-    /// Number of rows in each of the largest tables (one table in 64 is that large; one in 16 has up to a dozen rows)
+    /// Number of rows in each of the largest tables (one table in 64 has this size; one table in 16 has up to a dozen
+    /// rows)
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(0..=1_000_000), requires = "tables",
           default_value_t = 200)]
     rows: u64,
@@ -195,7 +197,7 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
     verify: Verify,
 
-    /// Leave the database as after a crash: the log has N changes (and their reversals) of a row on each page
+    /// Leave the database as after a crash: the log has N changes of a row on each page, and a reversal of each change
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     in_log: Option<u32>,
 
@@ -304,7 +306,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
     }
 }
 
-/// The data files among the paths, by file ID.
+/// The data files among the paths, ordered by file ID.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
 }
@@ -325,8 +327,8 @@ fn snapshot(arguments: &SnapshotArguments) -> Result<u8, Failure> {
 fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| Failure::unable(format!("{}: {cause}", dir.display())))?;
-    // Version 2 of compressed backups: versions before 2008 R2 cannot compress, and the lab does not write databases of
-    // 2008.
+    // Compressed backups have container version 2. Only SQL Server 2008 writes version 1, and the lab does not write
+    // databases of 2008.
     let full = BackupOptions {
         base: None,
         copy_only: arguments.copy_only,
@@ -347,7 +349,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
         write(&then, 1, BackupOptions { in_flight: 0, ..full }, "full")?;
-        // The differential is based on the last set of full backups.
+        // The differential is based on the last set of the file with the full backups.
         let base = Base { files: &then, step: arguments.sets };
         write(&now, 1 + arguments.sets, BackupOptions { base: Some(base), ..full }, "diff")?;
     } else {
@@ -455,7 +457,7 @@ fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure>
     }
 }
 
-/// The failure for files that the lab could not write, usually because the files exist already.
+/// The failure for files that the lab could not write. Usually the files exist already.
 fn unwritten(error: ::lab::LabError) -> Failure {
     match error {
         ::lab::LabError::Io { path, source } if source.kind() == std::io::ErrorKind::AlreadyExists => {

@@ -24,20 +24,21 @@ const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
 
 #[derive(Args, Clone)]
 pub(crate) struct CheckArguments {
-    /// Data files with their logs, backups, folders that hold them, or patterns such as '*.bak'
+    /// Data files with their logs, backups, folders, or patterns such as '*.bak'
     ///
-    /// Files are recognized by content, in any order. The files of one database are checked together: data files with
-    /// their logs; or a full backup with all its stripes, a differential and the log backups that follow, as RESTORE
-    /// would combine them. If there are several databases, each is checked, and a table of all follows. If a folder has
-    /// several backups of one database, the newest full backup is checked with its newest differential; the others are
-    /// named. Subfolders are searched only with -r. '-' reads a backup from standard input, after copying it to a
-    /// temporary file.
+    /// The order of the files does not matter: mdfsck recognizes each file by its content. The files of one database
+    /// are checked together. They are either data files with their logs, or a full backup with all its stripes, a
+    /// differential and the log backups that follow, combined as by RESTORE. If the files belong to several databases,
+    /// mdfsck checks each database and then prints a table of all databases. If a folder has several backups of one
+    /// database, mdfsck checks the newest full backup with its newest differential, and names the backups that it does
+    /// not check. Subfolders are searched only with -r. For '-', mdfsck copies standard input to a temporary file and
+    /// reads a backup from this file.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Search the subfolders of folders too
+    /// Also search the subfolders of each folder
     ///
-    /// Eight levels at most; a symbolic link to a folder is not followed.
+    /// Searches at most eight levels of subfolders. Does not follow symbolic links to folders.
     #[arg(long, short = 'r')]
     pub(crate) recursive: bool,
 
@@ -50,17 +51,18 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) stop: StopArguments,
 
-    /// Estimate what the check needs, without checking
+    /// Estimate the resources that the check needs, without checking
     ///
-    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space. With --window
-    /// and a --history that has the speed of earlier windows, also reports how many windows a full cycle takes.
+    /// Reports the memory and the temporary file space that the check needs, and the bytes that it reads. WITH
+    /// ESTIMATEONLY reports the tempdb space that CHECKDB needs. With --window, also reports how many windows are
+    /// needed to read the whole database, if --history has the speed of earlier windows.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "html"])]
     pub(crate) estimate_only: bool,
 
     /// Check N databases at the same time (with 1: one after another)
     ///
-    /// Threads and --memory are divided among them; a database that needs more memory than its share waits until it can
-    /// be checked alone. N does not change the output or its order.
+    /// Threads and --memory are divided among the N checks. A database that needs more memory than its share waits
+    /// until it can be checked alone. N does not change the output or its order.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
     pub(crate) databases: u16,
 
@@ -70,9 +72,9 @@ pub(crate) struct CheckArguments {
 
     /// Check the tables in N passes over the files
     ///
-    /// 'one' and 'auto' read every page once, which is nearly always best. With N, each pass reads the pages of its
-    /// share of the tables, some pages are read twice, and temporary files need 1/N of the space. Trace flag 2562 does
-    /// the opposite for DBCC CHECKDB.
+    /// 'one' and 'auto' read every page once, which is nearly always best. With N, each pass checks one Nth of the
+    /// tables and reads their pages. Some pages are then read twice, but temporary files need only 1/N of the space.
+    /// DBCC CHECKDB, in contrast, works in several batches unless trace flag 2562 is set.
     #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) batches: u16,
 
@@ -86,37 +88,41 @@ pub(crate) struct CheckArguments {
     pub(crate) results: ResultArguments,
 }
 
-/// The options that spread a check over several windows of time.
+/// The options that spread a check over several time windows.
 #[derive(Args, Clone, Default)]
 pub(crate) struct WindowArguments {
-    /// Check for at most this long, such as 3h, and continue in the next run; needs --history
+    /// Limit the check to this time, such as 3h, and continue the check in the next run; needs --history
     ///
-    /// Reads as many ranges of the files as fit into the window: first the ranges with new findings, then those never
-    /// read, then those read longest ago. The results are kept beside the history, in FILE.parts. For a backup, for
-    /// unchanged files that were shut down cleanly, and for a snapshot (--image), the next run continues where this run
-    /// ended; once everything has been read, the report equals that of a single check. For any other database, each run
-    /// begins a new image (the database at one point in time). Ctrl+C ends the window after the current range; on
-    /// Windows it ends the run immediately and keeps the finished ranges. Several databases share the window.
+    /// Reads one range of the files after another until the time has elapsed: first the ranges with new findings, then
+    /// the ranges that were never read, then the ranges that were read longest ago. The results are kept in the folder
+    /// FILE.parts beside the history FILE. The next run continues where this run ended if it checks a backup, a
+    /// snapshot (--image), or unchanged files of a database that was shut down cleanly. Once all ranges have been read,
+    /// the report equals the report of a single complete check. For any other database, each run begins a new image,
+    /// which is the state of the database at one point in time. Ctrl+C ends the run after the current range; on
+    /// Windows, it ends the run immediately, and the results of the finished ranges are kept. If a run checks several
+    /// databases, they share the time.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
 
-    /// Promise to read every page and to prove every relation within this time, such as 14d; needs --history
+    /// Promise that within this time, such as 14d, every page is read and every index and heap is verified; needs
+    /// --history
     ///
-    /// Bit 16 of the exit status is set if the promise is broken, or cannot be kept at the present speed.
+    /// Sets bit 16 of the exit status if the promise is broken, or if it cannot be kept at the current speed.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "estimate_only"])]
     pub(crate) within: Option<Duration>,
 
-    /// Size of the ranges that a window reads; if a run is killed, the next run repeats the unfinished range
+    /// Size of the ranges that --window reads; if a run is killed, the next run reads the unfinished range again
     #[arg(long, value_name = "SIZE", value_parser = range, default_value = "1GB", help_heading = WINDOWS, requires = "window")]
     pub(crate) range: RangeBytes,
 
-    /// Name the storage snapshot to be checked, so that later windows continue its check although it was not shut down
-    /// cleanly
+    /// Name of the storage snapshot to check; later windows then continue the check even if the database was not shut
+    /// down cleanly
     ///
-    /// Only for files to which nothing writes, such as a mounted snapshot of a LUN. A different name begins a new
-    /// image, and so does a change of the size, times or header pages of a file.
+    /// Use this option only for files that no program changes, such as a mounted snapshot of a LUN. The check starts
+    /// again from the beginning if NAME differs from the previous run, or if the size, times or header pages of a file
+    /// have changed.
     #[arg(long, value_name = "NAME", value_parser = image_name, help_heading = WINDOWS, requires = "window")]
     pub(crate) image: Option<String>,
 
@@ -124,7 +130,7 @@ pub(crate) struct WindowArguments {
     #[arg(long, hide = true, requires = "window")]
     pub(crate) most_ranges: Option<u64>,
 
-    /// The start of the run, from which the time of a window is counted.
+    /// The start of the run. The time limit of `--window` counts from here.
     #[arg(skip)]
     pub(crate) begun: Option<Instant>,
 }
@@ -136,7 +142,7 @@ impl WindowArguments {
     }
 }
 
-/// The size of ranges.
+/// The size, in bytes, of the ranges that a window reads.
 #[derive(Clone, Copy)]
 pub(crate) struct RangeBytes(pub(crate) u64);
 
@@ -164,18 +170,20 @@ fn range(text: &str) -> Result<RangeBytes, String> {
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ScopeArguments {
-    /// Backup set to check: a number, as in FILE = N of RESTORE (repeatable), last, or all
+    /// Backup set to check: a number N as in RESTORE ... WITH FILE = N (repeatable), last, or all
     ///
-    /// 'last' checks the last set of each file; 'all' checks each full and differential backup in all files separately.
-    /// By default, in a folder the newest backup of each database is checked; in a file that is named, the first full
-    /// backup is checked, with the newest differential based on it in the other files.
+    /// 'last' checks the last backup set in each file. 'all' checks each full and differential backup in all files
+    /// separately. Without --set, mdfsck checks the newest backup of each database in a folder. If a file is named on
+    /// the command line, mdfsck checks the first full backup in this file, together with the newest differential based
+    /// on it in the other files.
     #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
     #[serde(skip)]
     pub(crate) set: Vec<SetChoice>,
 
     /// Check only pages, record headers and allocation
     ///
-    /// As WITH PHYSICAL_ONLY: omits the checks of keys and of links between index pages, and the list of objects.
+    /// Like WITH PHYSICAL_ONLY, omits the checks of keys, the checks of links between index pages, and the list of
+    /// objects.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) physical_only: bool,
 
@@ -183,21 +191,22 @@ pub(crate) struct ScopeArguments {
     #[arg(long, help_heading = SCOPE)]
     pub(crate) noindex: bool,
 
-    /// Check only this table or indexed view, as CHECKTABLE; repeatable
+    /// Check only this table or indexed view, as CHECKTABLE does; repeatable
     ///
-    /// A name without a schema is looked up in dbo, then in all schemas. Brackets and object IDs are accepted.
+    /// A name without a schema is looked up in schema dbo first, then in all schemas. Names in brackets and object IDs
+    /// are accepted too.
     #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc", "catalog"])]
     pub(crate) table: Vec<String>,
 
-    /// Check only the objects in this filegroup, as CHECKFILEGROUP
+    /// Check only the objects in this filegroup, as CHECKFILEGROUP does
     #[arg(long, value_name = "NAME|ID", help_heading = SCOPE, conflicts_with_all = ["alloc", "catalog"])]
     pub(crate) filegroup: Option<String>,
 
-    /// Check and list only allocation, as CHECKALLOC
+    /// Check and list only the allocation of pages and extents, as CHECKALLOC does
     #[arg(long, help_heading = SCOPE)]
     pub(crate) alloc: bool,
 
-    /// Check only the consistency of the catalog, as CHECKCATALOG
+    /// Check only the consistency of the catalog, as CHECKCATALOG does
     ///
     /// Checks references between the system base tables. Does not check pages or Service Broker.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex"])]
@@ -207,30 +216,31 @@ pub(crate) struct ScopeArguments {
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["no_data_purity", "physical_only"])]
     pub(crate) data_purity: bool,
 
-    /// Do not check data purity
+    /// Do not check that column values are valid for their types
     #[arg(long, help_heading = SCOPE)]
     pub(crate) no_data_purity: bool,
 
     /// Check XML indexes against their tables
     ///
-    /// Supports part of WITH EXTENDED_LOGICAL_CHECKS: indexed views, spatial indexes and the contents of XML indexes
-    /// are listed as not verified.
+    /// This is only a part of WITH EXTENDED_LOGICAL_CHECKS: indexed views, spatial indexes and the contents of XML
+    /// indexes are listed as not verified.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) extended_logical_checks: bool,
 
-    /// Also check trusted CHECK and FOREIGN KEY constraints (=all includes untrusted and disabled ones), as
-    /// CHECKCONSTRAINTS does; CHECKDB does not
+    /// Also check trusted CHECK and FOREIGN KEY constraints, as CHECKCONSTRAINTS does; with =all, also check untrusted
+    /// and disabled constraints
     ///
-    /// Disabled and untrusted constraints guarantee nothing about existing rows. They are checked only with =all, as
-    /// WITH ALL_CONSTRAINTS does.
+    /// CHECKDB does not check constraints. Disabled and untrusted constraints guarantee nothing about existing rows, so
+    /// they are checked only with =all, as WITH ALL_CONSTRAINTS does.
     #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
     #[arg(help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) constraints: Option<Constraints>,
 
-    /// Report current and highest identity values, as CHECKIDENT with NORESEED does; CHECKDB does not
+    /// Report the current identity value of each table and the highest value in its rows, as CHECKIDENT with NORESEED
+    /// does
     ///
-    /// A current value below the highest row value is reported but is not an error: SET IDENTITY_INSERT and reseeding can
-    /// cause it.
+    /// CHECKDB does not report these values. A current value below the highest value in the rows is reported but is not
+    /// an error, because SET IDENTITY_INSERT and reseeding can cause it.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) identity: bool,
 }
@@ -242,24 +252,25 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
     pub(crate) maxdop: u16,
 
-    /// Dedicated reader threads: a number, or one per file (per-file)
+    /// Number of dedicated reader threads, or per-file for one reader thread per file
     ///
-    /// By default each thread reads the pages that it checks and asks the system to prefetch the next ones; this is
-    /// fastest for cached data or a single disk. Use per-file when each file has its own disk, as with trace flag 2549,
-    /// and N for storage that needs many outstanding reads. Each reader needs one megabyte of memory and adds context
-    /// switches.
+    /// By default each thread reads the pages that it checks, and asks the system to prefetch the next pages. This is
+    /// fastest for cached data and for a single disk. Use per-file if each file is on its own disk, as trace flag 2549
+    /// tells CHECKDB. Use N for storage that needs many outstanding reads. Each reader needs one megabyte of memory and
+    /// adds context switches.
     #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) readers: check::Readers,
 
     /// Bypass the system's file cache
     ///
-    /// For a database larger than memory: the check then does not evict cached data of other programs.
+    /// Use this option for a database that is larger than memory: the check then does not evict the cached data of
+    /// other programs.
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) direct: bool,
 
     /// Limit reads to SIZE per second, such as 200MB
     ///
-    /// For shared storage; the check takes correspondingly longer.
+    /// Use this option on shared storage. The check takes correspondingly longer.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
     pub(crate) io_limit: Option<u64>,
 
@@ -275,7 +286,7 @@ pub(crate) struct RunArguments {
 /// The options for the content, format and destination of the output.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ResultArguments {
-    /// Report the cost of each phase on stderr: time, processor time, reads, waits, temporary files
+    /// Report the cost of each phase on stderr: elapsed time, processor time, reads, waits, temporary files
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) stats: bool,
 
@@ -289,23 +300,23 @@ pub(crate) struct ResultArguments {
     #[arg(long, conflicts_with_all = ["format", "tableresults"], help_heading = OUTPUT)]
     pub(crate) json: bool,
 
-    /// The same as --format tableresults; =2008 for the columns of SQL Server 2005 to 2008 R2
+    /// The same as --format tableresults; =2008 selects the columns of SQL Server 2005 to 2008 R2
     #[arg(long, value_enum, value_name = "2008", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "2012", conflicts_with = "format", help_heading = OUTPUT)]
     tableresults: Option<TableColumns>,
 
     /// Leave out informational messages
     ///
-    /// Findings and nonzero error counts remain; for a sound database nothing goes to standard output. The list of
-    /// unverified parts goes to standard error, or with --format text follows the findings. The lines about the chosen
-    /// backups and the applied log go to standard error.
+    /// Findings and nonzero error counts are still printed; for a sound database, standard output is empty. The list of
+    /// parts that could not be verified goes to standard error; with --format text it follows the findings instead. The
+    /// lines that name the chosen backups and the applied log go to standard error.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 
-    /// Write the results to FILE instead of stdout ('-')
+    /// Write the results to FILE instead of stdout; '-' is stdout
     ///
-    /// An existing file is replaced only when all results are on disk, so a failed or killed run leaves it unchanged. A
-    /// SQL Server file is never replaced. mdfsck writes to pipes and devices directly.
+    /// An existing file is replaced only when all results are on disk, so a failed or killed run leaves the old file
+    /// unchanged. A SQL Server file is never replaced. mdfsck writes to pipes and devices directly.
     #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
@@ -318,19 +329,21 @@ pub(crate) struct ResultArguments {
 
     /// Send message 8957 to syslog, or to the Windows event log
     ///
-    /// Its level is error if corruption was found, warning if something could not be read or verified, otherwise
-    /// information. If the system has no such log, mdfsck warns on stderr; the exit status does not change.
+    /// The level of the message is 'error' if corruption was found, 'warning' if something could not be read or
+    /// verified, and otherwise 'information'. If this machine has no such log, mdfsck warns on stderr; the exit status
+    /// does not change.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) log: bool,
 
-    /// Show at most N findings; all are counted (a summary shows 20 unless N is given)
+    /// Show at most N findings, but count all findings; a summary shows 20 unless N is given
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     pub(crate) max_findings: Option<usize>,
 
-    /// Accept a limit: it does not set bit 16 (incomplete) of the exit status; repeatable
+    /// Accept the limit ID, a reason why something is not verified: this limit then does not set bit 16 (incomplete) of
+    /// the exit status; repeatable
     ///
-    /// The list of unverified parts shows the ID of each limit; 'mdfsck explain ID' explains the limit. The report
-    /// still lists it, marked as allowed.
+    /// The list of parts that could not be verified shows the ID of each limit, and 'mdfsck explain ID' explains it.
+    /// The report still lists an accepted limit, but marks it as allowed.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -338,11 +351,11 @@ pub(crate) struct ResultArguments {
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
 
-    /// Record the run in the history FILE, for 'mdfsck history'; created if missing
+    /// Record the run in the history FILE, which 'mdfsck history' shows; FILE is created if it is missing
     ///
-    /// Records the pages read, the relations proven, the findings, and which earlier findings are gone. If the history
-    /// cannot be used, mdfsck warns on stderr and sets bit 4 or 8 of the exit status; the check still runs. Keep the
-    /// file on a local disk.
+    /// Records which pages were read, which indexes and heaps were verified, the findings, and which earlier findings
+    /// are gone. If the history cannot be used, mdfsck still runs the check, but warns on stderr and sets bit 4 or 8 of
+    /// the exit status. Keep FILE on a local disk.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) history: Option<PathBuf>,
 
@@ -351,9 +364,9 @@ pub(crate) struct ResultArguments {
 
     /// Also write the report as one HTML page to FILE: findings, a map of the files, charts of the run
     ///
-    /// The page holds one database. It loads nothing from a network and sends nothing; it shows names, and bytes of
-    /// damaged rows. An existing file is replaced as with --output. If the page cannot be written, mdfsck warns on
-    /// stderr and sets bit 4 of the exit status; the results are still printed.
+    /// The page shows one database, with names of its objects and with bytes of damaged rows. It loads nothing from a
+    /// network and sends nothing. An existing file is replaced as with --output. If the page cannot be written, mdfsck
+    /// warns on stderr and sets bit 4 of the exit status; the results are still printed.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
@@ -366,25 +379,27 @@ pub(crate) struct ResultArguments {
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";
-const WINDOWS: &str = "Windows of time";
+const WINDOWS: &str = "Time windows";
 
 /// The options that identify a database in a history.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NamingArguments {
-    /// Server name of the data files in the history (default: this machine); backups contain their server's name
+    /// Server name under which data files are recorded in the history (default: this machine); a backup contains the
+    /// name of its server
     #[arg(long, value_name = "NAME", requires = "history", help_heading = OUTPUT)]
     pub(crate) server: Option<String>,
 
-    /// Treat all databases with one family GUID, such as replicas of an availability group, as one database in the
+    /// Treat all databases with the same family GUID, such as replicas of an availability group, as one database in the
     /// history
     ///
-    /// Otherwise a database that was restored on another server or under another name counts as a different database.
+    /// Without this option, a database that was restored on another server or under another name counts as a different
+    /// database.
     #[arg(long, requires = "history", help_heading = OUTPUT)]
     pub(crate) replicas: bool,
 }
 
 impl CheckArguments {
-    /// The same arguments for other paths.
+    /// A copy of these arguments with other paths.
     pub(crate) fn of(&self, paths: Vec<PathBuf>) -> Self {
         Self { paths, ..self.clone() }
     }
@@ -423,7 +438,8 @@ impl CheckArguments {
     /// The backup sets to check.
     ///
     /// # Errors
-    /// `last` or `all` together with another choice or with a point to stop at.
+    ///
+    /// Fails if `last` or `all` is combined with another choice or with a point at which the restore stops.
     pub(crate) fn sets(&self) -> Result<SetChoice, Failure> {
         let mut positions = Vec::new();
         for choice in &self.scope.set {
@@ -449,7 +465,7 @@ impl ResultArguments {
         self.format() == Format::Json && is_stdout
     }
 
-    /// The format of the results; for a summary it is text.
+    /// The format of the results. A summary counts as text.
     pub(crate) fn format(&self) -> Format {
         if let Some(columns) = self.tableresults {
             return Format::TableResults(columns.into());
@@ -462,13 +478,13 @@ impl ResultArguments {
         }
     }
 
-    /// Whether the results are only findings and their counts, as scripts expect. DBCC has no lines for unverified
-    /// parts.
+    /// Whether the results contain only findings and their counts. Scripts that parse DBCC's lines expect this: DBCC
+    /// has no lines for parts that could not be verified.
     pub(crate) fn are_findings_only(&self) -> bool {
         self.no_infomsgs && self.format.is_none() && matches!(self.format(), Format::Text)
     }
 
-    /// Whether to print a summary: it was requested, or no format was requested and stdout is a terminal.
+    /// Whether to print a summary: a summary was requested, or no format was requested and stdout is a terminal.
     pub(crate) fn wants_summary(&self, is_terminal: bool) -> bool {
         let is_other = self.tableresults.is_some() || self.json || self.no_infomsgs || self.output.is_some();
         match self.format {
@@ -506,9 +522,9 @@ fn batches(text: &str) -> Result<u16, String> {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FormatKind {
-    /// For people: the verdict, the findings, causes first, and what to do; the format may change
+    /// For people: the verdict, the findings (causes before their effects) and what to do; the layout may change
     Summary,
-    /// DBCC's own lines in DBCC's order
+    /// The lines that DBCC prints, in DBCC's order
     Text,
     /// One JSON object per line
     Json,
@@ -526,7 +542,7 @@ pub(crate) enum Constraints {
     All,
 }
 
-/// Columns of WITH TABLERESULTS, by the release that has them.
+/// The sets of columns of WITH TABLERESULTS. The releases of SQL Server have different columns.
 #[derive(Clone, Copy, ValueEnum)]
 enum TableColumns {
     /// SQL Server 2012 and later
@@ -548,20 +564,20 @@ impl From<TableColumns> for Columns {
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ProgressKind {
-    /// If stderr is a terminal, a bar, or a spinner while the length is unknown; otherwise nothing
+    /// A bar if stderr is a terminal, or a spinner while the number of pages is unknown; otherwise nothing
     #[default]
     Auto,
-    /// A bar
+    /// Always a bar
     Bar,
-    /// Lines "phase percent current maximum seconds-left", in pages
+    /// One line per update: phase, percent, pages done, number of pages, seconds left
     Lines,
-    /// The same values as JSON
+    /// The same values as JSON, one object per line
     Json,
-    /// Nothing
+    /// No progress display
     None,
 }
 
-/// The ID of a limit; completion scripts list the IDs.
+/// Parses the ID of a limit. Completion scripts list all IDs.
 #[derive(Clone)]
 pub(super) struct LimitId;
 

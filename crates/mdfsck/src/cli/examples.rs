@@ -1,13 +1,13 @@
 //! The help texts before and after the options: the purpose of the program, exit status, examples.
 
 pub(super) const ABOUT: &str =
-    "Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.";
+    "Checks SQL Server database files as DBCC CHECKDB does, but offline: without a server, a restore or a snapshot.";
 
 pub(super) const LONG_ABOUT: &str = "\
-Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
+Checks SQL Server database files as DBCC CHECKDB does, but offline: without a server, a restore or a snapshot.
 
-mdfsck reads the .mdf and .ndf files of one or more databases, or their backups. It opens them shared and read-only and never writes \
-to them. Findings are printed in DBCC's own words, and each finding is proven. Parts that could not be verified are listed \
+mdfsck reads the .mdf and .ndf files of one or more databases, or their backups. It opens these files shared and read-only and never writes \
+to them. Findings are printed in DBCC's own words, and only if the damage is proven. Parts that could not be verified are listed \
 separately, with the reason, and are never called errors.";
 
 pub(super) const EXIT_STATUS: &str = "\
@@ -19,11 +19,11 @@ Exit status (bits that add up):
   16  incomplete: part of the requested check could not be verified
 
 Examples:
-  mdfsck check Northwind.mdf              check a database of one file
+  mdfsck check Northwind.mdf              check a database that has one file
   mdfsck check /data                      check all databases in a folder
   mdfsck check Northwind.bak              check a backup without restoring it
-  mdfsck info Northwind.mdf               show what this file is
-  mdfsck explain 8976                     explain this message, and what to do";
+  mdfsck info Northwind.mdf               show what this file contains
+  mdfsck explain 8976                     explain message 8976, and what to do";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Exit status (bits that add up):
@@ -49,22 +49,22 @@ Examples:
   mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
           prints the findings as JSON, for programs
   mdfsck check --history checks.db /backups
-          records the run, for 'mdfsck history checks.db'
+          also records the run in a history, which 'mdfsck history checks.db' shows
   mdfsck check sales.bak --history checks.db --window 3h --within 14d
-          checks as much as possible in three hours; the next run continues
+          checks for three hours, and the next run continues; a full cycle must not take more than 14 days
   mdfsck check --html sales.html sales.bak
-          writes a page to view or send: findings with their bytes, and a map of the files";
+          also writes an HTML page with the findings, their bytes, and a map of the files";
 
 pub(super) const HISTORY_EXAMPLES: &str = "\
 Examples:
   mdfsck check /backups --history checks.db
-          records each run
+          checks the backups and records the run
   mdfsck history checks.db
-          prints a line per database: its state, and the age of this state
+          prints one line per database, with its state and the age of this state
   mdfsck history checks.db coverage --within 14d
-          exit status 0 if every page was read and every relation proven within 14 days, otherwise 16
+          ends with status 0 if every page was read and every relation proven in the last 14 days, otherwise with 16
   mdfsck history checks.db findings
-          lists open findings, each with its key, how long it has been open, and whether it was seen again
+          lists open findings, each with its key, its age, and whether a later run saw it again
   mdfsck history checks.db diff
           lists findings that appeared or disappeared between the last two runs
   mdfsck history checks.db html -o estate.html
@@ -77,49 +77,49 @@ Examples:
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   mdfsck serve --history checks.db
-          prints its address, http://127.0.0.1:8898/
+          starts the server and prints its address, which begins with http://127.0.0.1:8898/
   mdfsck serve --history checks.db --allow-ack --token-file /etc/mdfsck/token
           lets users acknowledge findings with the token in this file
   mdfsck serve --history checks.db --listen 10.0.0.5:8898 --allow-remote
-          other machines can connect too; put a TLS proxy with authentication in front of the server";
+          lets other machines connect too; put a TLS proxy with authentication in front of the server";
 
 pub(super) const WATCH_EXAMPLES: &str = "\
 Exit status with --once (bits that add up): 0 every checked backup is sound; 1 corruption found; 4 a file could not be read, a check failed, \
 or an event could not be passed on; 8 wrong usage; 16 something could not be verified, a backup is still incomplete after --patience, or \
---max-age or --within is broken. Results that an earlier run has reported do not count again. Without --once, the status after a signal is 0.
+--max-age or --within is exceeded. Results that an earlier run has reported do not set a bit again. Without --once, the status after a signal is 0.
 
 Examples:
   mdfsck watch /backups --history checks.db --once
-          for a scheduler: checks the new backups, and ends
+          checks the new backups and ends, for use with a scheduler
   mdfsck watch /backups s3://sql/prod --history checks.db --jobs 4 --memory 4GB --during 22:00-05:00
-          as a service: checks four backups at a time, at night
+          runs as a service that checks four backups at a time, only at night
   mdfsck watch /backups --history checks.db --policy sample:7d --max-age 26h --metrics mdfsck.prom
           checks one backup of each database per week, reports databases without a new backup, and writes metrics for Prometheus
   mdfsck watch /backups --history checks.db --on-event ./mail --event-argument dba@example.com
           runs a program for each event
   mdfsck watch databases.txt --history checks.db --once --csv
-          checks data files, from a list with lines NAME PATH...";
+          checks the data files that a text file lists in lines NAME PATH...";
 
 pub(super) const PLAN_EXAMPLES: &str = "\
-Exit status: 0 the plan is complete, 4 a file cannot be read, or the plan cannot be written, 8 wrong usage.
+Exit status: 0 the plan is complete; 4 a file cannot be read, or the plan cannot be written; 8 wrong usage.
 
-All machines need the same mdfsck, the same paths to the same files, and the folder of the plan. Between the plan and its merge the files must \
-not change: use a backup, a snapshot, or files of a database that is shut down.
+All machines need the same build of mdfsck, the same paths to the files, and the folder of the plan. Between plan and merge, the files must \
+not change, so use a backup, a snapshot, or files of a database that is shut down.
 
 Examples:
   mdfsck plan /backups/sales.bak --dir /shared/plan --task-size 64GB
           makes tasks that read at most 64 GB each
   mdfsck plan /snapshots/sales --dir /shared/plan --physical-only
-          plans a check of limited depth; the options for scope and depth are those of check
+          plans a check with --physical-only; plan has the same options for scope and depth as check
   mdfsck plan --status /shared/plan
           prints the progress of the plan as JSON
   mdfsck plan --status /shared/plan --missing | tr , '\\n' | xargs -P 4 -n 1 mdfsck task /shared/plan
           runs all tasks that have no part yet, four at a time
   sbatch --array=$(mdfsck plan --status /shared/plan --missing) slurm.sh
-          runs these tasks on a cluster";
+          runs all tasks that have no part yet on a cluster";
 
 pub(super) const TASK_EXAMPLES: &str = "\
-Exit status: 0 the parts exist, 4 a file cannot be read or written, or has changed since the plan was made, 8 wrong usage, or the plan was made \
+Exit status: 0 the parts exist; 4 a file cannot be read or written, or has changed since the plan was made; 8 wrong usage, or the plan was made \
 by another build of mdfsck.
 
 Examples:
@@ -131,14 +131,14 @@ Examples:
           AWS_BATCH_JOB_ARRAY_INDEX or AZ_BATCH_TASK_ID";
 
 pub(super) const MERGE_EXAMPLES: &str = "\
-Exit status as for check; 4 also if a file has changed since the plan was made, 8 also if parts are missing, damaged or of another plan; \
-32 if more tasks must be run before there are results.
+The exit status is that of check. It is also 4 if a file has changed since the plan was made, 8 if parts are missing, damaged or from another plan, \
+and 32 if more tasks must be run before there are results.
 
 Examples:
   mdfsck merge /shared/plan
           prints the results that 'mdfsck check' would print
   mdfsck merge /shared/plan --format json --output sales.json --history checks.db
-          merge accepts the output options of check";
+          writes the results as JSON and records the run; merge has the same output options as check";
 
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
@@ -147,7 +147,7 @@ Examples:
           shows each database and backup in a folder
   mdfsck info sales.bak
   gunzip < sales.bak.gz | mdfsck info -
-          reads the stream once, without a temporary copy";
+          reads the backup from standard input, without a temporary copy";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
 Exit status (bits that add up):
@@ -159,7 +159,7 @@ Examples:
   mdfsck audit sales.mdf sales_log.ldf
           finds pages that lack a change that was logged before the last checkpoint
   mdfsck audit /data/sales --json | jq 'select(.id == \"log.lost-write\") | .page'
-          prints the pages that lost a write";
+          prints the addresses of the pages whose last write was lost";
 
 pub(super) const LOG_EXAMPLES: &str = "\
 Examples:
@@ -173,10 +173,11 @@ Examples:
           shows checkpoints that took longer than a second";
 
 pub(super) const CHECKPOINTS_EXAMPLES: &str = "\
-Events and error logs contain only database IDs. To show names, also give the primary data files, or that of master. Events have \
-times in UTC, error logs state their offset from UTC, and transaction logs have the server's local time.
+Events and error logs contain only database IDs. To show database names, also give the primary data files of the databases, or the primary data file of master. \
+Times in events are in UTC, error logs state their offset from UTC, and times in transaction logs are the server's local time.
 
-Exit status: 0 all files were read, 4 a file cannot be read, 16 a file is cut off or damaged, or a change cannot be compared.
+Exit status: 0 all files were read; 4 a file cannot be read; 16 a file is cut off or damaged, or the checkpoints before and after a --change \
+cannot be compared.
 
 Examples:
   mdfsck checkpoints checkpoints_0_*.xel ERRORLOG ERRORLOG.1 sales.mdf
@@ -191,7 +192,7 @@ Examples:
           shows checkpoints that took longer than a second";
 
 pub(super) const EVENTS_EXAMPLES: &str = "\
-Exit status: 0 all events were read, 4 a file cannot be read, 16 a file is cut off or damaged, or has values of unknown types.
+Exit status: 0 all events were read; 4 a file cannot be read; 16 a file is cut off or damaged, or has values of unknown types.
 
 Examples:
   mdfsck events system_health_0_133617460949850000.xel
@@ -214,8 +215,8 @@ Examples:
   mdfsck lint --json /data/sales | jq .rule";
 
 pub(super) const BENCH_EXAMPLES: &str = "\
-Exit status: 0 everything was measured, 4 a file cannot be read or written, or runs of one depth had different findings, 8 wrong \
-usage, 16 a cell could not run: it is marked with the reason, and the other cells are measured.
+Exit status: 0 all cells were measured; 4 a file cannot be read or written, or runs of the same depth had different findings; 8 wrong \
+usage; 16 a cell could not run. The results show the reason for such a cell, and the other cells are measured.
 
 Examples:
   mdfsck bench sales.mdf
@@ -226,39 +227,40 @@ Examples:
 
 pub(super) const PAGE_EXAMPLES: &str = "\
 Examples:
-  mdfsck page 1:9 sales.mdf               the boot page
+  mdfsck page 1:9 sales.mdf               shows the boot page
   mdfsck page '(3:153)' sales.mdf sales_2.ndf
-          accepts an address as messages print it
+          shows the page at an address that was copied from a message
   mdfsck page 1:153 sales.mdf sales_log.ldf
           shows a page that the log changes, as stored and as recovered
-  mdfsck page 1:153 --raw sales.mdf       8192 bytes in hexadecimal";
+  mdfsck page 1:153 --raw sales.mdf       prints the 8192 bytes in hexadecimal";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  mdfsck explain                          all numbers and ids
+  mdfsck explain                          lists all message numbers and IDs
   mdfsck explain 8976
   mdfsck explain tree.child-unseen
   mdfsck explain 'Error: 824, Severity: 24, State: 2.'
-  mdfsck explain --all                    one line per check";
+  mdfsck explain --all                    prints one line per check and limit";
 
 pub(super) const ADVISE_EXAMPLES: &str = "\
-Exit status as for check: 0 sound and complete, 1 corruption found, 4 a file cannot be read, 8 wrong usage, 16 something could not be
+Exit status as for check: 0 sound and complete; 1 corruption found; 4 a file cannot be read; 8 wrong usage; 16 something could not be
 verified.
 
 Examples:
   mdfsck advise sales.mdf
-          shows the damage, the loss, and what to do first
+          shows the damage, the lost data, and the steps to recover
   mdfsck advise sales.mdf --backups /backups/sales
           also finds the newest backup with sound copies of the damaged pages
   mdfsck advise sales.mdf --backups /backups/sales --script plan.sql
           also writes the statements to a script, for review
   mdfsck advise monday.bak --backups /backups/sales
-          finds another backup that is not damaged
+          finds an undamaged backup to use instead of monday.bak
   mdfsck advise sales.mdf --json | jq 'select(.kind == \"step\") | {n, action, pages}'";
 
 pub(super) const CHAIN_EXAMPLES: &str = "\
-Exit status: 0 all chains are complete, or the time of --at can be restored; 1 --verify found errors; 4 a file cannot be read; 8 \
-wrong usage; 16 a gap, a missing stripe, a damaged file, no restore to the time of --at, or --verify could not verify everything.
+Exit status: 0 all chains are complete, or you can restore to the time of --at; 1 --verify found errors; 4 a file cannot be read; 8 \
+wrong usage; 16 the log has a gap, a stripe is missing, a file is damaged, the backups do not allow a restore to the time of --at, or \
+--verify could not verify everything.
 
 Without --verify, only the labels of the backups are read, not their pages.
 
@@ -276,8 +278,8 @@ Examples:
 pub(super) const EXTRACT_EXAMPLES: &str = "\
 Existing files are never overwritten. To complete an interrupted run, repeat its command.
 
-Exit status: 0 all pages were written, 4 a file cannot be read or written, 8 wrong usage, 16 pages are missing (written as zeros), \
-or --recovered could not recover everything (nothing is written).
+Exit status: 0 all pages were written; 4 a file cannot be read or written; 8 wrong usage; 16 pages are missing and were written as zeros, \
+or --recovered could not recover everything and wrote nothing.
 
 Examples:
   mdfsck extract sales.bak --output /tmp/sales
@@ -311,7 +313,7 @@ Examples:
   mdfsck export sales.bak -o rows --format parquet --table Sales.Orders
           writes one table of a backup, for pandas, Polars or DuckDB
   mdfsck export /data/sales -o rows --format sql --definitions
-          writes scripts that create the tables with their rows, and procedures, functions, views and triggers";
+          writes T-SQL scripts for the tables with their rows, and for procedures, functions, views and triggers";
 
 pub(super) const ROWS_EXAMPLES: &str = "\
 Examples:

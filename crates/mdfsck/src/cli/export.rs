@@ -26,14 +26,14 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv", help_heading = OUTPUT)]
     pub(crate) format: ExportFormat,
 
-    /// Also write procedures, functions, views and triggers, to the folder definitions in DIR
+    /// Also write the definitions of procedures, functions, views and triggers, to the folder definitions in DIR
     #[arg(long)]
     pub(crate) definitions: bool,
 
-    /// Also salvage rows of damaged tables, to separate files: NAME.doubtful and NAME.rebuilt
+    /// Also salvage rows of damaged tables, and write them to separate files: NAME.doubtful and NAME.rebuilt
     ///
-    /// Doubtful rows are complete records of damaged pages, and rows of pages to which no index or IAM page points any
-    /// more. Rebuilt rows are rows of lost pages, assembled from nonclustered indexes.
+    /// Doubtful rows are complete records on damaged pages, and rows on pages to which no index or IAM page points any
+    /// more. Rebuilt rows are rows of lost pages, which mdfsck assembles from the entries of nonclustered indexes.
     #[arg(long)]
     pub(crate) damaged: bool,
 

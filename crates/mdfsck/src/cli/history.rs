@@ -18,7 +18,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) database: Option<String>,
 
-    /// Show only entries since this date (UTC), or of the last span, such as 14d
+    /// Show only entries since this date (UTC), or from a span until now, such as 14d
     #[arg(long, global = true, value_name = "DATE|SPAN", value_parser = history::time::moment)]
     pub(crate) since: Option<String>,
 
@@ -26,28 +26,29 @@ pub(crate) struct HistoryArguments {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Print CSV (with runs, findings or objects)
+    /// Print CSV (only with the subcommands runs, findings and objects)
     #[arg(long, global = true, conflicts_with = "json")]
     pub(crate) csv: bool,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum HistoryVerb {
-    /// Show when each database was last read and proven
+    /// Show how long ago the pages of each database were read, and its indexes and heaps verified
     ///
-    /// The age of a page in use is the time since a run last read and checked it. A relation (the links of an index or
-    /// heap, or the match of an index with its table) is proven as a whole, in one state of the database. Pages of a
-    /// backup are as old as the backup.
+    /// The age of a page in use is the time since a run last read and checked the page. A relation is either the set of
+    /// links in one index or heap, or the match of an index with its table. A run proves a relation as a whole, in one
+    /// state of the database. Pages of a backup are as old as the backup.
     Coverage {
-        /// Set exit status 16 unless every page in use was read and every relation proven within this span, such as 14d
+        /// Set exit status 16 unless every page in use was read, and every relation proven, within this span, such as
+        /// 14d
         #[arg(long, value_name = "SPAN", value_parser = history::time::span)]
         within: Option<Duration>,
     },
     /// List the runs, newest first
     Runs,
-    /// List open findings with their keys: new, confirmed or acknowledged
+    /// List open findings (new, confirmed or acknowledged) with their keys
     Findings {
-        /// Include findings that are gone
+        /// Also list findings that are gone
         #[arg(long)]
         all: bool,
     },
@@ -55,16 +56,17 @@ pub(crate) enum HistoryVerb {
     Objects,
     /// Show findings that appeared or disappeared between two runs, by default the last two runs of a database
     Diff {
-        /// Numbers of two runs
+        /// Numbers of the two runs to compare
         #[arg(value_name = "RUN", num_args = 2)]
         runs: Vec<i64>,
     },
-    /// Show the throughput of the runs, and the baselines of 'mdfsck bench --history FILE --save NAME'
+    /// Show the throughput of the runs, and the baselines that 'mdfsck bench --history FILE --save NAME' saved
     Baselines,
-    /// Write one HTML page of all databases, worst first, each with the age of its last reads, its findings and its
-    /// runs
+    /// Write one HTML page of all databases, worst first, each with its findings, its runs, and the time since its
+    /// pages were last read
     ///
-    /// The page is one file of at most 8 MB, and loads and sends nothing. With --database, it shows only that database.
+    /// The page is one file of at most 8 MB. It loads nothing from a network and sends nothing. With --database, the
+    /// page shows only the given database.
     Html {
         /// The file to write; an existing file is replaced once the page is complete
         #[arg(short, long, value_name = "FILE.html")]
@@ -72,7 +74,7 @@ pub(crate) enum HistoryVerb {
     },
     /// Mark a finding as known and accepted; it is still reported
     Ack {
-        /// Key of the finding, as 'findings' shows it
+        /// Key of the finding, as 'mdfsck history FILE findings' shows it
         key: i64,
         /// Why the finding is accepted
         #[arg(long, value_name = "TEXT")]
@@ -81,12 +83,13 @@ pub(crate) enum HistoryVerb {
         #[arg(long, value_name = "DATE", value_parser = date)]
         until: Option<String>,
     },
-    /// Forget a database, or old runs
+    /// Remove a database, or old runs, from the history
     Forget {
         /// The database: its name or its family GUID
         #[arg(value_name = "DATABASE", required_unless_present = "older", conflicts_with = "older")]
         name: Option<String>,
-        /// Forget runs before this date (UTC), or older than a span such as 400d, except the last run of each database
+        /// Remove runs before this date (UTC), or runs older than a span such as 400d; the last run of each database is
+        /// kept
         #[arg(long, value_name = "DATE|SPAN", value_parser = history::time::moment)]
         older: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! The options of `--on-event`: which program receives the events.
+//! `--on-event` and its options, which name the program that receives events.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ pub(crate) struct ListenerArguments {
     /// failed
     ///
     /// PROGRAM gets JSON lines on standard input, and MDFSCK_EVENT, MDFSCK_DATABASE and MDFSCK_COUNT in the
-    /// environment. It is started without a shell and must end within 60 seconds. Events are recorded in the history
-    /// together with their run. PROGRAM is called again until it exits with 0: after growing pauses during this run,
-    /// then by the next run.
+    /// environment. It is started without a shell and must end within 60 seconds. The history records each event
+    /// together with its run. If PROGRAM does not exit with 0, mdfsck calls it again for the same event: first during
+    /// this run, after growing pauses, then in the next run.
     #[arg(long, value_name = "PROGRAM", requires = "history", help_heading = EVENTS)]
     pub(crate) on_event: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ impl ListenerArguments {
         Duration::from_secs(self.event_seconds.unwrap_or(60))
     }
 
-    /// Whether a program was named.
+    /// Whether `--on-event` was given.
     pub(crate) fn is_there(&self) -> bool {
         self.on_event.is_some()
     }

@@ -17,8 +17,8 @@ pub(crate) struct AdviseArguments {
 
     /// Backups of the database: files, or folders to search for backups at any depth; repeatable
     ///
-    /// mdfsck reads the copies of the damaged pages in the newest backups. It skips and names each backup in which
-    /// these copies are damaged too.
+    /// mdfsck reads the copies of the damaged pages in the newest backups. If these copies are damaged too in a backup,
+    /// mdfsck names and skips the backup.
     #[arg(long, value_name = "DIR")]
     pub(crate) backups: Vec<PathBuf>,
 
@@ -31,7 +31,7 @@ pub(crate) struct AdviseArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also check trusted CHECK and FOREIGN KEY constraints; =all includes untrusted and disabled ones
+    /// Also check trusted CHECK and FOREIGN KEY constraints; with =all, also check untrusted and disabled constraints
     #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
     #[arg(help_heading = SCOPE)]
     pub(crate) constraints: Option<Constraints>,
@@ -42,7 +42,8 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) run: RunArguments,
 
-    /// Accept a limit: advise gives no step for it and does not set bit 16 (incomplete) of the exit status; repeatable
+    /// Accept the limit ID, a reason why something is not verified: advise gives no step for this limit, and the limit
+    /// does not set bit 16 (incomplete) of the exit status; repeatable
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) allow: Vec<&'static Limit>,
 
@@ -65,15 +66,15 @@ impl AdviseArguments {
 
 #[derive(Args, Clone)]
 pub(crate) struct InfoArguments {
-    /// Data files, backups, folders that hold them, or patterns such as '*.bak' ('-' reads a backup from standard input)
+    /// Data files, backups, folders, or patterns such as '*.bak'; '-' reads a backup from standard input
     ///
-    /// Each database and each backup file is shown.
+    /// Shows each database and each backup file.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Search the subfolders of folders too
+    /// Also search the subfolders of each folder
     ///
-    /// Eight levels at most; a symbolic link to a folder is not followed.
+    /// Searches at most eight levels of subfolders. Does not follow symbolic links to folders.
     #[arg(long, short = 'r')]
     pub(crate) recursive: bool,
 
@@ -81,7 +82,7 @@ pub(crate) struct InfoArguments {
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
 
-    /// Print the boot page as CSV, as DBCC DBINFO WITH TABLERESULTS
+    /// Print the boot page as CSV, as DBCC DBINFO WITH TABLERESULTS does
     #[arg(long)]
     pub(crate) tableresults: bool,
 }
@@ -99,7 +100,7 @@ pub(crate) struct TablesArguments {
     #[arg(long, value_enum, value_name = "ORDER", default_value = "name", conflicts_with = "statistics")]
     pub(crate) sort: TableOrder,
 
-    /// List the statistics instead: columns, when they were updated, rows, steps of the histogram
+    /// List statistics instead of tables: columns, time of the last update, rows, number of histogram steps
     #[arg(long)]
     pub(crate) statistics: bool,
 
@@ -142,16 +143,16 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     pub(crate) build: crate::lab::Build,
 
-    /// Degrees of parallelism (0 = one thread per processor)
+    /// Degrees of parallelism to measure (0 = one thread per processor)
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]
     pub(crate) maxdop: Vec<u16>,
 
-    /// Configurations: full or physical, alone or with /batches, /per-file or /both
+    /// Configurations to measure: full or physical, each alone or followed by /batches, /per-file or /both
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "full,physical")]
     #[arg(value_parser = crate::bench::configuration)]
     pub(crate) configurations: Vec<crate::bench::Configuration>,
 
-    /// Memory grants (default: the default grant of a check)
+    /// Memory grants to measure (default: the grant that a check uses without --memory)
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
     pub(crate) memory: Vec<u64>,
 
@@ -159,7 +160,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "STATE,...", value_delimiter = ',', value_enum, default_value = "warm")]
     pub(crate) cache: Vec<crate::bench::Cache>,
 
-    /// Runs per cell
+    /// Number of runs per cell; a cell is one combination of the options above
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) repeat: u16,
 
@@ -167,7 +168,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write one line per cell to FILE as CSV
+    /// Write the results to FILE as CSV, one line per cell
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
@@ -183,7 +184,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
     pub(crate) save: Option<String>,
 
-    /// Report changes against a baseline and whether they exceed the noise
+    /// Compare with the baseline NAME: report changes, and whether they exceed the noise
     #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
     pub(crate) against: Option<String>,
 }
@@ -192,14 +193,14 @@ pub(crate) struct BenchArguments {
 pub(crate) struct PageArguments {
     /// Page address as FILE:PAGE, such as 1:153; '(1:153)', 1,153 and '1 153' are accepted too
     ///
-    /// For the address of a row, as in message 8955, the page of the row is shown.
+    /// For the address of a row, as in message 8955, mdfsck shows the page that contains the row.
     #[arg(value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: format::PageId,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
 
-    /// Print all bytes of the page in hexadecimal, as read
+    /// Print all bytes of the page in hexadecimal, as read from the file
     #[arg(long, conflicts_with_all = ["json", "tableresults"])]
     pub(crate) raw: bool,
 
@@ -207,22 +208,22 @@ pub(crate) struct PageArguments {
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
 
-    /// Print CSV, as DBCC PAGE WITH TABLERESULTS does; for a page that the log changes, prints the recovered version
+    /// Print CSV, as DBCC PAGE WITH TABLERESULTS does; if the log changes the page, print the recovered version
     #[arg(long)]
     pub(crate) tableresults: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct AuditArguments {
-    /// Data files and log files of one database, or the folder that holds them; logs beside the data files are found
-    /// without being named
+    /// Data files and log files of one database, or the folder that holds these files; mdfsck itself finds logs in the
+    /// folder of the data files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Limit memory to SIZE, such as 256MB (default: 128MB)
     ///
-    /// If the pages do not fit, they are compared in parts, and the log is read once for each part; findings do not
-    /// change.
+    /// If the pages do not fit into this memory, mdfsck compares them in parts and reads the log once for each part.
+    /// The findings do not change.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes)]
     pub(crate) memory: Option<u64>,
 
@@ -233,9 +234,10 @@ pub(crate) struct AuditArguments {
 
 #[derive(Args)]
 pub(crate) struct LogArguments {
-    /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
+    /// Log files of one database, backups of this database (log, full or differential), or the folder that holds these
+    /// files
     ///
-    /// If the data files of the database are named too, log records show table names and the columns of rows, as the
+    /// If you also pass the data files of the database, log records show table names and the columns of rows, as the
     /// current catalog describes them.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
@@ -260,7 +262,7 @@ pub(crate) struct LogArguments {
     #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
     pub(crate) to: Option<format::Lsn>,
 
-    /// List only records of this table, by name or object ID; the data files must be named too
+    /// List only records of this table, by name or object ID; also needs the data files
     #[arg(long, value_name = "[SCHEMA.]NAME")]
     pub(crate) object: Option<String>,
 
@@ -268,14 +270,15 @@ pub(crate) struct LogArguments {
     #[arg(long, value_name = "ID|NAME")]
     pub(crate) transaction: Option<String>,
 
-    /// List only records of operations whose names begin with NAME, such as LOP_INSERT_ROWS, MODIFY
+    /// List only records of operations whose names begin with NAME, such as LOP_INSERT_ROWS or MODIFY (LOP_ is
+    /// optional)
     #[arg(long, value_name = "NAME")]
     pub(crate) operation: Option<String>,
 
     /// List only records at or after this time (local time of the server)
     ///
-    /// The time of a record is the last time before it in the log: the begin or end of a transaction, or the closing of
-    /// a block (SQL Server 2019 and later).
+    /// Most log records contain no time. The time of a record is therefore the last time that is stored before it in
+    /// the log: the begin or end of a transaction, or the closing of a log block (SQL Server 2019 and later).
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) since: Option<crate::input::StopMoment>,
 
@@ -291,11 +294,11 @@ pub(crate) struct LogArguments {
 #[derive(Args)]
 pub(crate) struct CheckpointsArguments {
     /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold
-    /// them; the master database (file or backup) provides the names of the other databases
+    /// such files; a file or backup of the master database provides the names of the databases
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Compare the checkpoints before and after a change made to database DB at this time in UTC; repeatable
+    /// Compare the checkpoints before and after a change to database DB at this time (UTC); repeatable
     #[arg(long, value_name = "DB=TIMEZ", value_parser = crate::checkpoints::change)]
     pub(crate) change: Vec<crate::checkpoints::Change>,
 
@@ -310,7 +313,7 @@ pub(crate) struct CheckpointsArguments {
 
 #[derive(Args)]
 pub(crate) struct EventsArguments {
-    /// Event files (.xel), exports of events as XML, or folders that hold them
+    /// Event files (.xel), exports of events as XML, or folders that hold such files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -338,30 +341,30 @@ pub(crate) enum EventsFormat {
 
 #[derive(Args)]
 pub(crate) struct ChainArguments {
-    /// Backup files, or folders to search for them at any depth
+    /// Backup files, or folders in which to search for backups at any depth
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Show whether you can restore to this point in time (local time of the server), and from which files
     ///
-    /// For example 2024-03-01T13:10:00. Lists the backups in the order of their restore. If no backups reach this time,
-    /// lists what is missing and the nearest points in time.
+    /// An example is 2024-03-01T13:10:00. Lists the backups in the order in which to restore them. If you cannot
+    /// restore to this time, lists the missing backups and the nearest points in time you can restore to.
     #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
     pub(crate) at: Option<crate::input::StopMoment>,
 
-    /// Restore each chain in memory and check the result; with --at, to that point in time
+    /// Restore each chain in memory and check the result; with --at, restore to the given point in time
     ///
-    /// Checks the structure of the backup files, every block of their log, every log record against the page that it
-    /// changes, and pages and allocation as check --physical-only does. Writes no database. If a backup is damaged,
-    /// mdfsck tries a path without it. Backups that no chain needs are not read.
+    /// Checks the structure of the backup files, every block of the log in them, and every log record against the page
+    /// that it changes. Also checks pages and allocation, as check --physical-only does. Writes no database. If a
+    /// backup is damaged, mdfsck tries a path without this backup. Backups that no chain needs are not read.
     #[arg(long)]
     pub(crate) verify: bool,
 
     /// Write RESTORE statements for the latest point in time, or for the time of --at, to FILE; '-' prints them instead
     /// of the list
     ///
-    /// Review the statements before use: their paths are those given to mdfsck, and MOVE options are commented out. An
-    /// existing file is never overwritten.
+    /// Review the statements before use: they contain the paths that you gave to mdfsck, and their MOVE options are
+    /// commented out. An existing file is never overwritten.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -369,7 +372,7 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, requires = "verify")]
     pub(crate) memory: Option<u64>,
 
-    /// Folder for temporary files of --verify (default: the system's)
+    /// Folder for temporary files of --verify (default: the temporary folder of the system)
     #[arg(long, value_name = "DIR", requires = "verify")]
     pub(crate) temp_dir: Option<PathBuf>,
 
@@ -379,7 +382,7 @@ pub(crate) struct ChainArguments {
 }
 
 impl ChainArguments {
-    /// The recovery options of a restore.
+    /// The options with which `--verify` restores.
     pub(crate) fn recovery(&self) -> super::RecoveryArguments {
         super::RecoveryArguments {
             no_log: false,
@@ -399,9 +402,9 @@ pub(crate) struct ExtractArguments {
 
     /// Recover the database with its log, and write the recovered data files
     ///
-    /// Needs data files with their log, or backups with the log backups that follow. All pages are as of the end of the
-    /// log, open transactions are rolled back, and the boot page marks the database as cleanly shut down. If anything
-    /// cannot be recovered, mdfsck writes nothing, reports the reason and ends with status 16.
+    /// Needs data files with their log, or backups with the log backups that follow. All pages get their state at the
+    /// end of the log, open transactions are rolled back, and the boot page marks the database as cleanly shut down. If
+    /// anything cannot be recovered, mdfsck writes nothing, reports the reason and ends with status 16.
     #[arg(long, conflicts_with = "no_log", help_heading = RECOVERY)]
     pub(crate) recovered: bool,
 
@@ -411,7 +414,7 @@ pub(crate) struct ExtractArguments {
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// Message number, check ID, or limit ID; by default all are listed
+    /// Message number, check ID, or limit ID; without one of these, all are listed
     #[arg(value_name = "ID|MSG", conflicts_with = "all")]
     pub(crate) keys: Vec<String>,
 
@@ -419,7 +422,7 @@ pub(crate) struct ExplainArguments {
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,
 
-    /// List all checks and limits, with a sentence for each
+    /// List all checks and limits, each with one sentence
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -431,7 +434,8 @@ pub(crate) struct ExplainArguments {
     #[arg(long, requires = "markdown", conflicts_with = "limits")]
     pub(crate) messages: bool,
 
-    /// Print full explanations as Markdown, as in docs/checks.md; docs/limits.md with --limits, docs/messages.md with --messages
+    /// Print full explanations as Markdown: docs/checks.md, docs/limits.md (with --limits), or docs/messages.md (with
+    /// --messages)
     #[arg(long, requires = "all")]
     pub(crate) markdown: bool,
 }

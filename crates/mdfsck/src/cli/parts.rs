@@ -11,15 +11,16 @@ use super::{
 
 #[derive(Args)]
 pub(crate) struct PlanArguments {
-    /// Data files of one database with their logs, its backups, or a folder that holds one of these
+    /// Data files of one database with their logs, backups of one database, or a folder that holds such files
     ///
-    /// The same paths as for check, except standard input. The plan stores absolute paths, which task and merge open.
+    /// Accepts the same paths as check, except standard input. The plan stores the paths as absolute paths, by which
+    /// task and merge open the files.
     #[arg(value_name = "PATH", required_unless_present = "status")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Folder for the plan and its parts; created if missing, otherwise it must be empty
+    /// Folder for the plan and the results of its tasks; created if missing, otherwise it must be empty
     ///
-    /// Use storage that all machines can reach. The folder contains a key that only the owner of the folder may read.
+    /// Use storage that all machines can reach. The folder will contain a key file that only its owner can read.
     #[arg(long, value_name = "PLAN", required_unless_present = "status", help_heading = OUTPUT)]
     pub(crate) dir: Option<PathBuf>,
 
@@ -31,8 +32,8 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["paths", "dir", "json"], help_heading = OUTPUT)]
     pub(crate) status: Option<PathBuf>,
 
-    /// With --status: print only the numbers of tasks without a part, in the form that 'mdfsck task' and 'sbatch
-    /// --array' accept
+    /// With --status, print only the numbers of the tasks that have no result yet, as a list that 'mdfsck task' and
+    /// 'sbatch --array' accept
     #[arg(long, requires = "status", help_heading = OUTPUT)]
     pub(crate) missing: bool,
 
@@ -59,7 +60,8 @@ pub(crate) struct TaskArguments {
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
 
-    /// Tasks: a number, a list such as 3,7-9, or env, which means the number in the scheduler's environment variable
+    /// Tasks to run: a number, a list such as 3,7-9, or env for the number that the scheduler sets in an environment
+    /// variable
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 
@@ -80,10 +82,10 @@ pub(crate) struct MergeArguments {
     #[arg(value_name = "PLAN")]
     pub(crate) folder: PathBuf,
 
-    /// Maximum amount of data that merge reads to check an index again; larger indexes are left to tasks
+    /// Maximum amount of data that merge reads to check an index again; merge leaves larger indexes to tasks
     ///
-    /// If indexes are left, merge prints one JSON line with the number of tasks and ends with status 32: run these
-    /// tasks as before, and merge again. With 0, all indexes are left to tasks.
+    /// If merge leaves indexes to tasks, it prints one JSON line with the number of tasks and ends with status 32. Run
+    /// these tasks in the same way as the first tasks, and merge again. With 0, merge leaves all indexes to tasks.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
     pub(crate) local_limit: u64,
 

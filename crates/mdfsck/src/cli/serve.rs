@@ -17,24 +17,24 @@ pub(crate) struct ServeArguments {
 
     /// Answer requests without a token, for use behind a proxy that authenticates users
     ///
-    /// Pages show bytes of rows. Without this option, a request needs the token that is part of the printed address.
-    /// The token changes with each start; a browser keeps it as a cookie.
+    /// Without this option, a request needs the token in the address that mdfsck prints. The token changes with each
+    /// start of the server; a browser keeps it as a cookie. The token is important because pages show bytes of rows.
     #[arg(long)]
     pub(crate) no_token: bool,
 
-    /// Listen on an address that other machines can reach; nothing is encrypted
+    /// Allow --listen to use an address that other machines can reach; connections are not encrypted
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
     /// Also answer requests for this host name, such as the name that a proxy forwards; repeatable
     ///
     /// Requests for IP addresses and localhost are always answered; with --allow-remote, also requests for the name of
-    /// this machine. Requests for other names are refused, because a hostile web page could make its own name resolve
-    /// to this address.
+    /// this machine. Requests for other names are refused, because a hostile web site could make its own host name
+    /// resolve to the address of this server.
     #[arg(long, value_name = "HOST")]
     pub(crate) name: Vec<String>,
 
-    /// Let users acknowledge findings with a second token, which is printed at the start
+    /// Let users acknowledge findings if they have a second token, which is printed when the server starts
     #[arg(long)]
     pub(crate) allow_ack: bool,
 

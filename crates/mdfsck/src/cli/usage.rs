@@ -11,8 +11,8 @@ use super::Cli;
 /// Extensions of files that users sometimes name in place of a command.
 const FILES: [&str; 6] = ["mdf", "ndf", "ldf", "bak", "trn", "dif"];
 
-/// Rewrites arguments in forms that are common in other programs: `mdfsck help check`, `mdfsck -v`, `mdfsck page 1 153 FILE`,
-/// `mdfsck history -- FILE runs`.
+/// Rewrites arguments in forms that are common in other programs to the forms that clap expects: `mdfsck help check`,
+/// `mdfsck -v`, `mdfsck page 1 153 FILE`, `mdfsck history -- FILE runs`.
 pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = given.collect();
     let is = |at: usize, text: &str| arguments.get(at).is_some_and(|argument| argument == text);
@@ -40,7 +40,7 @@ pub(crate) fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> 
         && let Some(at) = arguments.iter().position(|argument| argument == "--")
         && arguments.get(at + 2).and_then(|word| word.to_str()).is_some_and(is_verb_of_history)
     {
-        // clap accepts no verb after `--`.
+        // clap accepts no subcommand after `--`.
         arguments.remove(at);
         if let Some(file) = arguments.get_mut(at)
             && file.as_encoded_bytes().starts_with(b"-")
@@ -97,12 +97,13 @@ pub(crate) fn text(error: &clap::Error, arguments: &[OsString]) -> String {
     }
 }
 
-/// `; did you mean a or b?`; empty if there are no similar names.
+/// Formats a suggestion such as `; did you mean a or b?`. Empty if there are no similar names.
 fn offer(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// The command in the arguments, and the words that name it; the program itself if they name none.
+/// The command that the arguments name, and its name as the user wrote it. If the arguments name no command: the
+/// program itself and an empty name.
 fn command_of(arguments: &[OsString]) -> (clap::Command, String) {
     let (mut command, mut path) = (Cli::command(), String::new());
     for word in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
@@ -114,7 +115,7 @@ fn command_of(arguments: &[OsString]) -> (clap::Command, String) {
     (command, path)
 }
 
-/// The first example in the help of a command, without its comment.
+/// The first example in the help of a command, without its caption.
 fn example(command: &clap::Command) -> Option<String> {
     let help = command.get_after_long_help().or_else(|| command.get_after_help())?.to_string();
     let line = help.lines().map(str::trim).find(|line| line.starts_with("mdfsck "))?;

@@ -17,8 +17,8 @@ const COMMIT: &str = match option_env!("MDFSCK_COMMIT") {
     None => "unknown",
 };
 
-/// Identifies the build, since parts of different builds must not be mixed. Without a commit from packaging, it is a digest of the
-/// program's file.
+/// Identifies the build, because parts of different builds must not be mixed. Contains the commit if packaging sets it,
+/// otherwise a digest of the program's file.
 pub(crate) static BUILD: LazyLock<String> = LazyLock::new(|| {
     let build = match option_env!("MDFSCK_COMMIT") {
         Some(commit) => commit.to_owned(),
@@ -44,8 +44,8 @@ fn own_digest() -> io::Result<String> {
     }
 }
 
-/// The text of `--version`: the version, the commit, the target and the features. Packaging sets the commit and the name of the
-/// build.
+/// The text of `--version`: the version, the commit, the target and the features. Packaging sets the commit and the
+/// name of the build.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let optimised = if cfg!(debug_assertions) { "debug" } else { "release" };
     let build = option_env!("MDFSCK_BUILD").unwrap_or(optimised);

@@ -11,28 +11,29 @@ use super::check::LimitId;
 use super::{ListenerArguments, NamingArguments, OUTPUT, RESOURCES};
 use crate::watch::policy::{During, Policy};
 
-const CHOICE: &str = "Which backups";
+const CHOICE: &str = "Choice of backups";
 const ENGINE: &str = "Large backups";
 
 #[derive(Args)]
 pub(crate) struct WatchArguments {
-    /// Folders with backups (and their subfolders), patterns, URLs, or a text file with lines NAME PATH... for data files
+    /// Folders with backups (subfolders are searched too), patterns, URLs, or a text file that lists data files in
+    /// lines NAME PATH...
     ///
     /// Backups are recognized by content. Files whose names begin with a dot are ignored. A symbolic link to a file is
-    /// followed; one to a folder is not. A line of a text file names a database and its data files, or the folder that
-    /// holds them; put paths with blanks in double quotes. Data files are checked each time they have changed and then
-    /// stayed unchanged for --settle.
+    /// followed; a symbolic link to a folder is not. Each line of the text file contains the name of a database and the
+    /// paths of its data files, or of the folder that holds them. Put paths with blanks in double quotes. Data files
+    /// are checked each time they have changed and then stayed unchanged for the time of --settle.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// The file that keeps the queue and records the runs; created if missing
+    /// History file for the queue of backups and for the results of the runs; created if missing
     ///
-    /// Several watchers may share it. Keep it on a local disk.
+    /// Several watchers may share this file. Keep it on a local disk.
     #[arg(long, value_name = "FILE")]
     pub(crate) history: PathBuf,
 
-    /// Check the backups that are there and exit, for a scheduler; with new files this takes at least the time of
-    /// --settle
+    /// Check the backups that exist now, then exit (for use with a scheduler); if there are new files, this takes at
+    /// least the time of --settle
     #[arg(long)]
     pub(crate) once: bool,
 
@@ -40,8 +41,8 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) every: Duration,
 
-    /// Treat a file as complete once its size and time have not changed for this long; an object in object storage is
-    /// always complete
+    /// Treat a file as complete once its size and modification time have not changed for this long; an object in object
+    /// storage is always complete
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "60s")]
     pub(crate) settle: Duration,
 
@@ -64,24 +65,25 @@ pub(crate) struct WatchArguments {
     #[arg(long, help_heading = CHOICE)]
     pub(crate) require_checksum: bool,
 
-    /// The newest full or differential backup of each database must not be older than this, such as 26h
+    /// Maximum age of the newest full or differential backup of each database, such as 26h
     ///
-    /// If it is older, bit 16 of the exit status is set and the event backup-missing is sent. Times in backups are read
-    /// as local time of this machine.
+    /// If this backup is older, bit 16 of the exit status is set and the event backup-missing is sent. Times in backups
+    /// are read as local time of this machine.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) max_age: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) naming: NamingArguments,
 
-    /// Promise to read every page of each database and to prove every relation within this time, such as 14d
+    /// Promise that within this time, such as 14d, every page of each database is read and every index and heap is
+    /// verified
     ///
-    /// If the promise is broken, bit 16 of the exit status is set and the event promise-broken is sent; when it is kept
-    /// again, the event promise-kept-again is sent.
+    /// If the promise is broken, bit 16 of the exit status is set and the event promise-broken is sent. When the
+    /// promise is kept again, the event promise-kept-again is sent.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = CHOICE)]
     pub(crate) within: Option<Duration>,
 
-    /// Check N backups at the same time; threads and --memory are divided among them
+    /// Check N backups at the same time; threads and --memory are divided among the N checks
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
     pub(crate) jobs: u16,
 
@@ -95,7 +97,7 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 
-    /// Folder for temporary files (default: the system's)
+    /// Folder for temporary files (default: the temporary folder of the system)
     #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
 
@@ -107,14 +109,15 @@ pub(crate) struct WatchArguments {
     #[arg(long, help_heading = RESOURCES)]
     pub(crate) nice: bool,
 
-    /// Accept a limit: it does not make a backup unknown; repeatable
+    /// Accept the limit ID, a reason why something is not verified: this limit then does not make a backup unknown;
+    /// repeatable
     ///
-    /// The history and the message about a backup show the ID of each limit; 'mdfsck explain ID' explains the limit.
-    /// The history still records it.
+    /// The history and the message about a backup show the ID of each limit, and 'mdfsck explain ID' explains it. The
+    /// history still records accepted limits.
     #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = CHOICE)]
     pub(crate) allow: Vec<&'static Limit>,
 
-    /// Leave bit 16 (incomplete) out of the exit status for unknown backups; a broken promise still sets it
+    /// Do not set bit 16 (incomplete) of the exit status for unknown backups; a broken promise still sets this bit
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
 
@@ -126,10 +129,10 @@ pub(crate) struct WatchArguments {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) csv: bool,
 
-    /// Write one HTML page of all databases, worst first, to FILE after each search and each check; the file is
+    /// After each search and each check, write one HTML page of all databases, worst first, to FILE; the file is
     /// replaced atomically
     ///
-    /// It is the page of 'mdfsck history FILE html', and loads and sends nothing.
+    /// The page is the one that 'mdfsck history FILE html' writes. It loads nothing from a network and sends nothing.
     #[arg(long, value_name = "FILE.html", help_heading = OUTPUT)]
     pub(crate) html: Option<PathBuf>,
 
@@ -150,13 +153,13 @@ pub(crate) struct EngineArguments {
     /// Let PROGRAM run the checks of large backups, for example on a cluster
     ///
     /// For each large backup, the watcher makes a plan, calls PROGRAM with the folder of the plan as the last argument,
-    /// and merges the results of the tasks. PROGRAM is started without a shell. It must run the tasks that 'mdfsck plan
-    /// --status FOLDER --missing' lists, with 'mdfsck task FOLDER ID'. If parts are missing afterwards, the watcher
-    /// tries the backup again later and runs only the missing tasks.
+    /// and then merges the results of the tasks. PROGRAM is started without a shell. It must run 'mdfsck task FOLDER
+    /// ID' for each task that 'mdfsck plan --status FOLDER --missing' lists. If results of tasks are missing when
+    /// PROGRAM has ended, the watcher tries the backup again later and runs only the missing tasks.
     #[arg(long, value_name = "PROGRAM", requires = "engine_dir", help_heading = ENGINE)]
     pub(crate) engine: Option<PathBuf>,
 
-    /// An argument for PROGRAM, before the folder of the plan; repeatable
+    /// An argument for PROGRAM, which precedes the folder of the plan; repeatable
     #[arg(long, value_name = "ARG", requires = "engine", allow_hyphen_values = true, help_heading = ENGINE)]
     pub(crate) engine_argument: Vec<OsString>,
 
@@ -169,7 +172,7 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "1TB", help_heading = ENGINE)]
     pub(crate) engine_from: u64,
 
-    /// Time limit of PROGRAM: it is then ended, and the backup is tried again later
+    /// Time limit of PROGRAM; when it expires, PROGRAM is stopped, and the backup is tried again later
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, default_value = "24h", help_heading = ENGINE)]
     pub(crate) engine_limit: Duration,
 }

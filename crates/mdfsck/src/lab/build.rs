@@ -32,7 +32,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// A description of the database to build; `None` if none is requested.
+    /// A description of the database to build; `None` if the options request no database.
     pub(crate) fn title(&self) -> Option<String> {
         self.size.map(|bytes| format!("{}, {}", self.schema.name(), size::text(bytes)))
     }

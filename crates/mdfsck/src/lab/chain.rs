@@ -26,7 +26,7 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Number of transactions that end, not counting those that run while pages are copied
+    /// Number of transactions that commit or roll back, without the transactions that run while pages are copied
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 200)]
     transactions: u64,
 

@@ -21,7 +21,7 @@ pub(crate) struct CrashArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Number of transactions that end
+    /// Number of transactions that commit or roll back
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 60)]
     transactions: u64,
 
@@ -57,7 +57,7 @@ pub(crate) struct CrashArguments {
     #[arg(long)]
     no_checkpoints: bool,
 
-    /// Changed pages that are on disk at the crash
+    /// Which of the changed pages are on disk at the crash
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
     flush: Written,
 }
