@@ -80,7 +80,7 @@ fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure
     let (paths, _, status) = chain::find_all(&arguments.backups);
     let (media, unread) = chain::read_media(&paths);
     if paths.is_empty() {
-        warn("--backups: no backup file found there");
+        warn("--backups: the given paths contain no backup file");
     }
     let databases = backup::chains(&media);
     Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.room.memory }), status | unread))

@@ -94,8 +94,8 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     if recover::is_tempdb(&database) {
         let path = arguments.paths.first().map(|path| path.display().to_string()).unwrap_or_default();
         return Err(Failure::usage(format!(
-            "{path}: is tempdb, which is created again at every start of the server: its pages need not agree with its log; \
-             'mdfsck check' checks each page by itself"
+            "{path}: is a file of tempdb. The server creates tempdb again at every start, so its pages need not agree with \
+             its log; 'mdfsck check' checks each page without the log"
         )));
     }
     let Found { logs, passed_over, .. } = recover::find(&arguments.paths, source, &database);

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     write(html, || Ok(html::page(&title(arguments, &files), &results, compared)))?;
     if let Some((name, then)) = compared {
         for difference in results.differences(then) {
-            warn(format!("the baseline {name} differs: {difference}"));
+            warn(format!("the baseline {name} was measured under other conditions: {difference}"));
         }
     }
     same_findings(&results.cells)?;

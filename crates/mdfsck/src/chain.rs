@@ -91,7 +91,9 @@ fn print(found: &[Found<'_>], is_json: bool, out: &mut dyn io::Write) -> io::Res
 fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = arguments.script.as_deref().filter(|path| path.as_os_str() != "-") else {
         return match arguments.script.is_some() && arguments.json {
-            true => Err(Failure::usage("--script - writes statements to standard output, not JSON; name a file")),
+            true => Err(Failure::usage(
+                "--script - and --json cannot both write to standard output; name a file for the script",
+            )),
             false => Ok(None),
         };
     };
@@ -115,7 +117,7 @@ fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, 
     let Some((chain, stops)) = path else { return 0 };
     let passed_over = verifier.sound_copies(database, &chain, stops);
     for (damaged, used) in &passed_over {
-        warn(format!("{}: is damaged; its copy {} is used", damaged.display(), used.display()));
+        warn(format!("{}: is damaged; its copy {} is used instead", damaged.display(), used.display()));
     }
     if passed_over.is_empty() { 0 } else { Failure::CORRUPT }
 }

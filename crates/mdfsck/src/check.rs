@@ -68,8 +68,8 @@ pub(crate) fn set_up(
     arguments.sets()?;
     if arguments.scope.catalog && matches!(arguments.results.format(), Format::TableResults(_)) {
         return Err(Failure::usage(
-            "--catalog: message 2532, one or more WITH options specified are not valid for this command: CHECKCATALOG has no \
-             TABLERESULTS; --json has a field for each of its columns",
+            "--catalog: CHECKCATALOG has no TABLERESULTS (message 2532: one or more WITH options specified are not valid for this \
+             command); use --json, which has a field for each of its columns",
         ));
     }
     keep::refuse_results(arguments)?;

@@ -364,10 +364,10 @@ impl Read {
         let why = match (compared, local) {
             (true, _) => return,
             (false, true) => {
-                "its checkpoints have the server's local times, which cannot be compared with UTC; name event files"
+                "the times of its checkpoints are local times of the server, which cannot be compared with UTC; name event files"
             }
             (false, false) => {
-                "no checkpoint of this database was found; to use its name, also give the primary data file of the database or of master; otherwise use the database ID"
+                "no checkpoint of this database was found; if the event files have only database IDs, give the database ID, or add the primary data file of the database or of master"
             }
         };
         self.fail(Failure::incomplete(format!("--change {}: {why}", change.database)));

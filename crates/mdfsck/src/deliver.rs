@@ -176,7 +176,7 @@ impl Deliverer<'_> {
             Ended::By(status) if status.success() => Ok(()),
             Ended::By(status) => Err(format!("it ended with {status}")),
             Ended::TookTooLong | Ended::Stopped => {
-                Err(format!("it took more than {} seconds and was ended", limit.as_secs()))
+                Err(format!("it took more than {} seconds and was stopped", limit.as_secs()))
             }
             Ended::NotAtAll => {
                 Err(format!("it took more than {} seconds and was killed, but is still running", limit.as_secs()))

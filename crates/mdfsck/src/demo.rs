@@ -45,7 +45,7 @@ const DAMAGE: [(&str, Kind, &str); 5] = [
     (
         "5-lost-extent",
         Kind::LostExtent,
-        "An IAM page lacks an extent (64 KB) of a table: the extent will be allocated again.",
+        "An IAM page lacks an extent (64 KB) of a table, so SQL Server will allocate the extent again.",
     ),
 ];
 
@@ -60,7 +60,7 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     let rows: u64 = written.tables.iter().map(|(_, rows)| rows).sum();
     let Checked { report, milliseconds, .. } = check(&written.files)?;
     output::print(|out| {
-        writeln!(out, "A small order-entry database, made for this: {}", written.files[0].display())?;
+        writeln!(out, "A small order-entry database, made for this demonstration: {}", written.files[0].display())?;
         writeln!(out, "  {} tables, {rows} rows, {} pages of 8 KB", written.tables.len(), written.pages[0])?;
         writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())
     })?;

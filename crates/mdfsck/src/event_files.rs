@@ -127,10 +127,10 @@ impl EventReader {
         let ring = self.ring_buffer();
         if ring.is_truncated || ring.dropped > 0 {
             warn(format!(
-                "{}: the ring buffer {}{} events were dropped: events are missing here, and with them the begin or end of \
-                 checkpoints; an event file keeps all events",
+                "{}: the ring buffer {}dropped {} events, so events are missing, perhaps also the begin or end of \
+                 checkpoints; use an event file, which keeps all events",
                 self.path.display(),
-                if ring.is_truncated { "was truncated when it was read, " } else { "" },
+                if ring.is_truncated { "was truncated when it was read and " } else { "" },
                 ring.dropped
             ));
         }

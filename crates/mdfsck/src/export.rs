@@ -219,7 +219,10 @@ impl Run<'_> {
         })?;
         let missing = check::not_given(self.pages, self.database, &check::Scope::Database, "read");
         for warning in missing.iter().filter(|_| !is_complete) {
-            warn(format!("incomplete: rows of parts that were not given are missing: {}", warning.text));
+            warn(format!(
+                "incomplete: rows are missing, because parts of the database were not given: {}",
+                warning.text
+            ));
         }
         if tables.iter().any(|table| table.pages_left_out > table.pages_not_given) {
             let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages the rows that are left" };

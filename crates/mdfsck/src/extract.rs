@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let targets = Targets::new(&pages, &arguments.output, MARK)?;
     let missing = targets.write(&mut |first, bytes| read(&pages, first, bytes))?;
     targets.finish()?;
-    warn("these files are not recovered and are for inspection only; to get a database, use RESTORE");
+    warn("these files are not recovered and are for inspection only; to get a usable database, use RESTORE");
     if missing > 0 {
         warn(format!(
             "{missing} pages are missing from the given backup files or unreadable; zeros were written for these pages"

@@ -315,7 +315,7 @@ fn snapshot(arguments: &SnapshotArguments) -> Result<u8, Failure> {
     let dir = &arguments.output;
     let (then, now) = (files(&arguments.paths)?, files(&arguments.now)?);
     if then.len() > now.len() {
-        return Err(Failure::usage("--now: name the current versions of all data files of the database"));
+        return Err(Failure::usage("--now: give the current versions of all data files of the database"));
     }
     fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let written = then.iter().zip(&now).map(|(then, now)| ::lab::snapshot::snapshot(then, now, dir).map_err(unwritten));

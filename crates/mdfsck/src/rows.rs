@@ -51,7 +51,7 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
         report::export::write_rows(&names, &rows, columns, out)?;
         let count = previewed.rows;
         match previewed.has_more {
-            true => writeln!(out, "({count} rows; the table has more, which a larger --limit shows)"),
+            true => writeln!(out, "({count} rows; the table has more rows, which a larger --limit shows)"),
             false => writeln!(out, "({count} {})", if count == 1 { "row" } else { "rows" }),
         }
     })?;

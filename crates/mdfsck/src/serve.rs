@@ -54,7 +54,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<u8, Failure> {
     let address = listener.local_addr().unwrap_or(arguments.listen);
     if !ip.is_loopback() {
         let who = if arguments.no_token { "" } else { ", with the token" };
-        warn(format!("{address}: other machines can read all pages of this history{who}, and nothing is encrypted"));
+        warn(format!(
+            "{address}: other machines can read all pages of this history{who}, and connections are not encrypted"
+        ));
     }
     let gate = Gate::new(arguments.no_token, address)?;
     say(&gate.address(address), token.filter(|_| arguments.token_file.is_none()))?;

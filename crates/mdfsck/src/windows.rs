@@ -34,7 +34,7 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
         }
         return match (has_history, windows.window) {
             (true, None) => Err(Failure::usage(
-                "--estimate-only checks nothing, so --history has nothing to record; with --window, the history shows how long a cycle takes",
+                "--estimate-only checks nothing, so --history has nothing to record; with --window, the history shows how long a full cycle takes",
             )),
             _ => Ok(()),
         };

@@ -47,7 +47,7 @@ fn legend(compared: Option<(&str, &Results)>) -> String {
             let date = baseline.date.as_ref().map_or_else(String::new, |date| format!(" of {date}"));
             let _ = write!(text, " Gray bars below: the baseline {name}{date}; the change compares the medians.");
         }
-        None => text.push_str(" 1.8x: 1.8 times as fast as with the fewest threads."),
+        None => text.push_str(" 1.8x means 1.8 times as fast as with the fewest threads."),
     }
     text
 }

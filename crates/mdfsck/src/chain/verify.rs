@@ -204,7 +204,10 @@ fn read(log: &Log) -> Result<ReadLog, LogError> {
         found.fault = Some(format!("the log in {} is damaged at {}", path.display(), lsn_text(reached)));
         found.damaged = Some(path);
     } else if walk.lost_bytes() > 0 {
-        found.fault = Some(format!("the log is damaged before its first sound block: {} bytes", walk.lost_bytes()));
+        found.fault = Some(format!(
+            "the log is damaged: {} bytes before its first sound block cannot be read",
+            walk.lost_bytes()
+        ));
     }
     Ok(found)
 }

@@ -23,7 +23,7 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     output::refuse_standard_output("--html", page)?;
     if arguments.windows.window.is_some() {
         return Err(Failure::usage(
-            "--html: a window checks only a part of the database; leave out --window, or see 'mdfsck history'",
+            "--html: a window checks only a part of the database; leave out --window, or use 'mdfsck history FILE html'",
         ));
     }
     for (option, path) in

@@ -173,7 +173,7 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
     }
     let threads = match options.threads() {
         1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads; fewer threads need less, see --maxdop"),
+        threads => format!("{threads} threads; fewer threads need less memory, see --maxdop"),
     };
     let (granted, least) = (size::text(granted), size::text(least));
     Err(Failure::small_grant(format!("--memory {granted}: this check needs at least {least} ({threads})")))

@@ -64,8 +64,8 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     }
     targets.finish()?;
     warn(
-        "these files are as recovery leaves them and need no log to be read or checked; to attach them, use ATTACH_REBUILD_LOG on \
-         a test server: they were not written by SQL Server, so RESTORE remains the way to get a database back",
+        "the written files are recovered and can be read or checked without a log; attach them, with ATTACH_REBUILD_LOG, only on \
+         a test server, because SQL Server did not write them; to get a database back, use RESTORE",
     );
     Ok(report_read_faults(&pages.read_faults()))
 }

@@ -50,7 +50,9 @@ impl Build {
             }
             [folder] => (folder.clone(), None),
             _ => {
-                return Err(Failure::usage("--size: name at most one PATH, the folder in which the database is built"));
+                return Err(Failure::usage(
+                    "--size: give at most one PATH, which is the folder in which the database is built",
+                ));
             }
         };
         warn(format!("building a database of {} in {}", size::text(size), folder.display()));

@@ -230,7 +230,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let (done, left): (Vec<&Task>, Vec<&Task>) = opened.plan.tasks.iter().partition(|task| done.contains(&task.id));
     let left: Vec<(u16, u32)> = left.into_iter().map(|task| (task.file, task.first)).collect();
     if ranges == 0 && !left.is_empty() && !(terms.is_interrupted)() {
-        warn("window: it ended before the first range began, so nothing was read; use a longer --window");
+        warn("the window ended before the first range began, so nothing was read; use a longer --window");
     }
     let all_bytes = opened.plan.tasks.iter().map(bytes_of).sum();
     let done_bytes = done.iter().copied().map(bytes_of).sum();

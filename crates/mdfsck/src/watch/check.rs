@@ -322,5 +322,5 @@ fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Ve
         let concerns = |(path, _): &&(PathBuf, source::OpenError)| paths.contains(path);
         refused = refused.or(plan.refused.iter().find(concerns).map(|(_, error)| error.to_string()));
     }
-    Ok(Err(refused.unwrap_or_else(|| "no restore uses this set by itself".to_owned())))
+    Ok(Err(refused.unwrap_or_else(|| "no restore uses this backup set alone".to_owned())))
 }

@@ -107,12 +107,12 @@ impl<'a> Engine<'a> {
             Ok(Ended::By(status)) => Ok(Some(format!("{program}: ended with {status}"))),
             Ok(Ended::TookTooLong) => {
                 let seconds = self.arguments.engine_limit.as_secs();
-                Ok(Some(format!("{program}: took more than {seconds} seconds and was ended (--engine-limit)")))
+                Ok(Some(format!("{program}: took more than {seconds} seconds and was stopped (--engine-limit)")))
             }
             Ok(Ended::NotAtAll) => Ok(Some(format!(
                 "{program}: took too long, or the watcher ended; the program was killed but is still running"
             ))),
-            Ok(Ended::Stopped) => Ok(Some(format!("{program}: was ended together with the watcher"))),
+            Ok(Ended::Stopped) => Ok(Some(format!("{program}: was stopped together with the watcher"))),
             Err(cause) => Err(Failure::unable(format!("{program}: cannot be started: {cause}"))),
         }
     }

@@ -61,7 +61,7 @@ impl Keeper {
             }
             Err(HistoryError::Leased { by, .. }) => {
                 return Err(Failure::usage(format!(
-                    "{}: {by} is checking this database; wait until it ends, or use another history",
+                    "{}: {by} is checking this database; wait until this check ends, or use another history",
                     path.display()
                 )));
             }

@@ -137,7 +137,9 @@ fn is_useless(path: &Path, evidence: &Evidence) -> bool {
 
 /// Reports why this window begins a new image.
 pub(super) fn note(why: &str) {
-    warn(format!("window: {why}: this window begins a new image; the dates of earlier reads remain"));
+    warn(format!(
+        "window: {why}. So this window begins a new image and reads all ranges again; the dates of earlier reads remain"
+    ));
 }
 
 /// The contents of a new plan.

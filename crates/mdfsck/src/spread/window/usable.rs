@@ -28,7 +28,7 @@ pub(super) fn differs(
         return Some("the database was not shut down cleanly, so its files may change (use --image for a storage snapshot, to which nothing writes)".to_owned());
     };
     match &opened.plan.options.evidence {
-        None => Some("nothing shows that its files are unchanged".to_owned()),
+        None => Some("earlier windows stored nothing that proves that its files are unchanged".to_owned()),
         Some(then) => then.difference(now),
     }
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
@@ -91,9 +91,9 @@ impl Held {
             false => format!("pages with findings from {} to {} do", self.first, self.last),
         };
         format!(
-            "{name}: {pages} not have the content that an earlier window read, but the file shows no write (either the \
+            "{name}: {pages} not have the content that an earlier window read, although the file shows no write: either the \
             storage returns different data at each read, as with a bad disk, controller or cable, or the modification time \
-            of the file was set back; look for disk errors in the system log, and check a copy on other storage)"
+            of the file was set back; look for disk errors in the system log, and check a copy on other storage"
         )
     }
 }
