@@ -367,7 +367,7 @@ impl Read {
                 "the times of its checkpoints are local times of the server, which cannot be compared with UTC; name event files"
             }
             (false, false) => {
-                "no checkpoint of this database was found; if the event files have only database IDs, give the database ID, or add the primary data file of the database or of master"
+                "no checkpoint of this database was found; if the events have only database IDs, use the database ID, or also give the primary data file of the database or of master"
             }
         };
         self.fail(Failure::incomplete(format!("--change {}: {why}", change.database)));

@@ -434,7 +434,8 @@ impl Watcher<'_> {
                 family: one.family.clone(),
                 server: one.server.clone(),
                 name: one.database.clone(),
-                text: "not every page was read, or not every index and heap verified, within the promised time".to_owned(),
+                text: "not every page was read, or not every index and heap verified, within the promised time"
+                    .to_owned(),
             });
             all.push((Event::PromiseBroken, within, broken.collect()));
         }

@@ -159,7 +159,8 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     // The last line names what could not be exported, and does not mention damage.
     let last = text(&output.stderr).lines().last().unwrap_or_default().to_owned();
     ensure(
-        last.contains("rows are missing, because parts of the database were not given") && last.contains("give orders_2.ndf too"),
+        last.contains("rows are missing, because parts of the database were not given")
+            && last.contains("give orders_2.ndf too"),
         &*last,
     )?;
     ensure(!said.contains("what is wrong") && !said.contains("beyond the end"), &*said)?;
