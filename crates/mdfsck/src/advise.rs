@@ -64,7 +64,7 @@ fn write_script(plan: &Plan, target: Target) -> Result<(), Failure> {
 fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.script else { return Ok(None) };
     if path.as_os_str() == "-" {
-        return Err(Failure::usage("--script: name a file; standard output is for the advice"));
+        return Err(Failure::usage("--script: give a file; standard output is for the advice"));
     }
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(Failure::file_exists(path));

@@ -82,11 +82,11 @@ pub(crate) fn beside<T>(
 pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &[], false)?;
     if source.backup().is_some() {
-        return Err(Failure::usage("audit compares data files with their log files; name both, not a backup"));
+        return Err(Failure::usage("audit compares data files with their log files; give both, not a backup"));
     }
     if source.snapshot().is_some() {
         return Err(Failure::usage(
-            "audit compares data files with their log files; a snapshot has no log: name the files of its database",
+            "audit compares data files with their log files; a snapshot has no log: give the files of its database",
         ));
     }
     let source = source.as_ref();
@@ -101,10 +101,10 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let Found { logs, passed_over, .. } = recover::find(&arguments.paths, source, &database);
     if logs.is_empty() {
         let text = match passed_over.as_slice() {
-            [] => "no log of this database was named or found beside its data files".to_owned(),
+            [] => "no log of this database was given, and no log was found beside its data files".to_owned(),
             passed_over => format!("{}: no other log is beside the data files", passed_over.join("; ")),
         };
-        return Err(Failure::usage(format!("{text}; name the .ldf files")));
+        return Err(Failure::usage(format!("{text}; give the .ldf files")));
     }
     passed_over.iter().for_each(warn);
     let memory = arguments.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES);
@@ -142,6 +142,6 @@ fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
         Refusal::NoBoot => {
             Failure::unable(format!("{logs}: {refusal}; 'mdfsck check' reports what is wrong with that page"))
         }
-        _ => Failure::usage(format!("{logs}: {refusal}; name the log that was copied with the data files")),
+        _ => Failure::usage(format!("{logs}: {refusal}; give the log that was copied with the data files")),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     if media.is_empty() {
-        return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));
+        return Err(Failure::unable("no backup file found; give backup files, or the folder that holds them"));
     }
     let mut chains = backup::chains(&media);
     let recovery = arguments.recovery();
@@ -92,7 +92,7 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     let Some(path) = arguments.script.as_deref().filter(|path| path.as_os_str() != "-") else {
         return match arguments.script.is_some() && arguments.json {
             true => Err(Failure::usage(
-                "--script - and --json cannot both write to standard output; name a file for the script",
+                "--script - and --json cannot both write to standard output; give a file for the script",
             )),
             false => Ok(None),
         };
@@ -221,7 +221,7 @@ impl Search {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
                     warn(format!(
-                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too",
+                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; give this folder too",
                         path.display()
                     ));
                     self.status |= Failure::UNABLE;

@@ -125,14 +125,14 @@ impl Read {
             Content::Database(FileKind::Data { file_id: 1, .. }) => self.data_file(path),
             Content::Database(FileKind::Data { .. }) => {
                 warn(format!(
-                    "{}: is a secondary data file, which has no data about checkpoints; name the primary data file",
+                    "{}: is a secondary data file, which has no data about checkpoints; give the primary data file",
                     path.display()
                 ));
                 Ok(())
             }
             Content::Database(_) => self.backup(path),
             Content::Other => Err(Failure::unable(format!(
-                "{}: has no data about checkpoints; name event files (.xel), exports of events as XML, error logs, logs, or \
+                "{}: has no data about checkpoints; give event files (.xel), exports of events as XML, error logs, logs, or \
                  data files",
                 path.display()
             ))),
@@ -364,7 +364,7 @@ impl Read {
         let why = match (compared, local) {
             (true, _) => return,
             (false, true) => {
-                "the times of its checkpoints are local times of the server, which cannot be compared with UTC; name event files"
+                "the times of its checkpoints are local times of the server, which cannot be compared with UTC; give event files"
             }
             (false, false) => {
                 "no checkpoint of this database was found; if the events have only database IDs, use the database ID, or also give the primary data file of the database or of master"

@@ -110,7 +110,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
             .all(|path| is_own(path, std::fs::Metadata::is_file) && path.file_name().is_some_and(|own| own == file));
     if !is_a_demo {
         return Err(Failure::usage(format!(
-            "{}: exists and contains files that are not from a demo; name another folder: mdfsck demo FOLDER",
+            "{}: exists and contains files that are not from a demo; give another folder: mdfsck demo FOLDER",
             dir.display()
         )));
     }

@@ -36,7 +36,7 @@ pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Resu
     let is_file = |path: &Path| path.as_os_str() != "-" && !path.exists() || path.is_file();
     if is_file(line) && (line == output || place(line).is_some() && place(line) == place(output)) {
         return Err(Failure::usage(format!(
-            "--errorlog-line {}: is the file of --output, which each run replaces; name another file",
+            "--errorlog-line {}: is the file of --output, which each run replaces; give another file",
             line.display()
         )));
     }

@@ -50,7 +50,7 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
             path.display()
         ))),
         _ => Err(Failure::unable(format!(
-            "{}: has no events; name event files (.xel), or the output of sys.fn_xe_file_target_read_file or of a ring buffer, saved as XML",
+            "{}: has no events; give event files (.xel), or the output of sys.fn_xe_file_target_read_file or of a ring buffer, saved as XML",
             path.display()
         ))),
     }

@@ -59,7 +59,7 @@ impl Failure {
     }
 
     fn exists_as(path: &Path, what: &str) -> Self {
-        Self::usage(format!("{}: exists and will not be overwritten; name another {what}", path.display()))
+        Self::usage(format!("{}: exists and will not be overwritten; give another {what}", path.display()))
     }
 
     /// The merge needs further tasks. The command has already printed which tasks to run.
@@ -92,7 +92,7 @@ impl From<source::OpenError> for Failure {
             source::OpenError::SeveralDatabases { ref example, .. } => {
                 let command = env::args().nth(1).unwrap_or_default().replace("page", "page F:P");
                 let example = source::arguments(example);
-                Self::usage(format!("{error}; name the files of one database, for example: mdfsck {command} {example}"))
+                Self::usage(format!("{error}; give the files of one database, for example: mdfsck {command} {example}"))
             }
             source::OpenError::StandardInput(_)
             | source::OpenError::Pipe { .. }

@@ -41,7 +41,7 @@ fn add_folder(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) -> Result<(),
         let Some(depth) = depth.checked_sub(1) else {
             let path = entry.path.display();
             return Err(Failure::unable(format!(
-                "{path}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too"
+                "{path}: is more than {MAX_DEPTH} folders deep and was not searched; give this folder too"
             )));
         };
         add_folder(&entry.path, depth, all)?;

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
             let forgotten = match (name, older) {
                 (Some(name), _) => history.forget_database(name),
                 (None, Some(moment)) => history.forget_older(moment),
-                (None, None) => return Err(Failure::usage("forget: name a database, or --older DATE")),
+                (None, None) => return Err(Failure::usage("forget: give a database, or --older DATE")),
             };
             let forgotten = forgotten.map_err(|error| Failure::from(&error))?;
             output::print(|out| match is_json {
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
 pub(crate) fn target(option: &str, path: &Path, history: &History) -> Result<Target, Failure> {
     output::refuse_standard_output(option, path)?;
     if place(path) == place(history.path()) {
-        return Err(Failure::usage(format!("{option} {}: is the history; name another file", path.display())));
+        return Err(Failure::usage(format!("{option} {}: is the history; give another file", path.display())));
     }
     Target::at(path)
 }

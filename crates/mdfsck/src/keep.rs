@@ -32,7 +32,7 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
         [("--output", &arguments.results.output), ("--errorlog-line", &arguments.results.errorlog_line)]
     {
         if path.as_deref().is_some_and(|path| place(path) == place(history)) {
-            let text = format!("{option} {}: is the file of --history; name another file", history.display());
+            let text = format!("{option} {}: is the file of --history; give another file", history.display());
             return Err(Failure::usage(text));
         }
     }

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     for gap in log.gaps() {
         let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
         warn(format!(
-            "log is missing between {from} and {to}, and the log before this gap is not shown; name the log backups that cover the gap"
+            "log is missing between {from} and {to}, and the log before this gap is not shown; give the log backups that cover the gap"
         ));
         status = Failure::INCOMPLETE;
     }

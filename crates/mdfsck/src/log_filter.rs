@@ -40,7 +40,7 @@ impl Filter {
             (None, _) => None,
             (Some(name), Some(database)) => Some(scope::table(database, name)?),
             (Some(_), None) => {
-                return Err(Failure::usage("--object: name the data files too, because they have the table names"));
+                return Err(Failure::usage("--object: give the data files too, because they have the table names"));
             }
         };
         Ok(Self {

@@ -29,7 +29,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     files.retain(|path| !source::is_data_file(path));
     if files.is_empty() {
         return Err(Failure::usage(format!(
-            "{}: is a data file, and no log was named; name the .ldf files of the database too",
+            "{}: is a data file, and no log was given; give the .ldf files of the database too",
             recover::names(paths)
         )));
     }
@@ -79,7 +79,7 @@ pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database,
         && file.binding_guid.is_some_and(|binding| binding != of.binding_guid)
     {
         return Err(Failure::usage(format!(
-            "{}: is a data file of another database than the log {}; name the data files of the log's database, or no data files",
+            "{}: is a data file of another database than the log {}; give the data files of the log's database, or no data files",
             file.path.display(),
             of.path.display()
         )));

@@ -97,7 +97,7 @@ fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> 
 fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().any(|path| is_pipe(path)) {
         return Err(Failure::usage(
-            "info --tableresults: name files; mdfsck reads only the labels of a backup from standard input",
+            "info --tableresults: give files; mdfsck reads only the labels of a backup from standard input",
         ));
     }
     let source = source::open(&arguments.paths, &[], false)?;

@@ -214,7 +214,7 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
 /// If `path` is standard output.
 pub(crate) fn refuse_standard_output(option: &str, path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" || is_standard_output(path) {
-        let text = format!("{option} {}: standard output is for the results; name a file", path.display());
+        let text = format!("{option} {}: standard output is for the results; give a file", path.display());
         return Err(Failure::usage(text));
     }
     Ok(())

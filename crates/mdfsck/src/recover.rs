@@ -303,7 +303,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         }
         Refusal::Log(error) if is_named => Err(error.into()),
         _ if is_named => Err(Failure::usage(format!(
-            "{}: {refusal}; name the log that was copied with the data files, or use --no-log",
+            "{}: {refusal}; give the log that was copied with the data files, or use --no-log",
             names(logs)
         ))),
         _ => {

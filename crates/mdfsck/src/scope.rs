@@ -45,7 +45,7 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
             several => {
                 let names: Vec<String> =
                     several.iter().map(|o| format!("{}.{}", database.schema_name(o), o.name)).collect();
-                let text = format!("--table {text}: matches {}; name one with its schema", names.join(" and "));
+                let text = format!("--table {text}: matches {}; give one with its schema", names.join(" and "));
                 return Err(Failure::usage(text));
             }
         }

@@ -93,7 +93,7 @@ fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<Fil
         spool.progress.advance(filled as u64);
         if total > spool.limit {
             return Err(Failure::unable(format!(
-                "-: standard input is longer than {}; use a larger --spool-limit, or name a file, which needs no copy",
+                "-: standard input is longer than {}; use a larger --spool-limit, or give a file, which needs no copy",
                 size::text(spool.limit)
             )));
         }

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::usage("-: watch cannot read standard input; name a folder, a pattern or a URL"));
+        return Err(Failure::usage("-: watch cannot read standard input; give a folder, a pattern or a URL"));
     }
     arguments.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let engine = engine::Engine::of(arguments)?;
@@ -122,7 +122,7 @@ fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Resul
     let beside = beside_history(arguments).into_iter().skip(1);
     let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
     if others.any(|other| output::place(&other) == output::place(page)) {
-        let text = "is also the file of another option; name a different file for the page";
+        let text = "is also the file of another option; give a different file for the page";
         return Err(Failure::usage(format!("--html {}: {text}", page.display())));
     }
     show::target("--html", page, history).map(drop)

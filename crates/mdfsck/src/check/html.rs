@@ -31,7 +31,7 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     {
         if path.as_deref().is_some_and(|path| place(path) == place(page)) {
             return Err(Failure::usage(format!(
-                "--html {}: is the file of {option}; name another file",
+                "--html {}: is the file of {option}; give another file",
                 page.display()
             )));
         }
@@ -46,7 +46,7 @@ pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
 pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failure> {
     match (page, fs::canonicalize(plan)) {
         (Some(page), Ok(plan)) if place(page).starts_with(&plan) => Err(Failure::usage(format!(
-            "--html {}: this file is in the folder of the plan, where only its parts may be; name a file elsewhere",
+            "--html {}: this file is in the folder of the plan, where only its parts may be; give a file elsewhere",
             page.display()
         ))),
         _ => Ok(()),

@@ -130,7 +130,7 @@ impl Plan {
                 Err(Failure::usage(format!("{}: is not a regular file and will not be replaced", path.display())))
             }
             Ok(_) => {
-                let text = format!("{}: exists; --force replaces it, or name another folder", path.display());
+                let text = format!("{}: exists; --force replaces it, or give another folder", path.display());
                 Err(Failure::usage(text))
             }
             Err(_) => Ok(()),

@@ -91,7 +91,7 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
         (None, None) if is_clean => None,
         (None, None) if source.backup().is_some() => Some("the log in the backup could not be read".to_owned()),
         (None, None) => {
-            Some("the database was not shut down cleanly, and its log was not found; name the .ldf file too".to_owned())
+            Some("the database was not shut down cleanly, and its log was not found; give the .ldf file too".to_owned())
         }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn one(
     if items.len() > 1 {
         let names = listed(items.iter().map(|item| item.name.clone()));
         return Err(Failure::usage(format!(
-            "{command} reads one database at a time, but these paths hold {names}; name the files of one database"
+            "{command} reads one database at a time, but these paths hold {names}; give the files of one database"
         )));
     }
     notes.iter().for_each(warn);
@@ -423,7 +423,7 @@ impl Found {
                 let names =
                     listed(of_copies.iter().map(|(path, position)| format!("{}, set {position}", path.display())));
                 plan.notes.push(format!(
-                    "{database}: not checked, because these backups are copies of checked backups: {names}; name the copies to check them too"
+                    "{database}: not checked, because these backups are copies of checked backups: {names}; give the copies to check them too"
                 ));
             }
             if !unused.is_empty() {
@@ -493,7 +493,7 @@ impl Found {
                     path.display()
                 )),
                 true => Failure::usage(format!(
-                    "{}: is a log of another database; name the data files of its database too, or leave the log out",
+                    "{}: is a log of another database; give the data files of its database too, or leave the log out",
                     path.display()
                 )),
                 false => OpenError::Log { path: path.clone() }.into(),

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     }
     let Some(folder) = &arguments.dir else { return Err(Failure::usage("plan: --dir PLAN is missing")) };
     if source::storage::url(folder).is_some() {
-        let text = "a plan is a folder of files that all machines can reach; name a folder with --dir";
+        let text = "a plan is a folder of files that all machines can reach; give a folder with --dir";
         return Err(Failure::usage(format!("{}: {text}", folder.display())));
     }
     let folder = absolute(folder)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
 fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if given.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage(
-            "-: each task reads the backup by itself, and standard input can be read once; name a file",
+            "-: each task reads the backup by itself, and standard input can be read once; give a file",
         ));
     }
     given.iter().map(|path| absolute(path)).collect()

@@ -124,7 +124,7 @@ impl Listed {
                 (true, Some(depth)) => self.folder(&path, depth),
                 (true, None) => {
                     let text = format!(
-                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; name this folder too",
+                        "{}: is more than {MAX_DEPTH} folders deep and was not searched; give this folder too",
                         path.display()
                     );
                     self.problems.push(text);

@@ -109,7 +109,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 )?;
                 ensure(script.matches("DISK = ").count() == 6 && script.contains("--     MOVE N'"), script.clone())?;
                 let again = mdfsck(folder, &["chain", "O'Brien]", "--script", "restore.sql"]);
-                refused(&again, 8, &["restore.sql: exists and will not be overwritten; name another file"])?;
+                refused(&again, 8, &["restore.sql: exists and will not be overwritten; give another file"])?;
                 ensure(fs::read_to_string(folder.join("restore.sql"))? == script, "unchanged")?;
                 let both = mdfsck(folder, &["chain", "O'Brien]", "--json", "--script", "-"]);
                 let (failure, words) = (text(&both.stdout), text(&both.stderr));

@@ -96,7 +96,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let before = fs::read(folder.join("h.db"))?;
     let html = |options: &[&str]| mdfsck(folder, &[&["history", "h.db", "html"], options].concat());
-    refused(&html(&["-o", "-"]), 8, &["--output", "name a file"])?;
+    refused(&html(&["-o", "-"]), 8, &["--output", "give a file"])?;
     refused(&html(&["-o", "./h.db"]), 8, &["is the history"])?;
     refused(&html(&["-o", "hurt/orders.mdf"]), 8, &["will not be overwritten"])?;
     refused(&html(&["-o", "no/e.html"]), 4, &["no/e.html", "cannot be written"])?;

@@ -68,14 +68,14 @@ fn beside_results(folder: &Path) -> Result<(), Failed> {
 
 fn refusals(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
-    refused(&mdfsck(folder, &["check", "--html", "-", "hurt"]), 8, &["--html", "name a file"])?;
+    refused(&mdfsck(folder, &["check", "--html", "-", "hurt"]), 8, &["--html", "give a file"])?;
     for option in ["--output", "--errorlog-line", "--history"] {
         let output = mdfsck(folder, &["check", "--html", "p.html", option, "./p.html", "hurt"]);
         refused(&output, 8, &["--html", &format!("the file of {option}")])?;
     }
     #[cfg(unix)]
     {
-        refused(&mdfsck(folder, &["check", "--html", "/dev/stdout", "hurt"]), 8, &["--html", "name a file"])?;
+        refused(&mdfsck(folder, &["check", "--html", "/dev/stdout", "hurt"]), 8, &["--html", "give a file"])?;
         std::os::unix::fs::symlink("out.txt", folder.join("link.html"))?;
         let output = mdfsck(folder, &["check", "--html", "link.html", "--output", "out.txt", "hurt"]);
         refused(&output, 8, &["--html", "the file of --output"])?;

@@ -233,7 +233,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             }
             fs::copy(folder.join("c/workload.mdf"), folder.join("all of them/copy of c.mdf"))?;
             let named = "3 databases: workload (a.mdf), workload (b.mdf), workload (c.mdf)";
-            let command = "name the files of one database, for example: mdfsck tables \"all of them/a.mdf\"\n";
+            let command = "give the files of one database, for example: mdfsck tables \"all of them/a.mdf\"\n";
             refused(&mdfsck(folder, &["tables", "all of them"]), 8, &["all of them", named, command])?;
             let check = mdfsck(folder, &["check", "all of them"]);
             ensure(text(&check.stdout).contains("4 databases and backups: 4 sound"), text(&check.stdout))?;

@@ -516,7 +516,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 &["extract", backup, "-o", "e"],
             ];
             for arguments in again {
-                refused(&mdfsck(folder, arguments), 8, &["exists and will not be overwritten; name another folder"])?;
+                refused(&mdfsck(folder, arguments), 8, &["exists and will not be overwritten; give another folder"])?;
             }
             Ok(())
         }),

@@ -407,7 +407,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
             let twice = mdfsck(folder, &["check", "twice"]);
-            let copies = ": not checked, because these backups are copies of checked backups: twice/b.bak, set 1; name the copies";
+            let copies = ": not checked, because these backups are copies of checked backups: twice/b.bak, set 1; give the copies";
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;

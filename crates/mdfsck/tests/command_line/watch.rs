@@ -218,7 +218,7 @@ fn page(folder: &Path) -> Result<(), Failed> {
     let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap_or_default()).collect();
     ensure(states == ["corrupt", "sound"], format!("{states:?}"))?;
     for (place, status, words) in [
-        ("-", 8, "name a file"),
+        ("-", 8, "give a file"),
         ("h.db", 8, "is the history"),
         ("backups/one.bak", 8, "will not be overwritten"),
         ("no/e.html", 4, "cannot be written"),

@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_said_and_the_rest_is_kept() {
     let missing = files.folder.path().join("missing.xel");
     let (status, text, errors) = run(&["checkpoints", "--json"], &[other.clone(), missing.clone(), files.xel()]);
     assert_eq!((status, errors.lines().count()), (4, 2));
-    assert!(errors.contains("notes.txt: has no data about checkpoints; name event files"), "{errors}");
+    assert!(errors.contains("notes.txt: has no data about checkpoints; give event files"), "{errors}");
     let lines_of_text = lines(&text);
     assert_eq!(of_kind(&lines_of_text, "checkpoint").count(), files.story.checkpoints.len());
     assert_eq!(of_kind(&lines_of_text, "error").count(), 2);

@@ -99,7 +99,7 @@ fn data_files_of_another_database_are_refused() {
     assert!(done.status.code() == Some(8) && stderr.contains("of another database than the log"), "{stderr}");
     let done = run(folder.path(), &["log", MDF]);
     let stderr = String::from_utf8(done.stderr).unwrap();
-    assert!(done.status.code() == Some(8) && stderr.contains("name the .ldf files"), "{stderr}");
+    assert!(done.status.code() == Some(8) && stderr.contains("give the .ldf files"), "{stderr}");
 }
 
 /// Uses some tenths of a megabyte of log, with open transactions. Columns must be aligned, and lines must not end in

@@ -107,7 +107,7 @@ fn is_not_compared(folder: &Path, what: &str) {
     let is_refused = audit.status.code() == Some(4) && said.contains(LDF) && said.lines().count() == 1;
     let is_partial = audit.status.code() == Some(16) && said.contains("pages against the log");
     assert!(is_refused || is_partial, "{what}: {said}");
-    assert!(!said.contains("name the log that was copied"), "{what}: {said}");
+    assert!(!said.contains("give the log that was copied"), "{what}: {said}");
 }
 
 /// Requires that `log` shows the part that it could read, and reports that the log is truncated.

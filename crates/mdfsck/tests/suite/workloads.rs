@@ -704,7 +704,7 @@ fn records_are_found_by_transaction_operation_time_and_page() {
     assert!(both.len() < inserts.len());
     for (options, expected) in [
         (vec!["--operation", "nonsense"], "the operations are"),
-        (vec!["--object", "accounts"], "name the data files too"),
+        (vec!["--object", "accounts"], "give the data files too"),
         (vec!["--since", "soon"], "local time of the server"),
     ] {
         let done = run(folder.path(), &[vec!["log", LDF], options].concat());

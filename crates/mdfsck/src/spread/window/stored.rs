@@ -196,7 +196,7 @@ impl NewPlan<'_> {
         };
         let temporary = folder.map_err(|cause| {
             Failure::unable(format!(
-                "no temporary folder can be created for a window: {cause}; name a folder with --temp-dir"
+                "no temporary folder can be created for a window: {cause}; give a folder with --temp-dir"
             ))
         })?;
         let folder = Folder::create(temporary.path(), &plan, self.key, bytes.as_deref(), None)?;
