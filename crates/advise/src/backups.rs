@@ -1,5 +1,5 @@
-//! Finds backups with sound copies of damaged pages: the newest chain in which the copies of exactly these pages were
-//! read and found sound.
+//! Finds backups with sound copies of damaged pages. Searches for the newest chain of backups in which the copies of
+//! these pages can be read and are sound.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use format::{Lsn, PageId};
 use source::PageSource;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
-/// The maximum number of chains to try. For each, the backups are opened and the pages are read from them.
+/// The maximum number of chains to try. For each chain, the backups are opened and the copies of the pages are read.
 const MOST_TRIES: usize = 64;
 
 /// The backups that may have copies of pages.
@@ -17,7 +17,7 @@ const MOST_TRIES: usize = 64;
 pub struct Backups {
     /// The backup sets found, by database.
     pub databases: Vec<DatabaseChains>,
-    /// The maximum memory for the positions of pages in a backup, in bytes; `None` for the default.
+    /// The maximum memory for the table of page positions in a backup, in bytes; `None` for the default.
     pub memory_bytes: Option<u64>,
 }
 
@@ -46,21 +46,21 @@ pub(crate) struct Rejected {
 pub(crate) struct Usable {
     /// A full backup, its last differential and the log backups after them.
     pub(crate) steps: Vec<ChainSet>,
-    /// The number of copies that were read, including those of the differential.
+    /// The number of copies of pages that were read, including those in the differential.
     pub(crate) copies: usize,
-    /// A page that the differential contains, but the full backup does not.
+    /// A page that is in the differential, but not in the full backup.
     pub(crate) only_later: Option<PageId>,
-    /// The range of log that is missing before later log backups: first LSN and last LSN.
+    /// The first and the last LSN of the log that is missing before later log backups.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
 
 impl Usable {
-    /// The LSN up to which the backups have the log: the LSN after the last record.
+    /// The first LSN after the log that the backups contain.
     pub(crate) fn reaches(&self) -> Option<Lsn> {
         self.steps.last()?.set.config.last_lsn
     }
 
-    /// The backup sets of this kind.
+    /// The backup sets of this kind among the steps.
     pub(crate) fn of_kind(&self, kind: SetKind) -> impl Iterator<Item = &ChainSet> {
         self.steps.iter().filter(move |set| set.set.kind == kind)
     }
@@ -122,7 +122,7 @@ pub(crate) fn search(
             }
             Err((step, why)) => {
                 search.rejected.extend(rest.sets.get(step).map(|set| Rejected { set: name(set), why }));
-                // Excluding a set that is already excluded would repeat the same try.
+                // Excluding a set twice would repeat the previous try.
                 if !damaged.insert(step) {
                     break;
                 }
@@ -132,8 +132,8 @@ pub(crate) fn search(
     search
 }
 
-/// The backup sets of the database. They are found by the ID in the database's files; if the files or the labels have
-/// no ID, by the database name.
+/// The backup sets of the database. They are found by the ID of the database in its files. If the files or the labels
+/// have no ID, the sets are found by the database name.
 fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Database) -> Option<&'a DatabaseChains> {
     let ids: BTreeSet<[u8; 16]> = source.files().iter().filter_map(|file| file.binding_guid).collect();
     let name = database.boot.as_ref().map(|boot| boot.name.as_str()).unwrap_or_default();
@@ -150,7 +150,7 @@ fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Dat
 }
 
 /// Reads the copies of `pages` in the full backup of a chain and in its differential. Returns the number of copies, and
-/// a page that only the differential has. If a set cannot be used, returns its index and the reason.
+/// a page that is only in the differential. If a set cannot be used, returns the index of the set and the reason.
 fn copies(
     backups: &Backups,
     rest: &DatabaseChains,

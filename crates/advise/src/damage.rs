@@ -1,4 +1,4 @@
-//! Groups the damage that findings report by what repairs it.
+//! Groups the damage in the findings by the action that repairs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use source::{DataFile, PageSource};
 use crate::lost_extents;
 use crate::maps::{self, WrongMaps};
 
-/// IDs of system tables that are needed to find all other tables, or that list the files. Their pages cannot be
-/// restored one by one.
+/// IDs of system tables without which other tables are not found, and of system tables that list the files. The pages
+/// of these tables cannot be restored one by one.
 const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
 
 /// The maximum number of rows that are named one by one.
@@ -22,11 +22,12 @@ const MOST_ROWS: usize = 50;
 /// The object type of an indexed view, which can be rebuilt from its tables.
 const VIEW: &str = "V";
 
-/// The check ID of message 8998. The finding follows from a damaged map; the page that it names, the first of the
-/// interval, is not damaged.
+/// The check ID of message 8998, which follows from a damaged map. The message names the first page of the map's
+/// interval, but this page is not damaged.
 const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 
-/// The check ID of message 2576. If no page points to an IAM page, the message gives (0:0) as its previous page.
+/// The check ID of message 2576. If no page points to an IAM page, the message names (0:0) as the page before the IAM
+/// page.
 const IAM_UNNAMED: &str = "iam.prev-unseen";
 
 /// The check ID of message 8964.
@@ -35,7 +36,7 @@ const LOB_UNREFERENCED: &str = "lob.unreferenced";
 /// The check ID of message 8905.
 const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 
-/// A finding about something missing or inconsistent: its check ID, and the pages that it names.
+/// A finding that something is missing or inconsistent: its check ID, and the pages that it names.
 type Missing = (&'static str, [Option<PageId>; 2]);
 
 /// The maximum number of missing pages that are examined per table.
@@ -75,7 +76,7 @@ pub(crate) struct Damage {
     pub(crate) other: CatalogDamage,
     /// Files that are shorter than the length in their header.
     pub(crate) cut_files: BTreeSet<u16>,
-    /// Pages with findings that name no owner; other findings may name one.
+    /// Pages with findings that name no owner. Other findings may show the owner.
     nameless: BTreeMap<PageId, Ids>,
     /// Damaged pages of nonclustered indexes, with their index.
     index_pages: BTreeMap<PageId, (i32, i32)>,
@@ -127,25 +128,26 @@ pub(crate) struct TableDamage {
     pub(crate) ids: Ids,
     /// Pages with damaged content, which lost rows or values.
     pub(crate) pages: BTreeSet<PageId>,
-    /// Whether links between sound pages are wrong, or keys are out of order. A rebuild repairs either.
+    /// Whether links between sound pages are wrong, or keys are out of order. A rebuild repairs wrong links and wrong
+    /// order.
     pub(crate) is_in_structure: bool,
     /// Whether allocation maps have wrong entries for the table's pages: IAM chains, free space, or owners of extents.
     pub(crate) is_in_allocation: bool,
     /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
     unseen_maps: BTreeSet<PageId>,
-    /// IAM pages among [`Self::pages`] that are damaged or have lost extents, and without which some rows or values are
-    /// not found.
+    /// IAM pages in [`Self::pages`] that are damaged or have lost extents, if some rows or values are not found without
+    /// them.
     pub(crate) needed_maps: BTreeSet<PageId>,
-    /// Pages with rows, or with fragments of off-row values, that have wrong references to off-row values or forwarded
-    /// rows.
+    /// Pages with wrong references to off-row values or forwarded rows. The references are in rows or in fragments of
+    /// off-row values.
     pub(crate) values: BTreeSet<PageId>,
     /// IDs of the partitions that findings name.
     pub(crate) rowsets: BTreeSet<u64>,
-    /// Pages with findings that only follow from other damage.
+    /// Pages with findings that are only consequences of other damage.
     consequences: BTreeSet<PageId>,
-    /// Pages with keys in the wrong order. A rebuild keeps the wrong keys; a backup has the right ones.
+    /// Pages with keys in the wrong order. A rebuild keeps the wrong keys; a backup may have the right keys.
     pub(crate) keys: BTreeSet<PageId>,
-    /// Findings about things that the table's pages and values lack.
+    /// Findings that something is missing from the table's pages and values.
     missing: BTreeSet<Missing>,
 }
 
@@ -169,7 +171,8 @@ impl Damage {
         damage
     }
 
-    /// Handles extents without an owner whose pages belong to a table: an IAM page no longer lists them.
+    /// Handles extents without an owner whose pages belong to a table. An IAM page of the table no longer lists these
+    /// extents.
     fn find_lost_extents(&mut self, source: &dyn PageSource, database: &Database) {
         let unowned = std::mem::take(&mut self.unowned_extents);
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
@@ -191,8 +194,8 @@ impl Damage {
         }
     }
 
-    /// Handles pages that a table seems to lack because PFS marks them as free. These pages exist, with their rows and
-    /// values.
+    /// Handles pages that seem to be missing from a table because PFS marks them as free. These pages exist, and their
+    /// rows and values are still on them.
     fn find_free_marks(&mut self, source: &dyn PageSource, database: &Database) {
         let maps = &mut self.maps;
         self.tables.retain(|&object_id, table| {
@@ -203,7 +206,7 @@ impl Damage {
             if free.is_empty() {
                 return true;
             }
-            // Off-row values seem unreferenced because the rows that refer to them are on these pages.
+            // Off-row values seem unreferenced because the rows that refer to them are on the pages marked as free.
             let explains = |(id, pages): &&Missing| {
                 *id == LOB_UNREFERENCED || pages.iter().flatten().any(|page| free.contains(page))
             };
@@ -218,8 +221,8 @@ impl Damage {
         });
     }
 
-    /// Handles heaps with indexes that have more rows than the heap. The missing rows are on pages of the heap that PFS
-    /// marks as free.
+    /// Handles heaps whose indexes have more rows than the heap. The other rows are on pages of the heap that PFS marks
+    /// as free.
     fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {
         let has_more = |(_, [missing, surplus]): &(&(i32, i32), &[u64; 2])| surplus > missing;
         let lacking: BTreeSet<i32> =
@@ -249,7 +252,7 @@ impl Damage {
         }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
-            // Without a known place there is no page to restore, and a rebuild may not repair the damage.
+            // If the place of the damage is unknown, no page can be restored, and a rebuild may not repair the damage.
             if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
                 self.other.ids.extend(&table.ids);
                 self.other.is_logical = true;
@@ -274,7 +277,7 @@ impl Damage {
         }
     }
 
-    /// Adds a finding to the group of what repairs it.
+    /// Adds a finding to the group for the action that repairs it.
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
@@ -388,8 +391,8 @@ fn is_rebuilt(kind: Option<IndexType>) -> bool {
     matches!(kind, Some(IndexType::Nonclustered | IndexType::NonclusteredColumnstore))
 }
 
-/// Whether a finding reports damage of the page that it names. Other findings report that something is missing, or that
-/// a reference to the page is wrong.
+/// Whether a finding reports damage of the page that it names. All other findings report that something is missing, or
+/// that a reference to the page is wrong.
 fn is_about_page(finding: &Finding) -> bool {
     matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
@@ -439,7 +442,7 @@ impl TableDamage {
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
-            // Rows of a heap and off-row values are found only through IAM pages, also by a rebuild.
+            // Heap rows and off-row values are found only through IAM pages, even by a rebuild.
             Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
                 self.is_in_allocation = true;
                 let maps = [page, finding.ref_page].into_iter().flatten();
@@ -457,7 +460,7 @@ impl TableDamage {
                 "iam.invalid" => self.is_in_allocation = true,
                 "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
                 "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    // Either of the two pages may be wrong.
+                    // One of the two pages is wrong, but the finding does not show which one.
                     self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
@@ -473,9 +476,10 @@ impl TableDamage {
         }
     }
 
-    /// Removes consequences: if pages of the table are damaged, other pages and values lack what was on them.
+    /// Removes consequences. If pages of the table are damaged, wrong links and references on other pages only follow
+    /// from this damage.
     fn settle(&mut self, unowned: &BTreeSet<PageId>) {
-        // A page that seems missing may exist, in an extent for which no map names an owner.
+        // A page that seems missing may exist in an extent for which no map names an owner.
         let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
         self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
         if !self.pages.is_empty() {

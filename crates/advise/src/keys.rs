@@ -9,9 +9,9 @@ use source::PageSource;
 
 use crate::statements::is_plain;
 
-/// A condition on the key, such as `[OrderID] = 17 AND [Line] = 2`. The condition is on the row's address if the table
-/// is a heap, the key cannot be read, or a key column has a type without exact literal. An address is valid until the
-/// row moves.
+/// A condition that selects the row by its key, such as `[OrderID] = 17 AND [Line] = 2`. The condition uses the row's
+/// address instead if the table is a heap, if the key cannot be read, or if the type of a key column has no exact
+/// literal. An address is valid until the row moves.
 pub(crate) fn condition(
     source: &dyn PageSource,
     database: &Database,

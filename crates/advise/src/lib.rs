@@ -1,8 +1,8 @@
-//! Estimates the cost of damage, and finds the cheapest way to recover: turns the findings of a check into an ordered
-//! plan.
+//! Turns the findings of a check into an ordered plan for the recovery. The plan estimates the cost of the damage and
+//! finds the cheapest way to recover.
 //!
-//! [`plan`] groups the findings by what repairs them (`damage`), looks for copies of the damaged pages in the backups
-//! ([`backups`]), and orders the steps, cheapest first. It runs nothing: a person must review the plan.
+//! [`plan`] groups the findings by the action that repairs them (`damage`), looks for copies of the damaged pages in
+//! the backups ([`backups`]), and orders the steps, cheapest first. It runs nothing: a person must review the plan.
 
 // Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]

@@ -1,4 +1,4 @@
-//! The rows that are lost with damaged pages, as far as the rest of the database shows which rows they were.
+//! The rows that are lost with damaged pages, if the undamaged parts of the database show which rows these were.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use source::PageSource;
 
 use crate::step::LossSummary;
 
-/// The rows that a table loses with `pages`. Empty if the pages contain no rows of the table; they may contain off-row
-/// values, for example.
+/// The rows that a table loses with `pages`. Empty if the pages contain no rows of the table, for example if they
+/// contain only off-row values.
 pub(crate) fn of_table(
     source: &dyn PageSource,
     database: &Database,
@@ -23,7 +23,7 @@ pub(crate) fn of_table(
     losses(source, database, &table, &pages, None).iter().map(|loss| summary(&table, loss)).collect()
 }
 
-/// The table with its columns; `None` if the catalog does not have it.
+/// The table with its columns; `None` if the catalog does not contain the table.
 fn table(database: &Database, object_id: i32) -> Option<Table> {
     let object = database.objects.get(&object_id)?;
     let rowsets = database.rowsets.iter().enumerate();

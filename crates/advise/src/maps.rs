@@ -18,24 +18,24 @@ const MOST_PLACES: usize = 4096;
 /// The maximum number of IAM pages that are read per allocation unit.
 const MOST_MAPS: usize = 4096;
 
-/// Wrong allocation maps, and the objects whose pages they describe wrongly.
+/// Wrong allocation maps, and the objects that own the pages with wrong entries.
 #[derive(Debug, Default)]
 pub(crate) struct WrongMaps {
     pub(crate) ids: Ids,
     /// GAM, SGAM, PFS and IAM pages with wrong entries.
     pub(crate) maps: BTreeSet<PageId>,
-    /// The objects that own the pages, according to the page headers.
+    /// The objects that own the pages with wrong entries, according to the page headers.
     pub(crate) objects: BTreeSet<i32>,
     /// Whether two objects claim the same pages. If so, dropping or rebuilding one of them frees pages of the other.
     pub(crate) is_shared: bool,
     /// Tables that seem to lack pages because PFS marks the pages as free.
     pub(crate) called_free: BTreeSet<i32>,
     pub(crate) ids_of_missing: Ids,
-    /// Extents that several maps claim, and the maps that claim each.
+    /// Extents that several maps claim, each with the maps that claim it.
     claims: BTreeMap<PageId, BTreeSet<PageId>>,
     /// Pages with wrong PFS bytes.
     marks: BTreeSet<PageId>,
-    /// Single pages that two allocation units claim, and these units.
+    /// Single pages that two allocation units claim, each with these units.
     singles: BTreeMap<PageId, BTreeSet<AllocUnitId>>,
 }
 
@@ -95,16 +95,16 @@ impl WrongMaps {
             self.is_shared |= right.len() + wrong.len() > 1;
             self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
             misled.extend(wrong.iter().map(|_| extent));
-            // If the pages belong to a unit that claims the extent, a GAM or SGAM page that disagrees is wrong.
+            // If a unit claims the extent and owns its pages, a GAM or SGAM page that disagrees is wrong.
             match fixed.as_slice() {
-                // If no unit claims the extent, it is a mixed extent if some of its pages are in use, and free
-                // otherwise.
+                // If no unit claims the extent, either GAM or SGAM is wrong. If some pages are in use, the extent is
+                // mixed and GAM is wrong; otherwise it is free and SGAM is wrong.
                 [gam, sgam] if right.is_empty() => drop(self.maps.insert(if owners.is_empty() { *sgam } else { *gam })),
                 _ if !right.is_empty() || wrong.is_empty() => self.maps.extend(fixed),
                 _ => {}
             }
             self.maps.extend(wrong);
-            // If two units have pages in the extent, one of their maps is wrong, but nothing shows which one.
+            // If two units have pages in the extent, one of their maps is wrong, but nothing shows which map.
             if right.len() > 1 {
                 self.maps.extend(right);
             }
@@ -141,7 +141,7 @@ pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page:
     !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)
 }
 
-/// Pages of a heap that contain rows and are listed in its IAM pages, but that PFS marks as free.
+/// Pages of a heap that contain rows and are listed in the IAM pages of the heap, although PFS marks them as free.
 pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_id: i32) -> BTreeSet<PageId> {
     let look = Look { source, database };
     let units =
@@ -168,7 +168,7 @@ pub(crate) fn called_free(source: &dyn PageSource, database: &Database, object_i
     pages
 }
 
-/// Reads the owner of a page from its header, and the state of the page from allocation maps.
+/// Reads from a page header who owns the page, and from the allocation maps whether the page is in use.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     source: &'a dyn PageSource,

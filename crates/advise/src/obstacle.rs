@@ -1,4 +1,4 @@
-//! The obstacle to a page restore, if there is one.
+//! The reason why a page restore is impossible, if it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,12 +38,13 @@ impl Model {
         }
     }
 
-    /// Whether the whole log exists from these backups to the present, according to their labels and the boot page.
+    /// Whether the whole log from these backups to the present exists, according to the backup labels and the boot
+    /// page.
     pub(crate) fn has_whole_log(self, usable: &Usable) -> bool {
         matches!(self, Self::Full { backed_up, .. } if missing_log(usable, backed_up).is_none())
     }
 
-    /// The risk that the recovery model adds to a restore that needs the log; empty if the model adds none.
+    /// The risk that the recovery model adds to a restore with log; empty if the model adds no risk.
     pub(crate) fn risk(self) -> &'static str {
         match self {
             Self::Full { is_bulk_logged: true, .. } => {
@@ -55,7 +56,7 @@ impl Model {
     }
 }
 
-/// The reason why pages cannot be restored one by one; `None` if they can.
+/// The reason why pages cannot be restored one by one; `None` if a page restore is possible.
 pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, usable: &Usable) -> Option<String> {
     let fixed = pages.iter().find_map(|page| Some((page, FixedPage::at(*page)?)));
     if let Some((page, fixed)) = fixed {

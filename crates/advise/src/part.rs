@@ -1,4 +1,4 @@
-//! The part of a database that a restore by file or filegroup covers. It contains all damaged pages, but is less than
+//! The part of a database that a restore of files or filegroups covers. The part contains all damaged pages, but not
 //! the whole database.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,8 @@ struct File {
     name: String,
 }
 
-/// The files that contain all damaged pages. `None` if only a restore of the whole database helps: because all files
-/// are damaged, or the catalog is damaged, or a page is damaged without which the database cannot start.
+/// The files that contain all damaged pages. `None` if only a restore of the whole database helps. This is the case if
+/// all files are damaged, if the catalog is damaged, or if a page is damaged that the database needs to start.
 pub(crate) fn part(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<PageId>) -> Option<Part> {
     if !damage.catalog.ids.is_empty() || damage.other.is_logical {
         return None;

@@ -71,7 +71,7 @@ pub struct Plan {
     pub sentence: String,
     /// The steps, cheapest first.
     pub steps: Vec<Step>,
-    /// The rows that are lost unless another source has them.
+    /// The rows that are lost, unless another source contains them.
     pub losses: Vec<LossSummary>,
     /// Backups that were examined and cannot be used: their files, and the reason.
     pub rejected: Vec<(String, String)>,
@@ -128,7 +128,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         steps.append(&mut inspect);
     }
     match restored.covers_everything {
-        // The restore repairs all other damage too.
+        // The restore of the database repairs all other damage too.
         true => steps.extend(restored.steps),
         false => {
             let (before, after) = repairs::steps(request, damage);

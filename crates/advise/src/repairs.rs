@@ -59,7 +59,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
     if !damage.maps.ids.is_empty() || needs_restore(damage) {
         after.splice(0..0, before.drain(..));
     }
-    // Pages that seem to have no owner may be pages that a table lacks, so they are freed last.
+    // Pages that seem to have no owner may belong to a table that lacks pages, so they are freed last.
     if !damage.unowned.ids.is_empty() {
         after.extend(unowned(request, damage));
     }
@@ -149,8 +149,8 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     step
 }
 
-/// Saves the rows that an index has and its table lacks. The table may have lost these rows, and then the index has the
-/// last copy.
+/// Saves the rows that are in an index but not in its table. The table may have lost these rows, so the index may have
+/// their last copy.
 fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) -> Step {
     let (object, index) = (rebuild.object.clone().unwrap_or_default(), rebuild.index.clone().unwrap_or_default());
     let rows = if more == 1 { "1 row".to_owned() } else { format!("{more} rows") };

@@ -17,7 +17,7 @@ use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
 
-/// The steps of a restore, or the steps without a backup.
+/// The steps of a restore or, without a usable backup, the steps that replace it.
 #[derive(Default)]
 pub(crate) struct Restored {
     pub(crate) steps: Vec<Step>,
@@ -28,7 +28,7 @@ pub(crate) struct Restored {
     pub(crate) is_in_backup: bool,
 }
 
-/// The steps for damage that is settled only by a restore or by losing data.
+/// The steps for damage that can be repaired only by a restore or by deleting data.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, model: Model) -> Restored {
     let pages = damage.pages();
     let is_nowhere = [&damage.catalog.ids, &damage.other.ids, &damage.maps.ids].iter().all(|ids| ids.is_empty());
@@ -86,8 +86,8 @@ pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<Stri
     }
 }
 
-/// Fills in the backups on which a step is based: the pages that were read from them, and the facts that only their
-/// labels state.
+/// Adds to a step the facts about its backups: the pages that were read from them, and the facts for which their labels
+/// are the only evidence.
 pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.from = usable.files();
     step.lsn = usable.reaches();

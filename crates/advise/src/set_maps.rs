@@ -1,5 +1,5 @@
-//! Steps for wrong maps of sound pages, if no restore can correct the maps without losing data: stop writing, save the
-//! rows, then correct the maps.
+//! Steps for wrong maps of sound pages, for databases whose maps no restore can correct without losing data: stop
+//! writing, save the rows, then correct the maps.
 
 use format::PageId;
 use script::quote_text;
@@ -126,8 +126,8 @@ fn repair_statements(request: &Request<'_>, damage: &Damage) -> Option<Vec<Strin
     Some(sql)
 }
 
-/// Rebuilds a table with pages that PFS marks as free. DBCC's repair does not notice these pages, because an allocated
-/// extent may contain free pages.
+/// Rebuilds a table that has pages marked as free by PFS. DBCC's repair does not notice these pages, because an
+/// allocated extent may contain free pages.
 fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));

@@ -1,5 +1,5 @@
-//! Parts of statements that several steps use. If a name from a file could be misread by a script runner, no statement
-//! contains it.
+//! Parts of statements that several steps use. A name from a file is not put into a statement if a script runner could
+//! misread the name.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use source::storage;
 
 use crate::plan::Request;
 
-/// The comment in place of statements that cannot be written.
+/// The comment that replaces statements that cannot be written.
 pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";
 
 /// The maximum number of file names to try for the tail of the log.
@@ -28,7 +28,8 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !text.contains("$(") && !text.chars().any(ends_line)
 }
 
-/// Whether a program may begin a new line at this character, or may do anything except print it.
+/// Whether a program may begin a new line at this character, or may react to the character in a way other than printing
+/// it.
 fn ends_line(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
 }
@@ -108,7 +109,7 @@ pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     free.and_then(|path| disk(&path)).unwrap_or_else(|| quote_text("tail.trn"))
 }
 
-/// The statement that checks the whole database, for use after everything that changes it.
+/// The statement that checks the whole database. Steps that change the database end with it.
 pub(crate) fn check_again(name: &str) -> String {
     format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name))
 }

@@ -72,13 +72,13 @@ pub struct Step {
     pub cannot_restore: Option<String>,
     /// The pages that this check read and that prove the reason.
     pub proven: Option<String>,
-    /// Assumptions for which there is no evidence except backup labels.
+    /// Assumptions for which backup labels are the only evidence.
     pub by_labels: Option<String>,
     /// Statements and comments, one per text. mdfsck never runs them.
     pub sql: Vec<String>,
     /// The mdfsck command to run for this step.
     pub command: Option<String>,
-    /// IDs of the findings or limits that require this step.
+    /// IDs of the findings or limits that are the reason for this step.
     pub rests_on: BTreeSet<&'static str>,
 }
 

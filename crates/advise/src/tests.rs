@@ -1,4 +1,5 @@
-//! Tests that every check of the registry leads to at least one step, whatever pages and objects its finding names.
+//! Tests that the finding of every check in the registry causes at least one step, for all kinds of pages and objects
+//! that the finding can name.
 
 use check::registry::{self, Check, Phase};
 use check::{Finding, Options, Owner, Report, Silent};

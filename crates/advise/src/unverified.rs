@@ -10,8 +10,8 @@ use crate::step::{Action, Step};
 /// The maximum number of places that are named per limit.
 const MOST_NAMED: usize = 3;
 
-/// The step for things that were not verified because of damage. It is the last step, because findings already describe
-/// the damage.
+/// The step that repeats the check, for things that were not verified because of damage. It comes last, because the
+/// findings already describe the damage.
 fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
@@ -28,8 +28,8 @@ fn again(entries: usize, paths: &str) -> Step {
 pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     let mut by_limit: BTreeMap<(bool, LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
     let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
-    // If a part of the input is missing, other things are not verified because of it. One step then names the missing
-    // part, and comes first.
+    // If a part of the input is missing, other things are not verified for this reason. In this case a single step
+    // names the missing part and comes first.
     let has_root = entries.clone().any(|entry| entry.limit.is_root());
     let follows = |limit: &Limit| {
         has_root && limit.may_follow() && (limit.kind != LimitKind::Damaged || report.findings.is_empty())

@@ -20,7 +20,7 @@ pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects,
         }
     }
     for (lsn, stray) in &strays {
-        // Skips pages that are suspects because of a record of their own.
+        // Skips the pages that are already suspects because of one of their own records.
         let pages = || stray.pages.iter().filter(|(page, _)| !suspects.pages.contains_key(page));
         let others = pages().filter(|(page, _)| stray.page != Some(*page));
         match judge_stray(stray) {
@@ -70,7 +70,7 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         Why::Newer => Verdict::Doubt(LogAuditDoubtKind::LogEnd),
         Why::Lost if suspect.record.is_some() => confirmed(&registry::LOG_LOST_WRITE),
         Why::Image(_) if suspect.record.is_some() => proof(&registry::LOG_IMAGE_DIFFERS),
-        // In a block without a checksum, one changed field can break a chain.
+        // In a block without a checksum, a single damaged field can make the chain of a page look broken.
         Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
@@ -85,8 +85,8 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
     }
 }
 
-/// Judges pages whose LSN is not the LSN of one of their records. If the rows of a page are written without being
-/// logged, the page gets the LSN of another record: usually a record of the same transaction or of the page's
+/// Judges pages whose LSN is not the LSN of one of their own records. If SQL Server writes the rows of a page without
+/// logging them, the page gets the LSN of another record: usually a record of the same transaction or of the page's
 /// allocation, sometimes a record about a row on another page.
 fn judge_stray(stray: &Stray) -> Verdict {
     match stray {

@@ -57,8 +57,8 @@ pub(crate) fn describe(database: &Database, record: &LogRecord<'_>) -> String {
     }
 }
 
-/// The key of the row that a log record inserts or deletes; `None` if the catalog lacks the key columns or the record
-/// lacks the row.
+/// The key of the row that a log record inserts or deletes. `None` if the catalog does not have the key columns, or if
+/// the record does not contain the row.
 fn key(database: &Database, record: &LogRecord<'_>) -> Option<String> {
     let place = record.on_page()?;
     let image = match record.change()? {

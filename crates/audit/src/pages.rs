@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) unreadable: u64,
 }
 
-/// Compares the pages that a table covers with the table.
+/// Compares the pages in the range of a table with the entries of the table.
 pub(crate) struct Comparison<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) table: &'a mut PageTable,
@@ -42,7 +42,8 @@ pub(crate) struct Comparison<'a> {
 enum Map {
     /// The bytes of a usable PFS page.
     Known(Box<PageBytes>),
-    /// The PFS page is unreadable, or older than the log. Then the allocation records of the log decide.
+    /// The PFS page is unreadable or older than the log. The allocation records of the log then decide whether a page
+    /// is allocated.
     Unknown,
 }
 

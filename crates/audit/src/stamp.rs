@@ -1,8 +1,8 @@
-//! Stores LSNs in ten bytes, since a table of millions of pages has three LSNs per page.
+//! Stores an LSN in ten bytes, to save memory: a table of millions of pages has three LSNs for each page.
 
 use format::Lsn;
 
-/// An LSN in ten bytes that sort like the LSN. The default value means that there is no record.
+/// An LSN in ten bytes that sort in the order of LSNs. The default value means that there is no record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Stamp([u8; 10]);
 

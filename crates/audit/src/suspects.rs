@@ -22,8 +22,8 @@ const PAGES_PER_STRAY: usize = 8;
 pub(crate) enum Why {
     /// The page is newer than the end of the log.
     Newer,
-    /// The page is older than one of its records before the start of redo, or older than the LSN that its first record
-    /// names.
+    /// The page is older than one of its records before the start of redo, or older than the page LSN that its first
+    /// record names.
     Lost,
     /// The row in this slot lacks the bytes that the page's last record wrote.
     Image(u16),
@@ -47,7 +47,7 @@ pub(crate) struct Suspect {
     pub(crate) expected: Lsn,
     /// The changes that the page lacks.
     pub(crate) missing: Missing,
-    /// The evidence that `record` concerns this page.
+    /// The evidence that `record` really concerns this page.
     pub(crate) confirmed: Confirmed,
     /// Whether `record` is in a log block without a checksum.
     pub(crate) is_unprotected: bool,
@@ -64,8 +64,8 @@ pub(crate) struct Suspect {
 /// Evidence that a record concerns the page that it names.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Confirmed {
-    /// A record names the LSN of the page, or the LSN of another record that the page lacks. A damaged record would not
-    /// name such an LSN.
+    /// A record names the LSN of the page, or the LSN of another record whose change the page lacks. A damaged record
+    /// would not name one of these LSNs.
     pub(crate) is_linked: bool,
     /// The record formats the page, so the LSN that it names comes from an earlier use of the page.
     pub(crate) is_new_page: bool,
@@ -217,7 +217,8 @@ impl Suspect {
             Why::Links => {
                 let is_broken = before.is_some_and(|before| page_lsn < before && before >= run) && !is_new_page;
                 if is_broken {
-                    // Confirmed if the page had this LSN before, and a linked record changed it since.
+                    // The record is confirmed if the page had this LSN before, and a confirmed record has changed the
+                    // page since.
                     let had_it = self.earlier.contains(&page_lsn);
                     self.confirm(Confirmed { is_linked: before_confirmed.is_linked && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);
@@ -228,7 +229,7 @@ impl Suspect {
                 self.earlier.push_back(lsn);
             }
             Why::Apart if lsn == self.lsn => self.is_cleared = true,
-            // If the next record names the LSN of the noted record, the noted record does concern this page.
+            // If the next record names the LSN of the noted record, the noted record really concerns this page.
             Why::Apart if self.record.is_some_and(|note| before == Some(note.lsn) && page_lsn == note.lsn) => {
                 self.confirm(Confirmed { is_linked: !is_new_page, is_new_page: false });
             }

@@ -15,7 +15,8 @@ use format::{Lsn, PageId};
 use crate::image::{Image, ImageKey};
 use crate::stamp::Stamp;
 
-/// Bytes per entry while the hash table grows: the new table is half full, and the old table is not yet freed.
+/// Bytes per entry while the hash table grows. At that time, the new table is half full and the old table is not yet
+/// freed.
 const BYTES_PER_PAGE: usize = 2 * (size_of::<(PageId, Entry)>() + 1);
 /// Minimum number of pages of a table.
 const MIN_PAGES: usize = 64;
@@ -27,8 +28,8 @@ const ALLOCATED_BIT: u32 = 6;
 /// The log records of a page since its allocation.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Entry {
-    /// The LSN that the page had before its first record; the default value if the first record formats the page, since
-    /// the earlier LSN does not matter then.
+    /// The LSN that the page had before its first record. If the first record formats the page, this is the default
+    /// value, because the earlier LSN does not matter.
     pub(crate) before_first: Stamp,
     /// The page's last record before the start of redo.
     pub(crate) settled: Stamp,
@@ -38,8 +39,8 @@ pub(crate) struct Entry {
     pub(crate) image: Image,
     /// Whether a record names an LSN of the page that is older than the page's previous record.
     pub(crate) is_broken: bool,
-    /// Whether the log freed the page after its last record. The server may never write the page's earlier changes to
-    /// disk then, so the entry proves nothing, unless the deallocation was rolled back.
+    /// Whether a log record freed the page after its last record. The server may then never write the page's earlier
+    /// changes to disk. So the entry proves nothing, unless the deallocation was rolled back.
     pub(crate) is_freed: bool,
     /// Whether the page's LSN, stored in [`Self::before_first`], must still be found among the page's records.
     pub(crate) is_sought: bool,
@@ -128,7 +129,7 @@ impl PageTable {
         let stamp = Stamp::from(lsn);
         let settled = if lsn < self.redo_from { stamp } else { Stamp::default() };
         match self.pages.get_mut(&page) {
-            // A newly formatted or freed page starts over: its earlier records no longer matter.
+            // If a page is formatted, or is changed after it was freed, its earlier records no longer matter.
             Some(entry) if is_new_page || entry.is_freed => {
                 *entry = Entry { settled, last: stamp, image, ..Entry::default() };
             }

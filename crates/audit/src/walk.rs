@@ -14,7 +14,7 @@ pub(crate) struct Extent {
     pub(crate) end: Lsn,
     /// The two LSNs around a damaged part of the log. The records between them are unknown.
     pub(crate) gap: Option<(Lsn, Lsn)>,
-    /// Whether the last readable record is followed by damage or by a cut.
+    /// Whether the log is damaged or cut off after the last readable record.
     pub(crate) is_end_damaged: bool,
     /// Whether some log records are encrypted.
     pub(crate) has_encrypted: bool,
@@ -34,7 +34,7 @@ pub(crate) fn each_block(log: &Log, start: &Start, visit: &mut dyn FnMut(&Block<
     let mut end = run.follow(Walk::new(log))?;
     let mut gap = None;
     let needed = start.redo_from.min(start.checkpoint);
-    // The log is damaged before the part that recovery needs: reading continues at that part.
+    // The log is damaged before the part that recovery needs, so reading continues at the part that recovery needs.
     if run.last < needed
         && let Some(walk) = Walk::from(log, needed)
     {

@@ -1,7 +1,9 @@
-//! The cost of a row of names, by the collation that orders them: `cargo bench -p mdfsck-check --bench key_order`.
+//! Measures the cost per row of a table with names, for several collations: `cargo bench -p mdfsck-check --bench
+//! key_order`.
 //!
-//! `names` are random letters of an alphabet, with two indexes and nothing else: the most that order can cost. `people` is
-//! a table of Vietnamese names as tables have them. The yardstick of each is a collation with the order of ASCII.
+//! The table `names` contains only random letters of an alphabet, and has two indexes. It shows the maximum cost of
+//! comparing the order of keys. The table `people` contains realistic Vietnamese names. The cost of each table is shown
+//! as a multiple of its cost with a collation that has the order of ASCII.
 
 #[expect(dead_code, reason = "the lab describes these databases")]
 mod sweep;
@@ -19,7 +21,7 @@ const VIETNAMESE: u32 = 0xD020;
 fn main() -> Result<(), Box<dyn Error>> {
     let names = |collation| alphabet::names(collation, ROWS, 1);
     let people = |collation| alphabet::people(collation, ROWS, 1);
-    // Each with the number of its indexes on names.
+    // Each table is listed with the number of its indexes on names.
     let mut tables: Vec<(String, Description, u64)> = vec![("names, ASCII".to_owned(), names(DEFAULT_COLLATION), 2)];
     for (collation, name) in alphabet::COLLATIONS {
         tables.push((format!("names, {name}"), names(collation), 2));

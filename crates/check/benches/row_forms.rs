@@ -1,5 +1,5 @@
 //! Measures the cost per row of a table with one index, for several forms of rows: `cargo bench -p mdfsck-check --bench
-//! row_forms`. Words after `--` select forms.
+//! row_forms`. Arguments after `--` select which forms are measured.
 
 mod sweep;
 

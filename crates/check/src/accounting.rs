@@ -12,7 +12,7 @@ use crate::report::{PhaseStatistics, Sample};
 use crate::spill::TempStore;
 use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
-/// Time between two samples of the series.
+/// The time between two samples, in nanoseconds, until the list of samples is full for the first time.
 const SAMPLE_NANOS: u64 = 100_000_000;
 /// The most samples that a run keeps. When the list is full, every second sample is dropped and the interval doubles.
 const MAX_SAMPLES: usize = 4096;
@@ -51,7 +51,7 @@ pub(crate) struct Metered<'a> {
 }
 
 impl<'a> Metered<'a> {
-    /// Counts the reads of `inner`.
+    /// A page source that passes reads on to `inner` and counts them.
     pub(crate) fn new(inner: &'a dyn PageSource) -> Self {
         let meter = Meter {
             start: Instant::now(),
@@ -171,7 +171,7 @@ impl Meter {
     }
 }
 
-/// Splits a run into phases.
+/// Measures the phases of a run.
 pub(crate) struct Phases<'a> {
     meter: &'a Meter,
     last: Totals,

@@ -16,12 +16,12 @@ use crate::units::Units;
 pub(crate) use fixed::{FixedFault, fixed_fault, idle_field_fault};
 pub(crate) use header::{Audit, AuditRules, PageContent};
 
-/// The ways in which a page proves not to be the page that was written at its address.
+/// The reasons why a page is certainly not the page that was written at its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdentityFault {
     /// Checksum or torn bits are wrong.
     Protection(ProtectionFault),
-    /// The header names another page.
+    /// The header contains the ID of another page.
     PageId,
 }
 
@@ -33,16 +33,17 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     (format::Page::new(bytes).header().page_id() != id).then_some(IdentityFault::PageId)
 }
 
-/// The buffer status word that CHECKDB prints with a failed read (2012 to 2022;
-/// docs/format/checkdb.md#tests-in-messages).
+/// The buffer status word that CHECKDB of SQL Server 2012 to 2022 prints with a failed read
+/// (docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
-/// The owner that messages name for a page; `None` if the catalog, which would name the owner, cannot be read.
+/// The owner that messages name for a page. `None` if the owner is unknown because the catalog cannot be read.
 pub(crate) fn named_owner(header: &PageHeader, units: &Units, catalog_is_known: bool) -> Option<Owner> {
     Some(units.owner_named_by(header)).filter(|owner| catalog_is_known || owner.object_id != 0)
 }
 
-/// The finding for a page that fails its identity check: 8939 state 98 or 8909, or without an owner 5233 or 5256.
+/// The finding for a page that fails its identity check. If the owner is known, the message is 8939 (state 98) or 8909;
+/// otherwise it is 5233 or 5256.
 pub(crate) fn identity_finding(
     fault: &IdentityFault,
     id: PageId,
@@ -71,8 +72,8 @@ pub(crate) fn identity_finding(
     }
 }
 
-/// 8928 state 6, for an IAM page that fails its identity check. The page has no other message. The message names no
-/// owner, because the header that would name it cannot be trusted.
+/// The finding 8928, state 6, for an IAM page that fails its identity check. No other message is reported for the page.
+/// The message names no owner, because the owner is stored in the header, which cannot be trusted.
 pub(crate) fn unreadable_iam(fault: &ProtectionFault, id: PageId) -> Finding {
     let finding = Finding::new(&registry::IAM_UNREADABLE).owner(Owner::unknown(AllocUnitId(0))).page(id);
     with_fault(finding, fault)
@@ -89,7 +90,7 @@ fn with_fault(finding: Finding, fault: &ProtectionFault) -> Finding {
     }
 }
 
-/// 8928, for a page that failed its audit. `owner` is the unit whose IAM pages list the page.
+/// The finding 8928 for a page that failed its audit. `owner` is the unit whose IAM pages list the page.
 pub(crate) fn unprocessed(owner: Owner, id: PageId) -> Finding {
     Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(id)
 }

@@ -37,7 +37,7 @@ pub struct ConstraintResult {
 }
 
 impl ConstraintResult {
-    /// How the engine treats the constraint (trusted, enabled), in the words of its messages.
+    /// Whether the engine trusts and enforces the constraint, in the words that messages use.
     pub(crate) fn standing(&self) -> &'static str {
         match (self.is_trusted, self.is_enabled) {
             (true, _) => "trusted",
@@ -54,7 +54,7 @@ impl ConstraintResult {
     }
 }
 
-/// An identity column, its high-water mark and its rows.
+/// An identity column, with its identity values in the catalog and the farthest value in its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentityResult {
     /// The object ID of the table.
@@ -65,7 +65,7 @@ pub struct IdentityResult {
     pub column: String,
     /// The identity values that the catalog stores.
     pub mark: Option<IdentityMark>,
-    /// The highest value in the rows, or the lowest if the increment is negative; `None` without rows.
+    /// The highest value in the rows, or the lowest value if the increment is negative; `None` if there are no rows.
     pub farthest: Option<i64>,
 }
 
@@ -81,8 +81,8 @@ impl IdentityResult {
         self.mark.filter(|mark| mark.is_used).map(|mark| mark.current)
     }
 
-    /// Whether rows already have, or once had, the values that will be assigned next. This state is legal, but the next
-    /// insert may fail.
+    /// Whether values that rows already have, or once had, may be assigned again, because the current identity value is
+    /// behind the values in the rows. This state is legal, but the next insert may fail.
     pub fn is_behind(&self) -> bool {
         let (Some(mark), Some(farthest)) = (self.mark, self.farthest) else { return false };
         let (current, farthest) = if mark.increment > 0 { (mark.current, farthest) } else { (farthest, mark.current) };

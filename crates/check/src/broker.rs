@@ -23,9 +23,10 @@ const MESSAGE_TYPE: &[u8] = &[21];
 const CONTRACT: &[u8] = &[22];
 const SERVICE: &[u8] = &[23];
 
-/// All kinds, in the order of CHECKDB's lines. 137 files have 14, 6, 3 and 3 objects of the first four kinds and no
-/// objects of the others; published transcripts show the same numbers (docs/format/checkdb.md#order-of-lines). If both
-/// sides of a conversation are in this database, each side has a row in sysdercv.
+/// All kinds, in the order of CHECKDB's lines. Each of 137 files has 14, 6, 3 and 3 objects of the first four kinds and
+/// no objects of the other kinds; published transcripts of CHECKDB show the same numbers
+/// (docs/format/checkdb.md#order-of-lines). If both sides of a conversation are in this database, each side has a row
+/// in sysdercv.
 const KINDS: [Kind; 8] = [
     Kind { number: 9675, name: "Message Types", table: 58, since: 0, only: Some(("class", MESSAGE_TYPE)) },
     Kind { number: 9676, name: "Service Contracts", table: 58, since: 0, only: Some(("class", CONTRACT)) },
@@ -60,7 +61,7 @@ pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut
             Err(_) => coverage.note(&limits::BROKER_TABLE, kind.name, 0),
         }
     }
-    // No file seen has rows of these kinds, so only the names of their columns are known.
+    // No file was seen with objects of the kinds in `UNFOLLOWED`, so only the column names of their tables are known.
     for count in counts.iter().filter(|count| UNFOLLOWED.contains(&count.number) && count.count > 0) {
         coverage.note(&limits::BROKER_NOT_FOLLOWED, count.name, count.count);
     }
@@ -85,8 +86,8 @@ fn rows(
     Ok(count)
 }
 
-/// Notes queues, as their activation is not checked, and messages in queues. The three queues that every database has
-/// do not count, because they have no activation.
+/// Notes queues, because their activation is not checked, and messages in queues. The three queues that exist in every
+/// database have no activation, so they are not noted.
 pub(crate) fn note_queues(database: &Database, rowsets: &[RowsetCounts], coverage: &mut Coverage) {
     const OF_EVERY_DATABASE: [&str; 3] =
         ["QueryNotificationErrorsQueue", "EventNotificationErrorsQueue", "ServiceBrokerQueue"];

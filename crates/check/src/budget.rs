@@ -3,22 +3,24 @@
 //! limit is reported as not verified.
 //!
 //! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
-//! every kind of run evaluates the rows in the same order. So the cost of a run is proportional to the number of pages
-//! that it reads at most, and its result does not depend on threads, batches or other pages. Expressions that are
-//! evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the result does not depend on
-//! whether they are evaluated in this way.
+//! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
+//! every kind of run evaluates the rows in the same order. So the cost of a run grows at most in proportion to the
+//! number of pages that the run reads, and its result does not depend on threads, batches or other pages. Expressions
+//! that are evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the result does not
+//! depend on whether they are evaluated in this way.
 
 use format::PageId;
 
-/// The number of evaluation steps that each of three groups of expressions of a table may use for the rows of one page:
-/// its indexes, its computed columns and its constraints. A step takes one to three nanoseconds. In the real databases
-/// of the tests, no expression uses more than 308 steps for a row or 11,725 steps for a page.
+/// The number of evaluation steps that a group of expressions may use for the rows of one page. A table has three
+/// groups: the expressions of its indexes, of its computed columns and of its constraints. A step takes one to three
+/// nanoseconds. In the real databases of the tests, no expression uses more than 308 steps for a row or 11,725 steps
+/// for a page.
 const STEPS_PER_PAGE: u64 = 1 << 21;
 
 /// The most steps per page for a single expression.
 const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 4;
 
-/// The number of steps per page that each expression may use if there are `expressions` of them.
+/// The number of steps per page that each expression may use in a group of `expressions` expressions.
 pub(crate) fn share(expressions: usize) -> u64 {
     (STEPS_PER_PAGE / (expressions as u64).max(1)).min(MOST_STEPS_PER_PAGE)
 }

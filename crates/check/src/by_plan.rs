@@ -36,7 +36,7 @@ impl<T: Clone + Default> ByPlan<T> {
         self.values.iter()
     }
 
-    /// Adds the values of another thread to these.
+    /// Merges the values of another thread into these values.
     pub(crate) fn merge(&mut self, other: Self, mut add: impl FnMut(&mut T, T)) {
         for (plan, value) in other.values.into_iter().enumerate() {
             add(self.get_mut(plan), value);

@@ -64,7 +64,7 @@ fn unusable(database: &Database) -> Option<&'static Limit> {
 }
 
 /// Checks that the index of a primary key or unique constraint (class 93, versions 706 and later) belongs to the table
-/// of the constraint, as 430 of 430 do.
+/// of the constraint. This was so for 430 of 430 constraints.
 fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
@@ -92,7 +92,7 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     let _: Result<(), Unread> = read;
 }
 
-/// Limit on the classes listed per table. No real table has as many as this.
+/// Limit on the classes listed per table. Real tables have fewer classes.
 const MOST_CLASSES: usize = 64;
 
 /// Notes rows with a class that no rule covers, in one note for all tables.

@@ -1,5 +1,5 @@
-//! The checks of pages and rows as the sweep sees them: a trait for a list of checks, and the macro that makes such a
-//! list. Calls are resolved at compile time.
+//! The interface through which the sweep calls the checks of pages and of rows: a trait for a list of checks, and the
+//! macro that makes such a list. Calls are resolved at compile time.
 
 use std::io::{Read, Write};
 
@@ -60,8 +60,8 @@ impl<S: CheckSums> Swept<S> {
         Ok(Self { tallies, sums })
     }
 
-    /// Sorts the lists that grew in order of arrival, and drops incomplete lists. Afterwards the result does not depend
-    /// on threads: the same pages give the same bytes.
+    /// Sorts the lists whose order depends on the threads, and drops incomplete lists. Afterwards, the same pages
+    /// always give the same bytes, with any number of threads.
     pub(crate) fn put_in_order(&mut self, context: &Context<'_>) {
         self.tallies.put_in_order();
         self.sums.put_in_order(context.space);
@@ -116,8 +116,9 @@ pub(crate) trait CheckList: Sync {
         local: (&mut Self::Sums, &mut Self::Scratch),
     ) -> (Self::Handled, [bool; 2]);
 
-    /// Passes a row to the checks that want it. If the row was among rows that were passed together, `wanted` also says
-    /// what each check handled then, and whether this row has a complex column.
+    /// Passes a row to the checks that want it. The row may be one of the rows of a page that were passed together
+    /// before. In this case, `wanted` also says which rows each check handled then, and whether this row has a complex
+    /// column.
     fn row(
         &self,
         context: &Context<'_>,
@@ -167,7 +168,7 @@ macro_rules! check_list {
         }
 
         impl $name {
-            /// Asks each check which units it wants, and keeps the answers.
+            /// Asks each check which units it wants, and stores the answers in `wanted`.
             pub(crate) fn ask(mut self, context: &$crate::context::Context<'_>) -> Self {
                 use $crate::page_check::PageCheck;
                 use $crate::row_check::RowCheck;
@@ -195,7 +196,7 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Lets the checks of pages compare the facts of one part before it is written.
+            /// Lets the checks of pages compare the facts of one part of a divided run before the part is written.
             #[allow(dead_code, reason = "a list of a test is not swept in parts")]
             pub(crate) fn end_part(
                 &self,
@@ -207,8 +208,8 @@ macro_rules! check_list {
                 $($crate::page_check::PageCheck::end_part(&self.$of_pages, context, &mut swept.sums.$of_pages, findings);)*
             }
 
-            /// Settles the checks of pages. `judged` lists each unit of which every page was seen or is known to be
-            /// damaged.
+            /// Lets the checks of pages compare their sums after the sweep. `judged` lists each unit of which every
+            /// page was seen or is known to be damaged.
             pub(crate) fn settle_pages(
                 &self,
                 context: &$crate::context::Context<'_>,
@@ -222,7 +223,8 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Settles the checks of rows that belong to `stage`, and drops the plans that no later stage needs.
+            /// Lets the checks of rows that belong to `stage` evaluate their sums, and drops the plans that no later
+            /// stage needs.
             pub(crate) fn settle(
                 &mut self,
                 stage: $crate::row_check::Stage,
@@ -243,8 +245,7 @@ macro_rules! check_list {
                 )*
             }
 
-            /// Reviews a finding of the sweep after all rows were seen; `None` if the finding turns out to prove
-            /// nothing.
+            /// Judges a finding of the sweep again after all rows were seen; `None` if the finding proves nothing.
             pub(crate) fn proven(
                 &self,
                 context: &$crate::context::Context<'_>,

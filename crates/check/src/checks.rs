@@ -1,6 +1,6 @@
 //! The complete list of the checks of pages and of rows; no other module knows all checks. Pages and rows are passed to
-//! the checks in the order of the list. Sums are settled in this order too, but the checks of pages are settled before
-//! the checks of rows.
+//! the checks in the order of the list. The sums are evaluated in this order too, but those of the checks of pages are
+//! evaluated before those of the checks of rows.
 
 use catalog::Database;
 use source::PageSource;
@@ -17,31 +17,31 @@ check_list! {
     /// The plans of all checks.
     Checks, Sums, Scratch, PageHandled {
         pages {
-            /// Free space on a page against its PFS byte.
+            /// Compares the free space on a page with its PFS byte.
             free_space: lob::FreeSpace,
-            /// Pages changed after the last checkpoint.
+            /// Counts pages that were changed after the last checkpoint.
             last_checkpoint: page_lsn::LastCheckpoint,
-            /// Pages without checksum or torn-page bits.
+            /// Counts pages without a checksum or torn-page bits.
             unprotected: unprotected::Unprotected,
-            /// Forwarded rows of heaps.
+            /// Checks forwarded rows of heaps.
             heaps: heap::Heaps,
-            /// B-trees.
+            /// Checks B-trees.
             trees: tree::Trees,
         }
         rows {
-        /// Columns against the catalog: NULL, length, data purity.
+        /// Checks the columns of rows: NULL, length and data purity.
         columns: columns::Plans,
-        /// Persisted computed columns.
+        /// Checks persisted computed columns.
         computed: computed::Plans,
-        /// Off-row values.
+        /// Checks off-row values.
         lob: lob::Plans,
-        /// Nonclustered indexes against their table.
+        /// Compares nonclustered indexes with their table.
         indexes: index_match::Plans,
-        /// Rows against the bounds of their partitions.
+        /// Compares rows with the boundaries of their partitions.
         partitions: partitions::Plans,
-        /// CHECK and FOREIGN KEY constraints.
+        /// Checks CHECK and FOREIGN KEY constraints.
         constraints: constraints::Plans,
-        /// Identity columns.
+        /// Checks identity columns.
         identities: identity::Plans,
         }
     }

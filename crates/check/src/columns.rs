@@ -42,7 +42,7 @@ use program::{Column, Program, VariableCheck, bit_of};
 /// Length of a text pointer: the ID and the address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
 
-/// Length of the shortest value that a client can encrypt (Always Encrypted), for any type: version, tag,
+/// Length of the shortest value that is encrypted by the client (Always Encrypted), for any type: version, tag,
 /// initialization vector and one block.
 const MIN_ENCRYPTED_BYTES: u16 = 65;
 
@@ -68,8 +68,8 @@ impl Sums {
         Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::DeferredValues::default() }
     }
 
-    /// The number of rows whose columns were checked, and the numbers of their values that were verified and that were
-    /// not.
+    /// Three numbers: the rows whose columns were checked, the values in these rows that were verified, and the values
+    /// in these rows that were not verified.
     pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
         let mut unverified: u64 = self.unverified.iter().sum();
         let (mut rows, mut values) = (0, 0);
@@ -373,8 +373,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Handles a fixed column whose bytes are certainly or possibly no value of its type. If the column is NULL, or the
-    /// record does not have it, its bytes have no meaning.
+    /// Handles a fixed column whose bytes are invalid, or may be invalid, for its type. If the column is NULL, or the
+    /// record does not have the column, its bytes have no meaning.
     #[cold]
     fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
         let Some(column) = self.program.columns.get(column) else { return };
@@ -411,7 +411,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Reports or counts a value by the result of its domain check.
+    /// Reports a value that is outside its domain, and counts a value for which this is uncertain.
     fn purity(&mut self, verdict: Option<bool>, column: &Column) {
         match verdict {
             Some(true) => {}
@@ -459,7 +459,7 @@ fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column:
     of_row(context, unit, row, impure(&column.name, column.info))
 }
 
-/// The finding, with the address and the owner of the row added.
+/// Adds the address and the owner of the row to a finding.
 fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Finding) -> Finding {
     let finding = finding.at_record(row);
     match context.units.get(unit) {
@@ -468,7 +468,7 @@ fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Findin
     }
 }
 
-/// Length of an off-row value, by its row-overflow pointer or in-row LOB root: the last link contains it
+/// Length of an off-row value. It is stored in the last link of the row-overflow pointer or in-row LOB root
 /// (docs/format/lob.md#pointers-in-rows).
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);

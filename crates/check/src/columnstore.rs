@@ -87,7 +87,7 @@ pub(crate) fn reckon(
     }
 }
 
-/// The faults that the catalog alone shows in a rowset's segments: row group, column and fault.
+/// The faults in a rowset's segments that the catalog alone shows, each as row group, column and fault.
 fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let store = &database.columnstore;
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id);
@@ -144,8 +144,8 @@ fn of_rowset<'a, T>(list: &'a [T], rowset: &Rowset, id: impl Fn(&T) -> u64) -> &
     list.get(start..end).unwrap_or_default()
 }
 
-/// Whether the minimum of a segment is not above its maximum. For a float column, both are the bits of floats as
-/// integers, and negative floats are in reverse order as integers.
+/// Whether the minimum of a segment is not above its maximum. For a float column, minimum and maximum are floats whose
+/// bits are stored as integers, so the integers of negative floats are in reverse order.
 fn is_range_ordered(segment: &Segment) -> bool {
     let [min, max] = [segment.min_data_id, segment.max_data_id];
     let as_float = |id: i64| f64::from_bits(id.cast_unsigned());

@@ -43,7 +43,7 @@ pub(crate) fn check(
     errors.extend(unread.iter().map(ToString::to_string));
 }
 
-/// The finding for a damaged place; `None` if the place may be legal.
+/// The finding for a damaged place; `None` if the content of the place may be legal.
 fn finding(damage: &Damage) -> Option<Finding> {
     let about = |check: &'static Check| {
         let at = i64::try_from(damage.at).unwrap_or(i64::MAX);

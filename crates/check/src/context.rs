@@ -43,7 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Arc<Taken>,
     /// Units with bad pages; known after the sweep.
     pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
-    /// The second looks that other tasks take for this run; `None` if this run takes all second looks itself.
+    /// The questions that other tasks answer for this run by reading pages a second time; `None` if this run reads the
+    /// pages itself.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
@@ -133,8 +134,8 @@ impl<'a> Context<'a> {
         self.space.memory_bytes()
     }
 
-    /// Whether relations between pages can be checked: the database was shut down cleanly, or it comes from a backup
-    /// whose log contains no further changes.
+    /// Whether cross-references between pages can be checked: the database was shut down cleanly, or it comes from a
+    /// backup whose log contains no further changes.
     pub(crate) fn is_clean(&self) -> bool {
         self.database.is_recovered(self.source)
     }
@@ -255,7 +256,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A unit, in the form that notes name it.
+    /// The place by which notes name a unit.
     pub(crate) fn place_of(&self, unit: &Unit) -> Place {
         Place::of(unit.owner.object_id, self.index_name(unit))
     }

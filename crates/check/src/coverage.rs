@@ -71,7 +71,7 @@ pub(crate) struct Coverage {
 struct Noted {
     count: u64,
     objects: BTreeSet<i32>,
-    /// Whether any note in this entry names no object.
+    /// Whether this entry includes a note that names no object.
     has_others: bool,
 }
 

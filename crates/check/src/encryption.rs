@@ -202,8 +202,8 @@ impl Pass<'_> {
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };
-            // A neighbor that fails its identity check is reported on its own. If it is zeroed, the file may have
-            // shrunk and grown again.
+            // A neighbor that fails its identity check is reported on its own. For a zeroed neighbor, the link is
+            // counted as not verified, because the file may have shrunk and grown again.
             if audit::identity(&bytes, neighbor).is_some() {
                 self.counts.links += u64::from(bytes.iter().all(|byte| *byte == 0));
                 continue;

@@ -55,7 +55,8 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     }
     let budget = needs.bytes_for_facts(options);
     estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
-    // A thread writes all its facts to a temporary file when three quarters of its share of the memory are full.
+    // When the facts of a thread fill three quarters of its share of the memory, the thread writes all of them to a
+    // temporary file.
     estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }

@@ -1,5 +1,5 @@
-//! The rows of a compressed leaf page, expanded once to uncompressed records so that all checks read rows in the same
-//! form.
+//! The rows of a compressed leaf page. They are expanded once to uncompressed records, so that all checks read rows in
+//! the same format.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(crate) struct ExpandedRows {
     /// The number of rows that could not be expanded.
     failed: u64,
     scratch: Scratch,
-    /// The rows, if all of them were expanded without a missing value and have the same form.
+    /// The rows, if all of them were expanded without a missing value and have the same layout.
     same_shape: SameShapeRows,
     is_same_shape: bool,
 }
@@ -63,7 +63,7 @@ impl ExpandedRows {
     }
 
     /// Audits and expands all records of a page together, and calls `place` with the slot, kind and length of each
-    /// record. If any record is unusual, loads nothing and returns false.
+    /// record. If this is impossible for one of the records, loads nothing and returns false.
     pub(crate) fn load_together(
         &mut self,
         page: Page<'_>,
@@ -107,7 +107,7 @@ impl ExpandedRows {
     }
 
     /// Expands the rows of a page that passed its audit, one by one. Unless `row_by_row` is set, also tests whether all
-    /// rows have the same form.
+    /// rows have the same layout.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
         let most_bytes = expansion.most_of_page().bytes;
         self.clear();
@@ -128,7 +128,7 @@ impl ExpandedRows {
         self.is_same_shape = is_whole && !row_by_row && self.same_shape.load_expanded(&self.bytes, &self.rows);
     }
 
-    /// The rows, if they all have the same form.
+    /// The rows, if they all have the same layout.
     pub(crate) fn same_shape(&self) -> Option<Rows<'_>> {
         self.is_same_shape.then(|| self.same_shape.of_bytes(self.bytes()))
     }

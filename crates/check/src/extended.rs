@@ -74,8 +74,8 @@ fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
     objects.rev().map(|object| ((object.parent_id, object.name.as_str()), object.id)).collect()
 }
 
-/// The document that a row belongs to, as a hash of its key. `None` if the row has no document or is not the first node
-/// of one; `Err` if the document is unknown.
+/// The document that a row belongs to, as a hash of the document's key. `None` if the row has no document, or if it is
+/// a node but not the first node of a document; `Err` if the document is unknown.
 type Named = Result<Option<(u64, u64)>, ()>;
 
 /// A primary XML index. Each document of the table must have nodes in the internal table. The first node of a document

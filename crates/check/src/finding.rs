@@ -91,7 +91,7 @@ pub enum Value {
     Number(i64),
     /// A page address.
     Page(PageId),
-    /// Another owner.
+    /// An owner, in addition to the owner of the finding.
     Owner(Owner),
     /// Text.
     Text(String),
@@ -114,7 +114,7 @@ pub struct Finding {
     pub ref_page: Option<PageId>,
     /// The slot on `ref_page`.
     pub ref_slot: Option<u16>,
-    /// The limit that may explain the finding. With such a limit, the finding proves nothing.
+    /// The limit that may explain the finding. If such a limit is set, the finding proves nothing.
     pub demoted_by: Option<&'static Limit>,
     /// Further values that the message inserts, such as expected and actual values, by name.
     pub evidence: Vec<(&'static str, Value)>,
@@ -218,8 +218,8 @@ impl Finding {
     }
 
     /// The minimum repair. Structural damage of a nonclustered index is repaired by rebuilding the index, if the
-    /// damaged page can be attributed to it (docs/format/checkdb.md#repair-levels). But for 8928 and 8939/98,
-    /// transcripts show allow_data_loss.
+    /// damaged page can be attributed to the index (docs/format/checkdb.md#repair-levels). For messages 8928 and 8939
+    /// (state 98), however, transcripts of CHECKDB show repair_allow_data_loss.
     pub fn repair(&self) -> Repair {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
         match self.check.repair {
@@ -408,7 +408,8 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // Case 17: two bad leaves. For each, the leaf's parent and the page after the leaf have a message too.
+        // Case 17: two bad leaves. Each bad leaf has a message; there is also a message about its parent page, and one
+        // about the page after it.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
@@ -417,21 +418,22 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
-        // Cases 19 and 20: first the fault of the page, then that the page was not processed, then that other pages
-        // refer to it.
+        // Cases 19 and 20: the message about the fault of the page comes first, then the message that the page was not
+        // processed, then the messages about the pages that refer to it.
         let before = of(&registry::TREE_PREV_UNSEEN, 1767).ref_page(PageId::new(1, 1766));
         let findings = [&registry::TREE_CHILD_UNSEEN, &registry::PAGE_UNPROCESSED, &registry::PAGE_IO];
         let findings = findings.into_iter().map(|check| of(check, 1766)).chain([before]).collect();
         assert_eq!(listed(findings), [(8939, 1766), (8928, 1766), (8976, 1766), (8978, 1767)]);
-        // Case 5: first the record, then its page.
+        // Case 5: the message about the record comes before the message about its page.
         let record = Finding::new(&registry::RECORD_AUDIT).owner(owner(2)).at(PageId::new(1, 280), 3);
         let findings = vec![of(&registry::TREE_CHILD_UNSEEN, 280), of(&registry::PAGE_UNPROCESSED, 280), record];
         assert_eq!(listed(findings), [(8944, 280), (8928, 280), (8976, 280)]);
-        // Case 2: first the page, then its fragments.
+        // Case 2: the message about the page comes before the messages about its fragments.
         let fragment = Finding::new(&registry::LOB_UNSEEN).owner(owner(2)).at(PageId::new(1, 78_859), 0);
         let findings = vec![fragment, of(&registry::PAGE_UNPROCESSED, 78_859)];
         assert_eq!(listed(findings), [(8928, 78_859), (8965, 78_859)]);
-        // docs/format/cases.md#case-31: first all fragments, then the owning rows, independent of their page numbers.
+        // docs/format/cases.md#case-31: the messages about all fragments come before those about the owning rows,
+        // independent of page numbers.
         let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
         let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
         assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);

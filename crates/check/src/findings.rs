@@ -1,4 +1,5 @@
-//! The findings of a report in listing order. They are in memory if they are few, otherwise in a file.
+//! The findings of a report in listing order. A few findings are kept in memory; if there are more, they are stored in
+//! a file.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,9 +1,8 @@
-//! Keyed hashes of facts, added up in any order. Two sides of a relation are equal sets of facts if their sums are
-//! equal.
+//! Keyed hashes of facts, added up in any order. If two sums are equal, they were made from equal sets of facts.
 //!
 //! Sums use wrapping addition, never XOR: under XOR, a surplus fact that occurs twice would cancel itself. Every run
-//! uses a new key, so no one can craft a file whose facts cancel, and a chance miss (2^-64 per comparison, or less)
-//! does not repeat.
+//! uses a new key. So no one can craft a file whose facts cancel, and if the sums of different sets are equal by chance
+//! (probability 2^-64 per comparison, or less), this does not repeat in the next run.
 
 mod key;
 

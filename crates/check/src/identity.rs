@@ -1,7 +1,8 @@
 //! Compares identity columns with their current identity value, as CHECKIDENT with NORESEED reports it (--identity).
 //!
-//! A row may legally have a value beyond the current identity value: SET IDENTITY_INSERT and RESEED cause this. So it
-//! is reported, but never as a finding: the next inserted rows may receive values that other rows already have.
+//! A row may legally have a value beyond the current identity value: SET IDENTITY_INSERT and RESEED cause this. The
+//! value is reported, because the next inserted rows may receive values that other rows already have, but it is never a
+//! finding.
 
 use catalog::{Database, Identity, Rowset, Stored};
 use format::types::xtype;

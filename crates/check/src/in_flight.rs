@@ -1,5 +1,5 @@
-//! Pages of a backup that the log in the backup still changes, and pages that are newer than their snapshot. A finding
-//! that one of these pages could explain is no proof.
+//! Pages in flight: pages of a backup that the log in the backup still changes, and pages of a database that are newer
+//! than its snapshot. A finding that one of these pages could explain is no proof.
 
 use std::collections::BTreeSet;
 
@@ -14,20 +14,21 @@ use crate::registry::{self, Check, Phase};
 /// Checks of the checksum or torn bits of a page. They do not depend on the catalog.
 const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
-/// The pages in flight, and the objects that own them.
+/// The pages that the log of a backup still changes or that are newer than their snapshot (pages in flight), and the
+/// objects that own them.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,
     /// Damaged pages in flight that the log does not rewrite as a whole.
     damaged: BTreeSet<PageId>,
     objects: BTreeSet<i32>,
-    /// Whether a page in flight is an allocation map, belongs to a base table, or has an unknown owner: then any
-    /// finding may depend on it.
+    /// Whether any finding may depend on a page in flight. This is so if one of these pages is an allocation map,
+    /// belongs to a base table, or has an unknown owner.
     everything: bool,
 }
 
 impl InFlight {
-    /// The pages in flight of a source; `None` if the source has no list of them.
+    /// The pages in flight of a source; `None` if the source does not list its pages in flight.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
         let mut this = Self { damaged: source.damaged_in_flight().iter().copied().collect(), ..Self::default() };
         for &page in source.in_flight()? {
@@ -52,7 +53,7 @@ impl InFlight {
                 None => this.everything = true,
             }
         }
-        // The list ends at this length, so it may lack pages.
+        // A list of this length may have been cut off, so it may lack pages.
         this.everything |= source.snapshot().is_some() && this.pages.len() >= source::MOST_NEWER;
         Some(this)
     }
@@ -62,7 +63,7 @@ impl InFlight {
         self.pages.is_empty()
     }
 
-    /// Whether applying the log may remove `finding`; `depends` says whether the finding relates several places.
+    /// Whether applying the log may remove `finding`; `depends` says whether the finding is based on several places.
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
         // The comparison with the log already considers which log records recovery applies. Findings about the
         // container do not depend on pages.

@@ -130,7 +130,8 @@ impl RowCheck for Plans {
     }
 }
 
-/// Adds the rows of a leaf page whose rows all have the same form, together where possible.
+/// Adds the rows of a leaf page to the sums of their plans. All rows of the page have the same layout, so they are
+/// added together where possible.
 fn page(
     plans: &Plans,
     context: &Context<'_>,
@@ -164,7 +165,7 @@ fn page(
             false => handled.complex = Done::Except(complex),
         }
     }
-    // A plan that was added after a skipped one must be in the final set too.
+    // `handled` was set when a plan was skipped. Plans that were added after that must be in the final set too.
     let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
     Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }
@@ -206,7 +207,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
     }
 }
 
-/// Compares the sums after the sweep. Indexes whose sums differ get an exact second look.
+/// Compares the sums after the sweep. If the sums of an index differ, the index and its table are read again to find
+/// the rows that cause the difference.
 fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, to: &mut Results<'_>) {
     let Results { findings, coverage, outcome } = to;
     let what = limits::INDEX_DAMAGED.what;

@@ -1,4 +1,4 @@
-//! Integers and integer expressions, computed for all rows of a page together if all rows have the same form.
+//! Integers and integer expressions, computed for all rows of a page together if all rows have the same layout.
 
 use catalog::RowsetColumn;
 use expr::{Integers, OfTwoInts, Selection};
@@ -77,15 +77,16 @@ pub(crate) struct IntegerFormula {
     integers: Integers,
     /// The columns that the expression refers to.
     operands: Vec<IntegerColumn>,
-    /// The operation and its two columns, if the expression is an operation on two columns with an int as result. Only
-    /// when the columns are read is it tested that they are ints.
+    /// The operation and its two columns, if the expression is an operation on two columns whose result is an int.
+    /// Whether the two columns are ints is tested only when they are read.
     of_two_ints: Option<(OfTwoInts, [IntegerColumn; 2])>,
     /// Length of the result's type in bytes.
     pub(crate) length: u16,
 }
 
 impl IntegerFormula {
-    /// `None` if a part of the formula is not an integer or is not stored in the fixed part.
+    /// The integer expression for a formula; `None` if a part of the formula is not an integer or is not stored in the
+    /// fixed part.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let integers = formula.integers()?;
         let operands: Vec<_> = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
@@ -147,7 +148,7 @@ impl Operand {
     }
 
     /// Sets `are_null` to whether the column is NULL in each row. Returns false if the null bitmap alone does not show
-    /// this. Clears `has_complex` if this is known only for plain rows.
+    /// which rows have a NULL. Clears `has_complex` if the result is certain only for plain rows.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool], has_complex: &mut bool) -> bool {
         if let Some(vector) = self.vector {
             *has_complex &= vector.nulls(rows, are_null);
@@ -165,15 +166,15 @@ impl Operand {
 }
 
 impl IntegerFilter {
-    /// `None` if the formula is anything but such a filter.
+    /// The filter for a formula; `None` if the formula does anything but compare integers and test for NULL.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let selection = formula.selection()?;
         let operands = formula.columns().map(|(_, column)| Operand::of(column)).collect::<Option<_>>()?;
         Some(Self { selection, operands })
     }
 
-    /// Selects the rows that satisfy the filter. The flag says whether the selection is also certain for rows with a
-    /// complex column. `None` if it is uncertain for some plain row.
+    /// Selects the rows that satisfy the filter. The returned flag says whether the selection is also certain for rows
+    /// with a complex column. Returns `None` if the selection is uncertain for some plain row.
     pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<(&'r [bool], bool)> {
         let operand = |index: usize| self.operands.get(index).copied();
         let mut has_complex = true;
@@ -222,8 +223,8 @@ mod tests {
         })
     }
 
-    /// A page with the lowest and highest value of each type and the values next to zero. If `null_bit` is set, this
-    /// column is NULL in every row.
+    /// A page with the lowest and highest value of each type and the values next to zero. If `null_bit` is set, the
+    /// column with this null bit is NULL in every row.
     fn page(null_bit: Option<u16>) -> Box<format::PageBytes> {
         let fixed = [0u64, 1, u64::MAX, i64::MAX.cast_unsigned(), i64::MIN.cast_unsigned(), 0x8070_6050_4030_2010];
         fixed

@@ -1,7 +1,7 @@
-//! The checks in four phases: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md). Also the registry that describes
-//! each check.
+//! The checks of mdfsck. They run in four phases: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md). This crate
+//! also contains the registry that describes each check.
 
-// Indexing is used only after a bounds check; a comment there names the check.
+// Slices are indexed only after a bounds check. A comment at the place of indexing names the bounds check.
 #![warn(clippy::indexing_slicing)]
 
 mod accounting;

@@ -1,6 +1,6 @@
-//! Off-row values (8929, 8961 to 8965, 8974). Each pointer of a live row and each link of a node adds the fragment that
-//! it refers to, to one sum; each fragment adds itself to another. If the sums are equal, every fragment is referenced
-//! exactly once, from within its own value, and all stored lengths are correct.
+//! Off-row values (8929, 8961 to 8965, 8974). For each pointer of a live row and each link of a node, the fragment that
+//! it refers to is added to one sum. Each fragment that is found is added to another sum. If the two sums are equal,
+//! every fragment is referenced exactly once, from within its own value, and all stored lengths are correct.
 
 mod facts;
 mod free_space;
@@ -40,7 +40,7 @@ pub(crate) struct Sums {
     parity: parity::Parity,
 }
 
-/// The sums of a unit with off-row values: what references expect, and what was found.
+/// The sums of a unit with off-row values: the fragments to which references point, and the fragments that were found.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct UnitSums {
     /// Fragments that pointers and links refer to, each with the value ID stored with the pointer or link.
@@ -186,7 +186,8 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
             sums.fragments += 1;
             match held.kind {
                 Kind::Undescribed => sums.undescribed += 1,
-                // The fragment is not added, so that the sums differ and a second look finds the row that owns it.
+                // The fragment is not added to the sum, so the sums differ, and the pages are read again to find the
+                // row that owns the fragment.
                 Kind::Unknown | Kind::Malformed => {}
                 _ => sums.found.add(context.hash.fragment(at, held.id)),
             }
@@ -229,7 +230,8 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
             }
         }
         if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
-            // All units are noted, even if only one had unreadable pages: some pointers to the values are unknown.
+            // All units are noted, even if only one unit had unreadable pages, because some pointers to the values are
+            // unknown.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
             }

@@ -20,7 +20,7 @@ pub struct LogAudit {
     pub images_compared: u64,
     /// Pages that were last changed before the oldest record of the log.
     pub pages_older: u64,
-    /// Pages that were changed within the period of the log but have no log record of their own, because the changes of
+    /// Pages that were changed within the period of the log but have no log record of their own, because the changes to
     /// their rows were not logged.
     pub pages_without_records: u64,
     /// LSNs of the oldest and the last record of the log.
@@ -37,7 +37,7 @@ pub enum LogAuditDoubtKind {
     /// The log is damaged at a place before its end.
     LogDamaged,
     /// Pages are newer than the end of the log: the end of the log was lost, or the log was copied before the pages.
-    /// The bytes after the last block do not show which.
+    /// The bytes after the last log block do not show which of the two happened.
     LogEnd,
     /// Log records are encrypted.
     LogEncrypted,

@@ -36,7 +36,8 @@ const BYTES_PER_TABLE_COLUMN: u64 = 500;
 const BYTES_PER_INDEX_COLUMN: u64 = 1000;
 /// Memory for the plan of a constraint, its result, and the names in both.
 const BYTES_PER_CONSTRAINT: u64 = 800;
-/// The minimum memory for facts and findings, needed for the windows in which spilled runs are read back.
+/// The minimum memory for facts and findings, needed for the buffers with which sorted runs are read back from
+/// temporary files.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
 /// The maximum memory for findings. More memory would avoid temporary files only in the few databases with very many
 /// findings.
@@ -109,8 +110,8 @@ impl MemoryBudget {
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
         let reports = database.rowsets.len() as u64 * BYTES_PER_ROWSET;
-        // The reports of rowsets are built after all rows are read and the programs for the rows are dropped, so only
-        // the larger of the two counts.
+        // A run first reads all rows, then drops the programs for the rows, then builds the reports of the rowsets. So
+        // only the larger of the two amounts counts: that of the programs or that of the reports.
         let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
@@ -134,9 +135,10 @@ impl MemoryBudget {
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_PER_CHUNK;
-        // The catalog's keys are compared between these two steps, when the facts are no longer needed. The memory that
-        // the first step frees may be fragmented, so only half of it counts. The size of the files limits the estimate
-        // for the keys, in case the row and page counts in the catalog are damaged.
+        // The catalog's keys are compared after the programs for the rows were dropped and before the reports are
+        // built, when the facts are no longer needed. The memory of the programs may be fragmented after they were
+        // dropped, so only half of it counts. The size of the files limits the estimate for the keys, in case the row
+        // and page counts in the catalog are damaged.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
         Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
     }

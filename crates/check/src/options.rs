@@ -98,9 +98,9 @@ pub struct Options {
     pub max_threads: usize,
     /// Which threads read the pages.
     pub readers: Readers,
-    /// The number of passes over the files that check the tables; 0 counts as 1. Each pass reads the pages of only some
-    /// of the tables, so that facts are kept for fewer tables at a time. The indexes of a table are in the same pass as
-    /// the table.
+    /// The number of passes over the files in which the tables are checked; 0 counts as 1. Each pass reads the pages of
+    /// only some of the tables, so that facts are kept for fewer tables at a time. A table and its indexes are checked
+    /// in the same pass.
     pub batches: u16,
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
     /// at least [`crate::minimum_memory_bytes`]. The amount of memory never changes the findings.
@@ -124,7 +124,7 @@ pub struct Options {
     pub log_audit: Option<Arc<LogAudit>>,
     /// Build a map of the files from which a picture can be drawn: [`crate::Report::page_map`].
     pub page_map: bool,
-    /// Check the rows one by one, even if all rows of a page have the same form and could be checked together. For
+    /// Check the rows one by one, even if all rows of a page have the same layout and could be checked together. For
     /// tests that compare both methods.
     pub row_by_row: bool,
 }
@@ -183,8 +183,8 @@ pub struct RecoverySummary {
 /// The kind of changes that could not be recovered, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
-    /// Nothing was recovered: the database was not shut down cleanly and its log was not given. The text describes
-    /// this.
+    /// Nothing was recovered: the database was not shut down cleanly and its log was not given. The text describes the
+    /// situation.
     NotGiven(String),
     /// Nothing was recovered: the log cannot be used, for this reason.
     Log(String),

@@ -1,4 +1,4 @@
-//! The results of checks when their sums are evaluated.
+//! The results that checks have when their sums are evaluated.
 
 use crate::beyond::Beyond;
 use crate::coverage::Coverage;

@@ -62,11 +62,11 @@ pub(crate) trait PageCheck: Default + Sync {
     /// Makes the comparisons that can be made after the sweep of one batch, and frees their memory.
     fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Makes the comparisons that need only one part of the database. Called before the sums of the part are written.
+    /// Makes the comparisons that need only one part of a divided run. Called before the sums of the part are written.
     fn end_part(&self, _: &Context<'_>, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares the sums after the sweep, and takes a second look at units whose sums differ. `judged` lists, by
-    /// ascending ordinal, the units whose pages were all either seen or found damaged.
+    /// Compares the sums after the sweep, and reads units whose sums differ a second time. `judged` lists, by ascending
+    /// ordinal, the units whose pages were all either seen or found damaged.
     fn settle(
         &self,
         context: &Context<'_>,

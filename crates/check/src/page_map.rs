@@ -4,13 +4,13 @@
 use format::PageId;
 use format::allocation::EXTENT_PAGES;
 
-/// The maximum number of runs of all files together. If there would be more, a cell of a file contains 2, 4, 8 ...
-/// extents.
+/// The maximum number of runs of all files together. To stay within this limit, a cell of a file may contain 2, 4, 8
+/// ... extents.
 pub const MAX_RUNS: usize = 1 << 20;
 /// The maximum number of heaps and indexes that are listed. Extents of smaller heaps and indexes have the owner
 /// [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while runs are collected. A list that grows exists twice for a moment.
+/// Bytes per run while runs are collected. While a list grows, it exists twice for a moment.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
 /// Bytes per unit while the units with the most extents are determined.
 const BYTES_PER_UNIT: u64 = 96;

@@ -46,7 +46,7 @@ impl PageRecords {
         self.audit.spans()
     }
 
-    /// The rows of the page, if they all have the same form.
+    /// The rows of the page, if they all have the same layout.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         match self.expanded.is_loaded() {
             true => self.expanded.same_shape(),

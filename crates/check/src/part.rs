@@ -1,9 +1,9 @@
 //! Parts: one check that is distributed over several processes. Each process sweeps ranges of pages and writes one part
 //! per range. One process merges all parts and continues like a run after its sweep.
 //!
-//! Every degree of parallelism and every memory grant produces the same part, byte for byte. The numbers of units and
-//! plans in a part follow from the catalog and the maps, so its reader must have read the same catalog and maps; a
-//! [`Fingerprint`] proves this.
+//! Every degree of parallelism and every memory grant produces the same part, byte for byte. A part refers to units and
+//! plans by numbers that follow from the catalog and the maps. So a process that reads the part must have read the same
+//! catalog and maps; a [`Fingerprint`] proves that it has.
 
 mod body;
 mod cut;
@@ -158,15 +158,17 @@ impl Sweeper<'_, '_> {
     /// Checks that these ranges contain each page to be read exactly once.
     ///
     /// # Errors
-    /// The first place that no range or more than one range contains.
+    ///
+    /// [`Untiled`] with the first page that no range or more than one range contains.
     pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
         cut::tile(self.context, ranges)
     }
 
     /// Writes the facts that are common to the maps of all ranges, for processes that do not read the maps themselves.
-    /// A reader needs the same `head`.
+    /// A reader of the output needs the same `head`.
     ///
     /// # Errors
+    ///
     /// [`SumsError`] if the facts cannot be written.
     pub fn write_common(&self, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let mut to = Output::new(&self.context.hash, head, self.context.space, to);
@@ -195,16 +197,17 @@ impl Sweeper<'_, '_> {
         from.finish()
     }
 
-    /// For each of these ranges, its pages in use. Each range is extended to the start of the next range, so that the
+    /// The pages in use of each of these ranges. Each range is extended to the start of the next range, so that the
     /// ranges together contain all pages of their files.
     pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
         read_ranges::tiles(self.context, ranges)
     }
 
-    /// Answers a question about a range by taking a second look at its pages.
+    /// Answers a question about a range by reading its pages a second time.
     ///
     /// # Errors
-    /// [`PartError`]: then the output must not be used. A question of another run is rejected as damaged.
+    ///
+    /// [`PartError`]. After an error, the output must not be used. A question of another run is rejected as damaged.
     pub fn answer(
         &mut self,
         question: &mut Question,
@@ -225,10 +228,11 @@ impl Sweeper<'_, '_> {
         }
     }
 
-    /// Sweeps a range and writes the part. A reader needs the same `head`.
+    /// Sweeps a range and writes the part. A reader of the part needs the same `head`.
     ///
     /// # Errors
-    /// [`PartError`]: then the output must not be used.
+    ///
+    /// [`PartError`]. After an error, the output must not be used.
     pub fn sweep(
         &mut self,
         range: FileRange,
@@ -313,7 +317,8 @@ pub fn write_audit(key: &HashKey, audit: &LogAudit) -> Result<Vec<u8>, SumsError
 /// Reads the output of [`write_audit`].
 ///
 /// # Errors
-/// [`SumsError`] if the bytes are not such an output.
+///
+/// [`SumsError`] if the bytes were not written by [`write_audit`] with the same key.
 pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, AUDIT, (&space, 0), &mut bytes);

@@ -1,4 +1,5 @@
-//! Pinpoint: a second look at a unit whose sums differ, to determine the page, slot and message.
+//! Pinpoint: reads the pages of a unit whose sums differ a second time (second look), to determine the page, slot and
+//! message of each fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -81,12 +82,13 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// The error that a second look met a page that could not be read or that has changed since the sweep. The results of
+/// The error that a page could not be read in a second look, or that it has changed since the sweep. The results of
 /// this second look prove nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-/// Notes that a second look met an unreadable page of a unit, so that part of the unit counts as unknown from now on.
+/// Notes that a page of a unit could not be read in a second look, so that part of the unit counts as unknown from now
+/// on.
 pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
@@ -134,7 +136,7 @@ pub(crate) fn for_each_sound(
     Ok(())
 }
 
-/// Returns a page if it is a sound page of `unit`, and loads its records into `target`.
+/// If a page is a sound page of `unit`, returns the page and loads its records into `target`.
 pub(crate) fn sound(
     context: &Context<'_>,
     target: &mut Target,
@@ -213,7 +215,8 @@ pub(crate) fn rows_of_page(
     Ok(())
 }
 
-/// Asks tasks to look at units in the next round. If that round is full, asks nothing: a later round will ask again.
+/// Adds a question about these units to the next round, for tasks to answer. If that round is full, does nothing: the
+/// question is asked again in a later round.
 pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
     if !rounds.has_room() {
         return;

@@ -42,7 +42,8 @@ impl Ended {
         Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
     }
 
-    /// Whether an owner is one of these tables. If the catalog row for its rowset is missing, the unit ID decides.
+    /// Whether `owner` is one of the tables whose primitive checks failed. If the catalog row for its rowset is
+    /// missing, the unit ID decides.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
         self.0.iter().any(|object_id| Self::is_of(*object_id, owner))
     }
@@ -58,8 +59,8 @@ impl Ended {
         named.map_or_else(|| "system tables".to_owned(), |id| format!("object ID {id}"))
     }
 
-    /// Whether a server would omit this finding because a primitive check failed. It does not omit findings in other
-    /// tables.
+    /// Whether a server would omit this finding because a primitive check failed. A server does not omit findings in
+    /// other tables.
     pub(crate) fn leaves_out(&self, finding: &Finding) -> bool {
         if self.0.is_empty() {
             return false;

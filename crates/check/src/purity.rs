@@ -5,7 +5,7 @@ use format::types::{TypeInfo, xtype};
 use crate::finding::Finding;
 use crate::registry;
 
-/// State of 2570 for an odd number of bytes in a type with two bytes per character.
+/// State of message 2570 for an odd number of bytes in a type with two bytes per character.
 const HALF_A_CHARACTER: u8 = 2;
 
 /// The finding for a value of a column of type `info`, without the address of the row.

@@ -25,12 +25,13 @@ impl FileRange {
     }
 }
 
-/// The ranges of the parts of a run, in ascending order; empty if the database is swept as a whole.
+/// The page ranges into which a run is divided, one per part, in ascending order. Empty if the database is swept as a
+/// whole.
 #[derive(Default, Debug)]
 pub(crate) struct Ranges(Vec<FileRange>);
 
 impl Ranges {
-    /// Sorts these ranges, which must not overlap.
+    /// Creates the list from `ranges`, which must not overlap, and sorts it.
     pub(crate) fn new(mut ranges: Vec<FileRange>) -> Self {
         ranges.sort_unstable();
         Self(ranges)
@@ -46,13 +47,14 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// The range that contains a page.
+    /// The range that contains `page`; `None` if no range contains it.
     pub(crate) fn of(&self, page: PageId) -> Option<&FileRange> {
         let next = self.0.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
         self.0.get(next.checked_sub(1)?).filter(|range| range.contains(page))
     }
 
-    /// Whether two pages are in different parts, so that they can be compared only after the parts are merged.
+    /// Whether no single range contains both pages. Always false if the database is swept as a whole. Pages of
+    /// different ranges can be compared only after the results of all parts are merged.
     pub(crate) fn are_apart(&self, page: PageId, other: PageId) -> bool {
         !self.0.is_empty() && self.of(page).is_none_or(|range| !range.contains(other))
     }

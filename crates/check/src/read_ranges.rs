@@ -10,7 +10,7 @@ use crate::report::RangeRead;
 use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 
-/// Pages per range: one gigabyte.
+/// The number of pages in a range. A full range has one gibibyte of pages.
 const RANGE_PAGES: u32 = 131_072;
 
 /// The ranges of all files, each with its number of pages in use. A range counts as unread if any of its pages may not

@@ -1,5 +1,5 @@
-//! Reckon: compares the sums. If all sums agree, the database is healthy and no page is read again; if sums differ,
-//! pinpoint determines the damage.
+//! The comparison phase, called reckon. It compares the sums that the sweep added up. If all sums agree, the database
+//! is sound, and no page is read again. If sums differ, the module `pinpoint` reads pages again to find the damage.
 
 use crate::check_list::Swept;
 use crate::checks::{Checks, Sums};
@@ -13,7 +13,7 @@ use crate::tallies::UnitTally;
 use crate::units::UnitIndex;
 use crate::{columnstore, counts, extended, statistics};
 
-/// Compares the sums of the sweeps of all batches.
+/// Compares the sums that the sweeps of all batches added up.
 pub(crate) fn reckon(
     context: &Context<'_>,
     checks: &mut Checks,
@@ -38,7 +38,7 @@ pub(crate) fn reckon(
     checks.settle_pages(context, &judged, swept, to);
     if !context.options.physical_only {
         counts::check(context, to.findings);
-        // These checks come last, because they make no comparison in units with damage found earlier.
+        // These checks come last, because they skip all units in which earlier checks found damage.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
         statistics::reckon(context, to.coverage);
@@ -46,10 +46,11 @@ pub(crate) fn reckon(
     }
 }
 
-/// Whether all pages of a unit were seen or are known to be damaged. Otherwise a missing page is not proven missing.
+/// Whether each page of a unit was either seen or found to be damaged. Otherwise, a page that seems to be missing may
+/// be one of the pages that were not seen. Each reason for the result `false` is noted.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
-    // A closure, because there may be many units, and only few need their name.
+    // The name of the unit is built only when it is needed: there may be many units, and few of them need their name.
     let name = || context.place_of(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {

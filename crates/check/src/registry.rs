@@ -8,7 +8,7 @@ use std::fmt;
 
 pub use table::*;
 
-/// The subject of a check, and when in a run the check is made.
+/// A phase of a run. It determines the subject of its checks, and when they are made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// The leaf chains of the base tables that are needed to find all other tables.
@@ -23,13 +23,13 @@ pub enum Phase {
     Record,
     /// The columns of one record, compared with their description in the catalog.
     Column,
-    /// Relations between pages.
+    /// Pages, compared with other pages.
     CrossPage,
-    /// Relations between rows, such as the rows of an index and of its table.
+    /// Rows, compared with other rows, such as the rows of an index with the rows of its table.
     CrossRow,
     /// Off-row values: fragments compared with the pointers to them.
     OffRow,
-    /// Relations between the tables of the catalog.
+    /// Tables of the catalog, compared with each other.
     Catalog,
     /// Counts in the catalog, compared with the counts of the run.
     Counts,
@@ -37,7 +37,7 @@ pub enum Phase {
     Constraint,
     /// Pages compared with the log.
     Log,
-    /// The container of a backup, which surrounds the pages.
+    /// The structures of a backup file in which the pages are contained.
     Container,
 }
 
@@ -81,7 +81,7 @@ impl Phase {
     }
 }
 
-/// Whether CHECKDB's summary counts an error, and under which kind.
+/// Whether CHECKDB's summary counts a message as an error, and as which kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Counted as an allocation error.
@@ -92,7 +92,7 @@ pub enum Class {
     Uncounted,
 }
 
-/// The minimum repair that CHECKDB would name.
+/// The minimum repair level that CHECKDB would recommend.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Repair {
     /// No repair exists; the database must be restored.
@@ -116,31 +116,33 @@ impl Repair {
 }
 
 /// The position of a message within the messages about its index. CHECKDB groups messages by index and page
-/// (docs/format/checkdb.md#order-of-lines). If a message follows from damage on another page, page order alone could
-/// list it before the message about its cause, so it is listed after that message.
+/// (docs/format/checkdb.md#order-of-lines). A message about one page may be a consequence of damage on another page
+/// with a higher address. It is then listed after the message about that damage, and not in page order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
-    /// Listed with its page, before all other messages about the page, because allocation pages are checked first (8946
+    /// Listed with the messages about its page, before all others, because allocation pages are checked first (8946
     /// before 8909).
     OfMap,
-    /// Listed with its page, because this page is damaged.
+    /// Listed with the messages about its page, because this page is damaged.
     ByPage,
-    /// Listed with its page, after the messages that say what is wrong (8939 and 8944 before 8928:
-    /// docs/format/cases.md#case-19).
+    /// Listed with the messages about its page, after the messages that say what is wrong with the page (8939 and 8944
+    /// before 8928: docs/format/cases.md#case-19).
     BehindCause,
-    /// Listed with the missing page, after the messages that say why the page is missing (8928 before 8976).
+    /// Listed with the messages about the missing page, after those that say why the page is missing (8928 before
+    /// 8976).
     OfMissing,
-    /// Listed with the missing page that the message refers to (8978 with 8928 and 8976 of the previous page).
+    /// Listed with the messages about the missing page to which this message refers (8978 is listed with 8928 and 8976
+    /// of the previous page).
     ByReference,
-    /// Listed after all damage: the message names pages or rows that lost their counterpart, and any damage may be the
-    /// reason.
+    /// Listed after all messages about damage. The message names pages or rows that have no counterpart, and any of the
+    /// damage may be the reason.
     AsConsequence,
-    /// Listed at the end: the message names objects that could not be checked because of other findings.
+    /// Listed at the end. The message names objects that could not be checked because of other findings.
     Last,
 }
 
-/// Properties that the findings of a check share. The phase of the check determines them, unless the row of the check
-/// overrides them.
+/// Properties that are the same for all findings of a check. They follow from the phase of the check, unless the
+/// check's entry in the table of checks overrides them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// Whether a finding is a proof only if the pages contain all changes in the log.
@@ -148,8 +150,8 @@ pub struct Policy {
     /// Whether a finding is a proof only if the allocation maps and the catalog could be read, because the check
     /// compares a page with them.
     pub rests_on_maps: bool,
-    /// Whether the check depends on facts that newer releases may extend: types, forms of rows, tables of the catalog.
-    /// Pages, allocation and B-trees have been the same since SQL Server 2005.
+    /// Whether the check depends on facts that newer releases may extend, such as types, row formats, and tables of the
+    /// catalog. The formats of pages, allocation maps and B-trees have not changed since SQL Server 2005.
     pub rests_on_release: bool,
     /// Whether CHECKALLOC makes this check too.
     pub is_of_checkalloc: bool,
@@ -165,7 +167,8 @@ pub struct Policy {
 impl Policy {
     /// The policy for the checks of a phase.
     pub(crate) const fn of(phase: Phase) -> Self {
-        // A page that contradicts itself or the log is proof enough, and so is damage in the container of a backup.
+        // These contradictions are proofs on their own: a contradiction within a page, between a page and the log, or
+        // within the container of a backup.
         let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Log | Phase::Container);
         let is_allocation = matches!(phase, Phase::Allocation);
         Self {
@@ -182,13 +185,13 @@ impl Policy {
         }
     }
 
-    /// For findings that a page or a file proves on its own.
+    /// Changes the policy for a check whose findings are proven by a single page or file.
     pub(crate) const fn rests_on_nothing(self) -> Self {
         Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
     }
 
-    /// For findings that are proofs only if the log was applied, because otherwise the page may never have been
-    /// written.
+    /// Changes the policy for a check whose findings are proofs only if the log was applied. Without the log, the page
+    /// may never have been written.
     pub(crate) const fn rests_on_the_log(self) -> Self {
         Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
     }

@@ -14,7 +14,7 @@ use crate::registry::limits::Limit;
 /// A fact about the input that explains the results or makes them incomplete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Stable ID; equal to the ID of the limit that follows from the fact, if there is one.
+    /// Stable ID. If a limit follows from the fact, the ID is that of the limit.
     pub id: &'static str,
     /// One line of text.
     pub text: String,
@@ -33,14 +33,14 @@ pub struct Report {
     pub rowsets: Vec<RowsetCounts>,
     /// Findings, in listing order.
     pub findings: Findings,
-    /// Findings that are not proofs, because something unknown may explain them; in listing order. Each finding names a
-    /// limit, and is counted among what was not verified.
+    /// Findings that are not proofs, because something unknown may explain them. They are in listing order. Each
+    /// finding names the limit that explains it, and is also counted in [`Self::not_verified`].
     pub demoted: Findings,
     /// Results of the requested checks beyond CHECKDB.
     pub beyond: Beyond,
     /// Requested checks that could not be made.
     pub not_verified: Vec<NotVerified>,
-    /// Facts worth knowing that are neither findings nor unverified.
+    /// Facts worth knowing that are neither findings nor checks that could not be made.
     pub notes: Vec<NotVerified>,
     /// Failed reads, each as one line for stderr.
     pub read_errors: Vec<String>,
@@ -48,8 +48,8 @@ pub struct Report {
     pub notices: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
-    /// Ranges of pages, with the information whether all their pages in use were read; empty unless the run covered the
-    /// whole database.
+    /// Ranges of pages. Each range tells whether all its pages in use were read. Empty unless the run covered the whole
+    /// database.
     pub ranges: Vec<RangeRead>,
     /// The use of the extents of each file; `None` if not requested or if no allocation map could be read.
     pub page_map: Option<PageMap>,
@@ -59,7 +59,7 @@ pub struct Report {
     pub statistics: Statistics,
 }
 
-/// A range of pages that a run has passed.
+/// A range of pages, and whether the run has read the pages in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RangeRead {
     /// File id.
@@ -130,10 +130,10 @@ pub struct FileSummary {
     pub pages: u32,
 }
 
-/// A rowset, with counts that the run made itself; they never come from the catalog.
+/// A rowset, with its counts. The run counted them itself; none is taken from the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsetCounts {
-    /// Object.
+    /// Object ID.
     pub object_id: i32,
     /// Schema name.
     pub schema: String,
@@ -175,7 +175,7 @@ pub struct RowsetCounts {
 }
 
 impl RowsetCounts {
-    /// The name of the object in messages: without the schema if it is dbo.
+    /// The name of the object as messages print it. The schema is omitted if it is dbo.
     pub fn display_name(&self) -> String {
         if self.schema == "dbo" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
     }
@@ -264,7 +264,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// The cost by phase.
     pub phases: Vec<PhaseStatistics>,
-    /// Totals at successive points in time: ten per second, fewer in a long run.
+    /// Samples of the totals, taken ten times per second, or less often in a long run.
     pub series: Vec<Sample>,
     /// Largest resident memory in bytes, if the system reports it.
     pub memory_peak: Option<u64>,
@@ -272,8 +272,8 @@ pub struct Statistics {
     pub memory_granted: u64,
     /// Bytes of facts and findings that were written to temporary files.
     pub spilled_bytes: u64,
-    /// Counters that the system keeps for this process, as they grew during the run: page faults, context switches,
-    /// bytes read from disk. Empty if the system does not report them.
+    /// By how much the operating system's counters for this process grew during the run, such as page faults, context
+    /// switches, and bytes read from disk. Empty if the system does not report them.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -293,8 +293,8 @@ pub struct PhaseStatistics {
     /// Time in seconds that threads had no work while the slowest thread was still working, like SQL Server's wait type
     /// CXPACKET.
     pub idle_seconds: f64,
-    /// Time in seconds that threads waited for locks, by name of the lock: "merge" for adding a thread's sums to the
-    /// common sums, once per thread; "findings" for delivering findings.
+    /// Time in seconds that threads waited for each lock, with the name of the lock. A thread takes the lock "merge"
+    /// once, to add its sums to the common sums. It takes the lock "findings" to deliver findings.
     pub lock_waits: [(&'static str, f64); 2],
     /// Bytes of facts that were written to temporary files.
     pub spilled_bytes: u64,
@@ -325,7 +325,7 @@ pub struct Sample {
 }
 
 impl Report {
-    /// The database names and numbers that messages insert.
+    /// The names and numbers of the database that are inserted into messages.
     pub fn names(&self) -> Names<'_> {
         Names { database: &self.database.name, database_id: self.database.id, command: self.options.scope.command() }
     }
@@ -346,7 +346,7 @@ impl Report {
         self.not_verified.is_empty()
     }
 
-    /// Whether the caller accepts this limit.
+    /// Whether the options of the run accept this limit.
     pub fn is_allowed(&self, limit: &Limit) -> bool {
         self.options.allowed.contains(&limit)
     }

@@ -1,6 +1,7 @@
-//! Rounds: a second look that is too large for one process is divided into tasks, each with its own range. The merge
-//! asks a question and the tasks answer it. Once all answers exist, another merge uses them in place of its own second
-//! look.
+//! Rounds of a check that is divided among several processes. A second look at the pages may be too large for one
+//! process, so it is divided into tasks, each with its own page range. The merge of the first results asks a question,
+//! and each task answers it for its range. Once all answers exist, another merge uses them and need not take the second
+//! look itself.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -21,11 +22,11 @@ const MOST_QUESTIONS: usize = 256;
 /// A round with this many tasks accepts no more questions.
 const MOST_TASKS: usize = 100_000;
 
-/// A question for tasks, which says what they must look for.
+/// A question for the tasks of a round. It says what the tasks must look for.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) of: Of,
-    /// Pages in shared extents with their units, as the first round found them.
+    /// Pages in extents that several units claim, with the unit of each page as the first round determined it.
     taken: Arc<Taken>,
     /// The units in which the first round found bad pages.
     bad_units: Arc<BTreeSet<UnitIndex>>,
@@ -34,9 +35,10 @@ pub struct Question {
 /// The subject of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
-    /// Sums over the rows of an index and of its table, one sum per cell.
+    /// Asks for sums over the rows of an index and of its table. Rows are assigned to cells by their hash, and each
+    /// cell has one sum.
     Cells { plan: usize },
-    /// The rows in the cells whose sums differ, with one bit per cell.
+    /// Asks for the rows in the cells whose sums differ. `differing` has one bit per cell.
     Rows { plan: usize, differing: Box<[u8]> },
 }
 
@@ -69,9 +71,10 @@ impl Question {
         }
     }
 
-    /// Writes the question. A reader needs the same `head`.
+    /// Writes the question. To read it, [`Self::take`] needs the same `head`.
     ///
     /// # Errors
+    ///
     /// If the question cannot be written.
     pub fn put(&self, key: &HashKey, head: &[u8], to: &mut dyn Write) -> Result<(), SumsError> {
         let (hash, space) = (FactHash::of_key(key), TempStore::default());
@@ -83,7 +86,8 @@ impl Question {
     /// Reads the output of [`Self::put`].
     ///
     /// # Errors
-    /// If the input is not such an output.
+    ///
+    /// If the input is not the output of [`Self::put`] for the same `key` and `head`.
     pub fn take(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Self, SumsError> {
         let (hash, space) = (FactHash::of_key(key), TempStore::default());
         let mut from = Input::new(&hash, head, (&space, 0), from);
@@ -130,13 +134,13 @@ pub struct Asked<'p> {
 pub struct Wanted {
     /// The question.
     pub question: Question,
-    /// The ranges of those parts that contain pages to look at, in ascending order.
+    /// The page ranges for which the question must be answered, in ascending order. There is one task per range.
     pub ranges: Vec<FileRange>,
     /// Number of bytes that the tasks must read.
     pub bytes: u64,
 }
 
-/// The second looks of a merge that are left to tasks.
+/// The second looks that a merge leaves to tasks.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,
@@ -145,17 +149,17 @@ pub struct Rounds<'p> {
 }
 
 impl<'p> Rounds<'p> {
-    /// Starts with the answers that are available. Second looks that read more than `local_limit` bytes are left to
-    /// tasks.
+    /// Creates the rounds of a merge. `asked` contains the questions that tasks have already answered. A second look is
+    /// left to tasks if it would read more than `local_limit` bytes.
     pub fn new(local_limit: u64, asked: Vec<Asked<'p>>) -> Self {
         Self { local_limit, asked, wanted: Mutex::default(), error: Mutex::default() }
     }
 
-    /// The questions that must be answered before the report is complete. If there are any, the report must not be
-    /// used.
+    /// The questions that tasks must still answer. If there are any, the report is incomplete and must not be used.
     ///
     /// # Errors
-    /// An answer could not be read.
+    ///
+    /// If an answer could not be read.
     pub fn end(self) -> Result<Vec<Wanted>, SumsError> {
         match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
@@ -168,7 +172,8 @@ impl<'p> Rounds<'p> {
         bytes > self.local_limit
     }
 
-    /// The question for which `fits` returns true, with its answers, if it was asked in an earlier round.
+    /// The question of an earlier round for which `fits` returns true, with its answers; `None` if no such question was
+    /// asked.
     pub(crate) fn asked(&self, fits: impl Fn(&Of) -> bool) -> Option<&Asked<'p>> {
         self.asked.iter().find(|asked| fits(&asked.question.of))
     }
@@ -180,7 +185,7 @@ impl<'p> Rounds<'p> {
         wanted.len() < MOST_QUESTIONS && tasks < MOST_TASKS
     }
 
-    /// Asks a question.
+    /// Adds a question for the tasks of the next round.
     pub(crate) fn ask(&self, wanted: Wanted) {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(wanted);
     }

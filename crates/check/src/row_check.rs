@@ -1,9 +1,10 @@
 //! The interface between the sweep and the checks of rows.
 //!
-//! A check is a type with a plan, made before the sweep, that implements [`RowCheck`], and a line in `checks`. The
-//! sweep classifies a row or a page of rows once and passes the result to all checks as [`Row`] or [`RowPage`]. A check
-//! receives every live row of its units one by one, unless it declares that it has handled the page. A check that does
-//! not declare this only wastes time, but never misses a row.
+//! Each check is a type that implements [`RowCheck`] and is listed in the module `checks`. A value of the type is the
+//! plan of the check, which is made before the sweep. The sweep classifies a row, or a page of rows, once, and passes
+//! the result to all checks as [`Row`] or [`RowPage`]. A check receives every live row of its units one by one, except
+//! for rows that the check reports as handled together. A check that never handles rows together is slower, but does
+//! not miss a row.
 
 use catalog::Database;
 use format::record::Record;
@@ -39,8 +40,8 @@ impl Row<'_> {
     }
 }
 
-/// The rows of a sound leaf page that all have the same form. Checks must skip those that are deleted; some may have a
-/// complex column. All other rows of the page are checked one by one.
+/// Those rows of a sound leaf page that all have the same form. Some of them may be deleted, and checks must skip
+/// these. Some may have a complex column. The rows of the page that have another form are checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,
@@ -54,18 +55,19 @@ pub(crate) struct TextPage<'p> {
     pub(crate) spans: &'p [Span],
 }
 
-/// The result of passing a group of rows to a check.
+/// How much of its work a check has done for a group of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done<Rest> {
-    /// The check has handled nothing: it must receive the rows one by one.
+    /// The check has done nothing. It must receive the rows one by one.
     Nothing,
-    /// The check has handled everything.
+    /// The check has done all its work for the rows.
     All,
-    /// The check has handled a part: it must receive the rows one by one, each together with this value.
+    /// The check has done some of its work. It must receive the rows one by one. With each row, it also receives this
+    /// value, which says which work remains.
     Except(Rest),
 }
 
-/// The result of passing those live rows of a page that have the same form to a check.
+/// How much of its work a check has done for the live rows of a page that have the same form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handled<Rest> {
     /// The result for plain rows.
@@ -82,7 +84,8 @@ impl<Rest: Copy + Default> Handled<Rest> {
     /// The check has handled all plain rows.
     pub(crate) const PLAIN: Self = Self { plain: Done::All, complex: Done::Nothing };
 
-    /// The work that remains for each plain row, or for each row with a complex column; `None` if nothing remains.
+    /// The work that remains for a row of the page. `is_complex` says whether the row has a complex column. `None` if
+    /// no work remains.
     #[inline]
     pub(crate) fn rest(self, is_complex: bool) -> Option<Rest> {
         match if is_complex { self.complex } else { self.plain } {
@@ -96,14 +99,15 @@ impl<Rest: Copy + Default> Handled<Rest> {
 /// The stage at which the sums of a check are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// Together with the sums of B-trees and heaps, before the relations between the tables of the catalog are checked.
+    /// The sums are compared together with the sums of B-trees and heaps, before the tables of the catalog are compared
+    /// with each other.
     Reckon,
-    /// After the check of the catalog, near the end of the run.
+    /// The sums are compared after the check of the catalog, near the end of the run.
     Beyond,
 }
 
-/// A check of rows. A value of the type is the plan of the check, made before the sweep. The default value is the plan
-/// for a run that does not make the check; it receives no rows.
+/// A check of rows. A value of the implementing type is the plan of the check, made before the sweep. The default value
+/// is the plan for a run in which the check is not made. With this plan, the check receives no rows.
 pub(crate) trait RowCheck: Default + Sync {
     /// The sums that each thread adds up.
     type Sums: CheckSums;
@@ -114,7 +118,7 @@ pub(crate) trait RowCheck: Default + Sync {
     /// When [`Self::settle`] is called.
     const STAGE: Stage = Stage::Reckon;
 
-    /// The maximum number of bytes that a thread keeps, not counting the sums per unit.
+    /// The maximum number of bytes that the check uses per thread. The sums per unit are not included.
     fn bytes_per_thread(_database: &Database) -> u64 {
         0
     }
@@ -125,8 +129,8 @@ pub(crate) trait RowCheck: Default + Sync {
     /// Whether the check needs the rows of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool;
 
-    /// Handles the rows of a page together where possible. This never reports a finding: rows that may be wrong are
-    /// left to be checked one by one.
+    /// Handles as many rows of a page together as possible. This method never reports a finding: rows that may be wrong
+    /// are left to [`Self::row`].
     #[inline]
     fn page(
         &self,
@@ -159,8 +163,9 @@ pub(crate) trait RowCheck: Default + Sync {
     ) {
     }
 
-    /// Compares the sums after the sweep, and takes a second look where they differ. The checks are settled in the
-    /// order of their list; a check does not compare units that an earlier check found damaged.
+    /// Compares the sums after the sweep. If they differ, reads pages again to find the damage. The run calls this
+    /// method for one check after another, in the order in which they are listed. A check skips units in which an
+    /// earlier check found damage.
     fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Self::Sums, to: &mut Results<'_>);
 
     /// Reviews a finding of the sweep after all rows were seen. Returns the final finding, or `None` if it is no proof.

@@ -5,7 +5,7 @@ use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use crate::registry::limits::{self, Reason};
 use crate::units::UnitIndex;
 
-/// Succeeds if all columns can be located in all rows; otherwise the error is the reason.
+/// Returns an error with the reason if some columns cannot be located in the rows of these rowsets.
 pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
     if rowsets.clone().any(|rowset| rowset.compression > 2) {
         return Err((&limits::ROWS_COLUMNSTORE).into());
@@ -49,8 +49,8 @@ pub(crate) fn can_be_paused(database: &Database) -> bool {
     database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
 }
 
-/// Whether a rowset may belong to a paused index build. Then the rowset may contain a row with a key and also marks of
-/// deleted rows with the same key.
+/// Whether a rowset may belong to a paused index build. Such a rowset may contain a live row and also marks of deleted
+/// rows that have the same key.
 pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
     can_be_paused(database) && anti_matter_column(rowset).is_some()
 }

@@ -64,8 +64,8 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// Like [`run`], but `sweep` supplies the sums of a pass over the pages. The report lacks the second looks that are
-/// left to `rounds`.
+/// Like [`run`], but `sweep` supplies the sums of the pass over the pages. The report lacks the results of second looks
+/// that are left to the tasks of `rounds`.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
@@ -116,8 +116,8 @@ pub(crate) fn run_with<E>(
     Ok(run.settle(&context, &checks, swept))
 }
 
-/// Reads the maps, and adds to `units` those that only IAM pages name. The fingerprint is meaningful only if other
-/// processes share the hash key.
+/// Reads the allocation maps, and adds to `units` the units that only IAM pages name. Also returns a fingerprint of the
+/// pages that were read. Without a hash key in the options, the fingerprint is meaningless.
 pub(crate) fn maps_of(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -144,12 +144,12 @@ pub(crate) struct Run<'a> {
     pub(crate) progress: &'a dyn Progress,
     space: &'a TempStore,
     needs: MemoryBudget,
-    /// The counters of the system at the start of the run.
+    /// The operating system's counters for this process at the start of the run.
     counters: Vec<(&'static str, u64)>,
     phases: Phases<'a>,
     pub(crate) findings: FindingCollector,
     pub(crate) coverage: Coverage,
-    /// Fingerprint of the maps, if other processes share the hash key.
+    /// Fingerprint of the allocation maps. Meaningful only if other processes share the hash key.
     pub(crate) fingerprint: Fingerprint,
     /// Whether some pages were not read, so that sums are not compared.
     pub(crate) is_open: bool,
@@ -159,7 +159,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Checks each part of the input without the others: files, boot page and catalog.
+    /// Checks files, boot page and catalog, each on its own.
     fn look_at_input(&mut self) {
         let (source, database) = (self.source, self.database);
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
     /// Completes a sweep that other processes have made in parts.
     pub(crate) fn end_parts(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.phases.end("sweep", self.space);
-        // From here on, pages of different parts are read again. Their units may have bad pages in any part.
+        // From here on, pages of all parts may be read again. So the units with bad pages in any part must be known.
         context.bad_units = swept.tallies.bad_units().into();
         self.end_batch(context, checks, swept);
         context.learn(&mut swept.tallies);
@@ -240,15 +240,15 @@ impl<'a> Run<'a> {
         Results { findings: &mut self.findings, coverage: &mut self.coverage, outcome: &mut self.outcome }
     }
 
-    /// Compares the sums. All damaged units are known only now, because a page of one table may show damage of another
-    /// table.
+    /// Compares the sums. Only now are all damaged units known, because a page of one table may show that another table
+    /// is damaged.
     fn reckon(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         let progress = self.progress;
         reckon::reckon(context, checks, swept, &mut self.results(), progress);
         self.phases.end("compare", self.space);
     }
 
-    /// Checks the relations between the tables of the catalog.
+    /// Compares the tables of the catalog with each other.
     fn catalog(&mut self) {
         if !self.options.scope.checks_catalog() || self.options.physical_only {
             return;
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Separates proofs from the other findings, and completes the report.
+    /// Separates the findings that are proofs from all other findings, and completes the report.
     fn settle(mut self, context: &Context<'_>, checks: &Checks, swept: Swept<Sums>) -> Report {
         let Swept { tallies: swept, sums } = swept;
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
@@ -379,7 +379,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The name that messages print for a database: its own name, or that of its file if the boot page cannot be read.
+/// The name that messages print for a database. If the boot page cannot be read, the name is derived from the name of
+/// the file.
 pub fn database_name(source: &dyn PageSource, database: &Database) -> String {
     let by_file = || Some(source.files().first()?.path.file_stem()?.to_string_lossy().into_owned());
     let own = database.boot.as_ref().map(|boot| boot.name.clone()).filter(|name| !name.is_empty());

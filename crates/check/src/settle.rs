@@ -94,7 +94,7 @@ struct Doubt {
     rests_on_it: RestsOnIt,
 }
 
-/// Tests whether findings with this policy are proofs only if the fact is known.
+/// Returns whether findings of checks with this policy may be explained by the unknown fact.
 type RestsOnIt = fn(Policy) -> bool;
 
 impl<'a> Doubts<'a> {
@@ -126,7 +126,8 @@ impl<'a> Doubts<'a> {
         self.in_flight.is_some() || !self.general.is_empty()
     }
 
-    /// The first limit that may explain a finding. One limit is enough to demote it.
+    /// The first limit that may explain a finding; `None` if no limit explains it. One limit is enough to demote a
+    /// finding.
     fn limit(&self, finding: &Finding) -> Option<&'static Limit> {
         let policy = finding.check.policy;
         if self.in_flight.is_some_and(|in_flight| in_flight.touches(finding, policy.rests_on_log)) {
@@ -136,9 +137,9 @@ impl<'a> Doubts<'a> {
     }
 }
 
-/// Whether part of the catalog, or the boot page that points to it, could not be read when the catalog was loaded. A
-/// pointer into a file that was not given, or to a page with the encryption flag, does not count as a failed read,
-/// because damage can cause both.
+/// Whether part of the catalog, or the boot page that points to it, could not be read when the catalog was loaded. Two
+/// cases do not count as failed reads, because damage can cause them: a pointer into a file that was not given, and a
+/// page with the encryption flag.
 fn is_catalog_unread(context: &Context<'_>) -> bool {
     let is_boot =
         |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
@@ -147,14 +148,15 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
         context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
     };
     let mut gaps = context.database.gaps.iter();
-    // If the boot page can be read now, it was unreadable when the catalog was loaded.
+    // If the boot page was missing when the catalog was loaded but can be read now, its read failed at that time.
     gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
-/// Whether the log may contain changes that are missing in the files. Then two places may contradict each other, and
-/// allocated pages may never have been written; recovery would resolve both. The LSN of the last checkpoint cannot be
-/// used to recognize the affected pages, because a transaction may begin before the checkpoint and end after its start.
+/// Whether the log may contain changes that are missing in the files. If so, two places in the files may contradict
+/// each other, and allocated pages may never have been written. Recovery would correct this. The LSN of the last
+/// checkpoint cannot be used to recognize the affected pages, because a transaction may begin before the checkpoint and
+/// end after the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
     // Data files without their boot page are checked page by page, without the log; a backup always needs its log.
     (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
@@ -198,7 +200,8 @@ mod tests {
             (&limits::DEMOTED_MAPS, |policy| policy.rests_on_maps),
             (&limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
         ]);
-        // The findings of this check depend only on the release, so the first doubt must not hide the second.
+        // The first limit in `all` cannot explain the findings of this check, but the second one can. So the search
+        // must not stop at the first.
         let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
             policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
             ..registry::RECORD_AUDIT

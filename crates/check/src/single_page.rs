@@ -19,13 +19,14 @@ pub struct SinglePages<'a> {
 }
 
 impl<'a> SinglePages<'a> {
-    /// An audit for pages of `database`, or for pages of its copies.
+    /// Creates an audit for pages of `database`, or for copies of its pages.
     pub fn new(database: &'a Database) -> Self {
         Self { database, units: Units::of(database), records: PageRecords::default() }
     }
 
-    /// The faults of a page as stored: faults of its protection and page ID and, if the page belongs to a unit of the
-    /// catalog, of its header, slots and records. Empty if the page is sound.
+    /// The faults of a page, which `stored` contains as it is on disk. The protection and the page ID are always
+    /// checked. If the page belongs to a unit of the catalog, its header, slots and records are checked too. Empty if
+    /// the page is sound.
     pub fn findings(&mut self, stored: &PageBytes, id: PageId) -> Vec<Finding> {
         let header = Page::new(stored).header();
         if let Some(fault) = identity(stored, id) {

@@ -1,8 +1,9 @@
-//! Facts about pages in bounded memory: facts that do not fit into memory are written to temporary files.
+//! Facts about pages in bounded memory. Facts that do not fit into memory are written to temporary files.
 //!
-//! Each thread has one run, which consists of facts in memory and of sorted segments in a file. All runs are read back
-//! in parallel, one window of pages at a time. If nothing was spilled, nothing is written or copied, and a single
-//! window contains all facts. Facts that are needed in another order than that of pages go through a [`Sorter`].
+//! Each thread has one run. It consists of the facts in memory and of sorted segments in a file. All runs are read back
+//! in parallel, one window at a time. A window contains the facts about a range of pages. If no facts were written to
+//! files, nothing is copied, and a single window contains all facts. Facts that are needed in an order other than page
+//! order are sorted by a [`Sorter`].
 
 mod sorter;
 
@@ -180,8 +181,8 @@ impl<F: Fact> Run<F> {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }
 
-    /// Calls `visit` with each fact, in the order of insertion if the facts were added in ascending order. Facts that
-    /// cannot be read back are lost, and `space` records the error.
+    /// Calls `visit` with each fact. If the facts were added in ascending page order, they are visited in this order.
+    /// Facts that cannot be read back are lost, and `space` records the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
         if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
@@ -222,8 +223,8 @@ impl<F: Fact> Run<F> {
         });
     }
 
-    /// Reserves memory for new facts, but for no more than `limit` facts in total. Without this, the vector would
-    /// double its capacity, and might use twice the memory.
+    /// Reserves memory for new facts, but for no more than `limit` facts in total. Otherwise the vector would double
+    /// its capacity when it grows, and might use twice the memory.
     fn make_room(&mut self, limit: usize) {
         if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
             let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
@@ -283,7 +284,7 @@ const FEW_FACTS: usize = 64;
 /// a margin.
 const LEAST_ROOM: usize = 256;
 
-/// Reads all runs in parallel, one window of pages at a time.
+/// Reads all runs in parallel, one window at a time. A window contains the facts about a range of pages.
 pub(crate) struct Windows<'a, F> {
     files: Vec<File>,
     cursors: Vec<Cursor<F>>,
@@ -295,7 +296,7 @@ pub(crate) struct Windows<'a, F> {
 
 /// The position in a segment, or in the facts that a run has in memory.
 struct Cursor<F> {
-    /// The index into [`Windows::files`], and the range of bytes that has not been read yet.
+    /// The index of the file in [`Windows::files`], and the start and end of the bytes that have not been read yet.
     left: Option<(usize, u64, u64)>,
     window: Vec<F>,
 }
@@ -380,8 +381,8 @@ pub(crate) struct Found {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page, if the page is in the window and has a fact; no page has two facts. First tries the
-    /// position at which the fact would be if every page since the last fact found had a fact.
+    /// The fact about a page; `None` if the page is not in the window or has no fact. No page has two facts. The method
+    /// first tries a guessed position, which is right if every page since the last fact found has a fact.
     pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
@@ -417,7 +418,8 @@ impl<F: Fact> Window<'_, F> {
         self.start.is_none_or(|start| page > start) && self.end.is_none_or(|end| page <= end)
     }
 
-    /// The last page before the window and the last page of the window; `None` if the window has no limit there.
+    /// The last page before the window, and the last page of the window. The first is `None` if the window begins at
+    /// the first page, and the second is `None` if the window ends at the last page.
     pub(crate) fn ends(&self) -> (Option<PageId>, Option<PageId>) {
         (self.start, self.end)
     }

@@ -11,10 +11,11 @@ use crate::registry::limits::{self, Limit, Reason};
 /// The subject of notes about statistics that cannot be read.
 const WHAT: &str = limits::STATISTICS_UNREAD.what;
 
-/// Bytes for the description of an index or a column, including its name.
+/// Bytes of memory for the description of an index or a column, including its name.
 const BYTES_PER_DESCRIPTION: usize = 150;
-/// Limits for the number of descriptions that are in memory during a pass: at most 15 MB, half of the unused memory
-/// grant. A catalog with more indexes and columns is read in several passes, each for some of the tables.
+/// The minimum and maximum number of descriptions that are in memory during a pass. Within these limits, descriptions
+/// may use half of the memory for facts. The maximum corresponds to 15 MB. A catalog with more indexes and columns is
+/// read in several passes, each for some of the tables.
 const DESCRIPTIONS_PER_PASS: std::ops::RangeInclusive<usize> = 10_000..=100_000;
 
 /// Checks all statistics in scope, after the sweep.
@@ -39,8 +40,8 @@ pub(crate) fn reckon(context: &Context<'_>, coverage: &mut Coverage) {
     }
 }
 
-/// The pass that checks the statistics of an object. The multiplication makes the passes equal even if a batch
-/// contains, for example, every second object ID.
+/// The number of the pass that checks the statistics of an object. The multiplication distributes objects evenly over
+/// the passes, even if a batch contains, for example, only every second object ID.
 fn share_of(object_id: i32, passes: u32) -> u32 {
     (object_id.unsigned_abs().wrapping_mul(0x9E37_79B1) >> 8) % passes
 }
@@ -80,7 +81,8 @@ struct Notes<'n, 'c> {
 }
 
 impl Notes<'_, '_> {
-    /// Notes a contradiction. If the log may explain it, notes this instead.
+    /// Notes a contradiction. If changes that only the log contains may explain the contradiction, notes that limit
+    /// instead.
     fn contradiction(&mut self, reason: impl Into<Reason>) {
         let place = place(self.context, self.statistics);
         match self.context.is_clean() {
@@ -162,7 +164,7 @@ mod tests {
     fn the_passes_share_the_objects_of_a_batch_evenly() {
         const PASSES: u32 = 16;
         let mut shares = [0; PASSES as usize];
-        // Every sixteenth object ID, like one batch of 16.
+        // Every sixteenth object ID, as in one of 16 batches.
         for object_id in (1_000_000..2_600_000).step_by(16) {
             shares[share_of(object_id, PASSES) as usize] += 1;
         }

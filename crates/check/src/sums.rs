@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::spill::TempStore;
 use crate::wire::Wire;
 
-/// The sums of one thread, or of all threads.
+/// The sums of a check, for one thread or for all threads.
 pub(crate) trait CheckSums: Wire + Send + Sized {
     /// Adds the sums of another thread, or of another part of the database. The order of the calls does not matter.
     fn merge(&mut self, other: Self);
@@ -21,7 +21,7 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
-/// For a check that needs no sums, because it settles each page independently.
+/// For a check that needs no sums, because it checks each page on its own.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 

@@ -80,7 +80,7 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether the maps were asked for a page outside the range that is in memory.
+    /// Whether a page was looked up in the maps that is outside the range in memory.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }
@@ -90,9 +90,9 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// If several units claim the extent of `page`, returns the unit in the page's header if it is one of these units;
-    /// otherwise the inner value is `None`. The outer value is `None` if an IAM page that is needed for the decision
-    /// could not be read.
+    /// Determines the owner of a page whose extent several units claim. The owner is the unit in the page's header, if
+    /// this unit is one of the claimants. Otherwise, or if at most one unit claims the extent, the result is
+    /// `Some(None)`. The result is `None` if an IAM page that is needed for the decision could not be read.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
@@ -168,7 +168,8 @@ impl Maps {
         Survey { totals, ..Self::owners(files, chains, units) }
     }
 
-    /// The owners without the totals, which are enough for a process that only sweeps.
+    /// The survey with the owners of pages but without the totals of files. This is enough for a process that only
+    /// sweeps.
     pub(crate) fn uncompared(self, units: &Units) -> Survey {
         Self::owners(self.files, self.chains, units)
     }

@@ -1,6 +1,7 @@
-//! Sweep: one sequential pass over the files in page order, with several threads. Each page is read and checked once. A
-//! relation between two pages is checked by adding a term to two sums, one for each side, in any order; an inequality
-//! is recorded as a small fact.
+//! Sweep: one sequential pass over the files in page order, with several threads. Each page is read and checked once.
+//! Whether two pages agree, for example about a link, is checked with two sums: each page adds its term to the sum of
+//! its side, in any order, and in the end both sums must be equal. For an inequality, such as a bound of keys, a small
+//! fact is recorded.
 
 mod chunks;
 pub(crate) mod crew;
@@ -126,8 +127,8 @@ impl<C: CheckList> Sweep<'_, C> {
             let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
             let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
             self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
-            // The calling thread replaces threads that could not be started: it reads in place of missing readers, and
-            // checks pages if there is no other thread for this.
+            // The calling thread does the work of threads that could not be started. It reads the chunks of missing
+            // readers. It checks pages only if no checking thread could be started.
             for counter in counters.get(readers..).unwrap_or_default() {
                 self.read_and_work(counter);
                 queue.end_reader();
@@ -165,7 +166,7 @@ impl<C: CheckList> Sweep<'_, C> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
 
-    /// Reports the pages of a chunk as done.
+    /// Reports to the progress display that the pages of a chunk were processed.
     fn passed(&self, chunk: Chunk) {
         self.progress.advance(chunk.pages.into());
         self.progress.swept(chunk.first, chunk.pages);

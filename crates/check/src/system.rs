@@ -1,4 +1,4 @@
-//! Counters that the system keeps for this process, read from /proc; other systems than Linux have none.
+//! Counters that Linux keeps for this process, read from /proc. Other systems have no such counters.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// The current values, in hundredths of a second.
+    /// The current values, in seconds, with a resolution of a hundredth of a second.
     pub(crate) fn now() -> Option<Self> {
         let [_, _, user, system] = stat()?;
         Some(Self { user_seconds: user as f64 / 100.0, system_seconds: system as f64 / 100.0 })
@@ -46,7 +46,8 @@ pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
 
-/// Larger than nearly all files in /proc that are read here, so that a single read is usually enough.
+/// The size of the read buffer. It is larger than nearly all files in /proc that are read here, so a single read is
+/// usually enough.
 const FILE_BYTES: usize = 8192;
 
 /// Reads a file in /proc, which exists only on Linux.

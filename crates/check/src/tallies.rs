@@ -49,8 +49,8 @@ pub(crate) struct UnitTally {
     pub(crate) unknown_pages: u64,
     /// Number of pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
-    /// Number of pages in extents that another unit claimed first. After the sweep it is 0, unless there were too many
-    /// of these pages to keep their addresses.
+    /// Number of the unit's pages in extents that another unit claimed first. After the sweep, the number is 0, unless
+    /// there are too many of these pages to keep their addresses.
     pub(crate) taken_pages: u64,
     /// Number of forwarded rows whose back pointer does not have the known form. Set after the sweep.
     pub(crate) unexplained_forwards: u64,
@@ -64,7 +64,7 @@ pub(crate) struct UnitTally {
     pub(crate) unaudited_rows: u64,
     /// Number of entries of non-leaf pages whose content was not audited.
     pub(crate) unaudited_entries: u64,
-    /// Number of pages with a record for which it is unknown whether the header counts it.
+    /// Number of pages on which it is unknown whether the header's counts include some record.
     pub(crate) uncounted_pages: u64,
     /// Number of rows whose expanded record lacks a value, because the compressed form of the value is unknown.
     pub(crate) doubtful_rows: u64,
@@ -76,8 +76,8 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Number of pages that contributed no facts, because they are damaged, unread or of an unknown kind, and of pages
-    /// that cannot be found again.
+    /// Number of pages whose content cannot be relied on. They are damaged, unread, possibly free, of a type without
+    /// known rules, or in an extent that another unit claimed first.
     pub(crate) fn lost_pages(&self) -> u64 {
         self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
     }

@@ -1,5 +1,5 @@
-//! A hand-built data file of four extents: one with the fixed pages, a mixed one with the IAM page, one that this IAM
-//! page claims, and a free one.
+//! A hand-built data file of four extents. The first contains the fixed pages. The second is a mixed extent with an IAM
+//! page. The third is claimed by this IAM page. The fourth is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +15,7 @@ use crate::test_pages::{TestPage, UNIT};
 pub(crate) const FILE: u16 = 3;
 pub(crate) const PAGES: u32 = 32;
 pub(crate) const IAM: u32 = 8;
-/// The numbers of the extents.
+/// The number of the mixed extent. The next two constants are the numbers of the claimed extent and of the free extent.
 pub(crate) const MIXED: u32 = 1;
 pub(crate) const CLAIMED: u32 = 2;
 pub(crate) const FREE: u32 = 3;
@@ -119,7 +119,7 @@ impl Maps {
     }
 }
 
-/// The record of an allocation map, of this length and filled with zeros.
+/// A record of an allocation map. It has `length` bytes and is filled with zeros.
 fn record(length: u16) -> Vec<u8> {
     let mut record = vec![0; length.into()];
     record[2..4].copy_from_slice(&length.to_le_bytes());

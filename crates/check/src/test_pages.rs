@@ -12,7 +12,7 @@ pub(crate) const UNIT: AllocUnitId = AllocUnitId(72_057_594_040_000_000 & !0xFFF
 /// The page that most tests use.
 pub(crate) const PAGE: PageId = PageId { file: 1, page: 200 };
 
-/// The unit of an index; its shape determines the index ID.
+/// A unit of the given shape. The shape also determines the index ID.
 pub(crate) fn unit(shape: Shape) -> Unit {
     let index_id = match shape {
         Shape::Heap | Shape::Text => 0,

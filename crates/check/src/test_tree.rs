@@ -58,10 +58,10 @@ pub(crate) struct TreePage {
     pub(crate) next: PageId,
     /// Whether the records are entries with children rather than rows.
     pub(crate) is_node: bool,
-    /// The keys of the records, each with the child that the entry names. In rows of a nonclustered index, the child
-    /// provides the bytes after the key.
+    /// The key of each record, and the page that follows the key in the record. In a non-leaf page, this is the child.
+    /// In a row of a nonclustered index, the address of this page only provides the bytes after the key.
     pub(crate) entries: Vec<(u32, PageId)>,
-    /// Whether the bytes are changed after the checksum is computed.
+    /// Whether the page is changed after its checksum is computed.
     pub(crate) is_damaged: bool,
 }
 
@@ -251,8 +251,8 @@ impl TestTree {
         (findings.into_sorted().collect(), coverage)
     }
 
-    /// Makes the sweep and the comparison, with only the page checks. `between` may change the context after the
-    /// survey.
+    /// Runs the survey, the sweep and the comparison, with only the checks of pages. After the survey, `between` may
+    /// change the context.
     pub(crate) fn checked(&self, between: impl FnOnce(&mut Context<'_>)) -> Found {
         let (findings, coverage) = self.surveyed(|context, to| {
             between(context);

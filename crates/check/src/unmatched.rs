@@ -1,9 +1,11 @@
-//! Finds the rows on two sides that have no counterpart on the other side, by comparing hashes in bounded memory.
+//! Finds the rows on each of two sides that have no counterpart on the other side. Compares hashes of rows in bounded
+//! memory.
 //!
-//! The first pass distributes all rows to cells by their hash. Rows that exist on both sides cancel, so that only cells
-//! with a surplus or missing row remain different. The next pass collects the rows of these cells, which are a small
-//! share of all rows, and compares them one by one. If they do not fit into memory, they are compared in batches in the
-//! order of the rows. So the result depends neither on the memory grant nor on the key of the hashes.
+//! The first pass assigns each row to a cell by its hash, and adds the hash to the sum of the cell. Rows that exist on
+//! both sides cancel each other out. So the sum of a cell differs from 0 only if the cell contains a row without a
+//! counterpart. The next pass collects the rows of the cells that differ, which are a small share of all rows, and
+//! compares them one by one. If these rows do not fit into memory, they are compared in batches, in the order in which
+//! they are read. So the result depends neither on the memory grant nor on the key of the hashes.
 
 use std::collections::HashMap;
 
@@ -26,8 +28,9 @@ const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
 /// The minimum and maximum number of rows in a batch, for each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Bytes of the memory for facts that are planned per cell and per row of a batch. They include hashes and counts, and
-/// twice the necessary size, because tables double when they grow.
+/// Bytes of the memory for facts that are planned for each cell. The next constant is the number of bytes for each row
+/// of a batch. Both include hashes and counts. Both are twice the necessary size, because hash tables double when they
+/// grow.
 const FACT_BYTES_PER_CELL: u64 = 64;
 const FACT_BYTES_PER_ROW: u64 = 512;
 
@@ -83,7 +86,8 @@ impl Cells {
     }
 }
 
-/// For one hash, the number of rows on each side: all rows, and those before the current row.
+/// The number of rows with one hash, on each side. `rows` counts all rows, and `before` counts the rows before the
+/// current row.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     rows: [u64; 2],
@@ -157,8 +161,8 @@ pub(crate) fn unmatched(
             }
             done[side] += rows.len();
         }
-        // An empty batch on both sides means that there are fewer suspects than in the earlier passes: the file changes
-        // while it is read.
+        // If the batches of both sides are empty, this pass found fewer rows in differing cells than earlier passes.
+        // The reason is that the file changes while it is read.
         let is_stuck = batch.iter().all(Vec::is_empty);
         if is_stuck || [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
             return Ok(Unmatched { rows: listed, has_more: has_more[0] || has_more[1] });

@@ -44,8 +44,8 @@ impl Column {
         Self { column: column.clone(), in_index, is_uniquifier: false, is_computed: false, fixed_length }
     }
 
-    /// Whether the rows are table rows that store the column in their sparse vector. A value that is missing there is
-    /// NULL.
+    /// Whether the rows are table rows that store the column in their sparse vector. If the vector does not contain a
+    /// value for the column, the value is NULL.
     pub(crate) fn is_in_vector(&self) -> bool {
         self.column.is_sparse() && !self.in_index
     }
@@ -57,8 +57,8 @@ impl Column {
         (self.column.info.xtype == xtype::BIT).then_some(bit)
     }
 
-    /// The value of the column in a leaf record. A value that the record does not store is replaced by the default, and
-    /// bits are 0 or 1.
+    /// The value of the column in a leaf record. If the record does not store a value, the result is the default of the
+    /// column. The value of a bit column is 0 or 1.
     #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
         // For most values, which are in the fixed part, these tests are enough.
@@ -192,7 +192,8 @@ impl Formula {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)
     }
 
-    /// The result, in its stored form; `None` for NULL, and an error if the result is uncertain.
+    /// The result of the expression, in the format in which rows store it; `None` for NULL, and an error if the result
+    /// is uncertain.
     pub(crate) fn value<'a>(
         &self,
         record: &Record<'_>,
@@ -301,7 +302,7 @@ mod tests {
     use crate::integers::IntegerColumn;
     use crate::test_pages::TestPage;
 
-    /// An int column at offset 4. In rows with only one column, the bytes there belong to a dropped column.
+    /// An int column at offset 4. In rows with only one column, the bytes at this offset belong to a dropped column.
     fn added(default: Option<Box<[u8]>>) -> Column {
         let info = TypeInfo { length: 4, ..TypeInfo::from_ti(xtype::INT.into()) };
         Column::of_table(&RowsetColumn {

@@ -28,7 +28,7 @@ pub(crate) enum InVector<'a> {
 }
 
 impl VectorColumn {
-    /// `None` if the column ID is too large for a sparse vector.
+    /// Creates the description of a sparse column; `None` if the column ID is too large for a sparse vector.
     pub(crate) fn of(column: &Column) -> Option<Self> {
         let RowsetColumn { id, info, .. } = column.column;
         Some(Self { id: u16::try_from(id).ok()?, length: fixed_length(info), is_bit: column.bit().is_some() })
@@ -42,8 +42,8 @@ impl VectorColumn {
         })
     }
 
-    /// The sparse vectors of the rows, and the position of the value in them. Only if all vectors of live rows store
-    /// the value at the same position and the value has at most eight bytes.
+    /// The sparse vectors of the rows, and the range of the value within each vector. `None` unless the vectors of all
+    /// live rows store the value at the same position and the value has at most eight bytes.
     pub(crate) fn short_in(self, rows: Rows<'_>) -> Option<(Vectors<'_>, Range<u16>)> {
         let vectors = rows.vectors()?;
         let common = vectors.common_form()?;
@@ -70,8 +70,8 @@ impl VectorColumn {
         self.length.is_none_or(|length| bytes.len() == usize::from(length))
     }
 
-    /// Sets `are_null` to whether the column is NULL in each row; the entries of deleted rows are meaningless. Returns
-    /// false if this is unknown for some live row.
+    /// Sets each entry of `are_null` to whether the column is NULL in the row with the same index. The entries of
+    /// deleted rows are meaningless. Returns false if it is unknown for some live row whether the column is NULL.
     pub(crate) fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
         let Some(are_live) = rows.are_live().filter(|_| rows.has_complex()) else {
             are_null.fill(true);

@@ -1,5 +1,5 @@
-//! Facts about the input that a reader must know before the results. Each fact is one line; those that explain most
-//! come first.
+//! Facts about the input that a reader must know before the results. Each fact is one line. The facts that explain most
+//! of the other results come first.
 
 use catalog::{Boot, Database, FileRow};
 use format::page::PAGE_BYTES;
@@ -14,7 +14,7 @@ use crate::survey;
 /// The maximum number of names in one line.
 const MOST_NAMES: usize = 5;
 
-/// The ID of the warning that a backup file contains other sets than those that are checked.
+/// The ID of the warning that a backup file also contains sets that are not checked.
 pub const OTHER_SETS: &str = "backup.other-sets";
 
 fn warning(id: &'static str, text: impl Into<String>) -> Warning {
@@ -102,8 +102,9 @@ pub(crate) fn missing_stripes(backup: &BackupPages) -> Option<String> {
     })
 }
 
-/// Describes the fault of a file that is shorter than its header says. A file may be longer, because pages beyond the
-/// size in the header do not belong to the database.
+/// Describes the fault of a file that is shorter than its header says; `None` if the file is long enough. A file that
+/// is longer than its header says has no fault, because pages beyond the size in the header do not belong to the
+/// database.
 pub(crate) fn cut(file: &DataFile) -> Option<String> {
     let claimed = file.header_pages.unwrap_or(file.pages);
     let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
@@ -142,7 +143,7 @@ fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warnin
              verified",
         )),
         (None, 0) => Some(warning("backup.log", "the backup's log could not be read; pages are checked without it")),
-        // The missing stripes explain this, and another warning reports them.
+        // The log could not be read because stripes are missing. Another warning reports the missing stripes.
         (None, _) => None,
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest 
     (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
 }
 
-/// The value that replaces the previous hash for the first frame; it depends on the head.
+/// The value that the hash of the first frame includes in place of a previous hash. It depends on `head`.
 fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
     hash_of(hash, &[0; HASH_BYTES], head)
 }
@@ -74,7 +74,7 @@ fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
 /// An output for sums.
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
-    /// The storage that contains spilled facts: writing a run reads them back.
+    /// The storage that contains spilled facts. They are read back when a run is written.
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{Event, Moment};
 
-/// Maximum number of marks to pair, about 64 bytes each: enough for a year of one checkpoint per minute in seven
-/// databases.
+/// Maximum number of marks to pair. Each mark needs about 64 bytes. The number is enough for one checkpoint per minute
+/// in seven databases over a year.
 pub const MAX_MARKS: usize = 8_000_000;
 
 /// The begin or end of a checkpoint.
@@ -72,8 +72,8 @@ pub struct Paired {
 /// the mark right before it if that mark is a begin. The order of `marks` does not matter.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
-    // Causality tracking numbers the events of an activity. XML has times in milliseconds, and event files have more
-    // digits: of equal marks, the mark with more digits is kept.
+    // Causality tracking numbers the events of an activity. Times in XML have milliseconds, times in event files have
+    // more digits. If two marks are equal in milliseconds, the mark with more digits is kept.
     let order = |mark: &Mark| match mark.activity {
         Some((_, sequence)) => i64::from(sequence),
         None => mark.at.0.div_euclid(Moment::MILLISECOND),

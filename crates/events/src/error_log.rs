@@ -55,16 +55,16 @@ pub struct Traced {
     pub is_end: bool,
 }
 
-/// The lines about checkpoints in an error log. All times are by [`ErrorLog::clock`].
+/// The lines about checkpoints in an error log. All times are measured by [`ErrorLog::clock`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct ErrorLog {
-    /// UTC if the error log states the offset of the server's clock, else local time.
+    /// UTC if the error log states the offset of the server's clock from UTC, otherwise local time.
     pub clock: Clock,
     /// Slow checkpoints, ordered by time.
     pub flushes: Vec<Flush>,
     /// Begins and ends of checkpoints, ordered by time.
     pub traced: Vec<Traced>,
-    /// Number of lines about checkpoints that have an unexpected form, or without the first line of their report.
+    /// Number of lines about checkpoints that have an unexpected form, or that lack the first line of their report.
     pub unclear: u64,
 }
 
@@ -128,8 +128,8 @@ struct Kept {
 pub fn read(input: impl Read) -> io::Result<ErrorLog> {
     let mut text = BufReader::new(Utf8::new(input));
     let (mut kept, mut line) = (Vec::new(), Vec::new());
-    // Number of lines that are later than the previous line, minus the number of lines that are earlier: negative for
-    // exports.
+    // Number of lines with a later time than the previous line, minus the number of lines with an earlier time. The
+    // result is negative for exports.
     let (mut rising, mut last) = (0i64, None);
     while next_line(&mut text, &mut line)? {
         let text = String::from_utf8_lossy(&line);
@@ -172,7 +172,8 @@ fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Combines the lines of each slow checkpoint: the first line, and the following lines of the same process.
+/// Combines the lines about each slow checkpoint: the first line of the report, and the following lines of the same
+/// process.
 fn joined(lines: Vec<Kept>) -> ErrorLog {
     let offset = lines.iter().find_map(|line| match line.said {
         Said::Offset(minutes) => Some(minutes),

@@ -38,7 +38,7 @@ pub(crate) struct Utf8<R> {
     encoding: Option<Encoding>,
     /// Bytes of the input that are not yet decoded: at most three between reads.
     raw: Vec<u8>,
-    /// Decoded text that the caller has not read yet, and the offset of its next byte.
+    /// Decoded text. The next field is the offset of the first byte that the caller has not read yet.
     text: Vec<u8>,
     at: usize,
     is_at_end: bool,

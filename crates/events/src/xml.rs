@@ -15,10 +15,11 @@ use quick_xml::events::{BytesStart, Event as Token};
 use crate::text::Utf8;
 use crate::{Clock, Event, Moment, Value};
 
-/// Maximum size of an event, and of a text or tag between events, in bytes.
+/// Maximum size of an event, in bytes. The next constant is the maximum size of a text or tag between events.
 const MAX_EVENT_BYTES: u64 = 64 << 20;
 const MAX_BETWEEN_BYTES: u64 = 1 << 20;
-/// Maximum depth of the elements around an event, and of the elements inside an event, which may hold a query plan.
+/// Maximum depth of the elements around an event. The next constant is the maximum depth of the elements inside an
+/// event, which may contain a query plan.
 const MAX_DEPTH_AROUND: usize = 16;
 const MAX_DEPTH: usize = 2000;
 
@@ -216,7 +217,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     })
 }
 
-/// An event of which a part is read, and its current value.
+/// An event that was read in part, and its current value.
 struct Unfinished {
     event: Event,
     is_action: bool,

@@ -1,9 +1,9 @@
-//! Measures how many MB of data pages per second one core exports, for each kind of table and each form of file. Run it
-//! with `cargo bench -p mdfsck-export --bench rows`; words after `--` select tables and forms.
+//! Measures how many MB of data pages per second one core exports, for each kind of table and each form of file. Run
+//! the benchmark with `cargo bench -p mdfsck-export --bench rows`. Words after `--` select tables and forms.
 //!
-//! Each rate is based on the processor time of the best of several runs, which alternate between the forms. The ratio
-//! beside it compares the rate with a yardstick of the same run: reading the same pages and verifying their checksums,
-//! the least possible work.
+//! Each rate is based on the processor time of the best of several runs, which alternate between the forms. Next to
+//! each rate, a ratio compares it with the rate of the least possible work, measured in the same run: reading the same
+//! pages and verifying their checksums.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -154,8 +154,8 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// Measures MB of pages per second. The first two rates are the yardsticks: verifying checksums, and reading rows. The
-/// others are the rates of the forms.
+/// Measures MB of pages per second. The first rate is for verifying checksums, the second for reading rows; the other
+/// rates are compared with these two. The other four are the rates of the forms.
 fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
     let (all_pages, off_row_pages) = verify_all(source.pages);

@@ -56,7 +56,7 @@ impl RowText for Csv {
                 Value::Bytes([]) => out.bytes().extend_from_slice(b"\"\""),
                 Value::Bytes(bytes) => digits::hex(out.bytes(), bytes),
                 Value::LongText(value) => {
-                    // The content is unknown before it is read, so it is always quoted.
+                    // The content is not known until it is read, so the field is always quoted.
                     let start = out.bytes().len();
                     out.bytes().push(b'"');
                     match out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
@@ -117,8 +117,9 @@ fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     if rest.is_empty() {
         return true;
     }
-    // The last eight bytes may overlap bytes that are already copied, so the copied part of the overlap is cut off
-    // first. A text of less than eight bytes is padded to eight, and the padding is cut off afterwards.
+    // The last eight bytes of the text may overlap bytes that are already copied. In this case, the overlap is first
+    // removed from the output. A text of less than eight bytes is padded to eight bytes, and the padding is removed
+    // afterwards.
     let last = match bytes.last_chunk() {
         Some(last) => {
             out.truncate(end - 8);

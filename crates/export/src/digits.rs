@@ -13,7 +13,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const NEGATIVE_ZERO: &[u8] = b"-0.0";
 /// Numbers below 10^8 have at most eight digits, which are written in one step.
 const E8: u64 = 100_000_000;
-/// 10^19: a number below it fits into a `u64`.
+/// 10^19. A number below it fits into a `u64`.
 const E19: u128 = 10_000_000_000_000_000_000;
 
 /// Writes the last `length` of eight digits; `length` is at least 1.
@@ -22,8 +22,8 @@ fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);
 }
 
-/// The number of digits of a number below 10,000. It is calculated from the number, so that later writes need not wait
-/// until the digits are looked up.
+/// The number of digits of a number below 10,000. It is calculated from the number instead of its digits, so that the
+/// next write need not wait for the lookup of the digits.
 #[inline]
 fn digits_below_10_000(n: u64) -> usize {
     1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999)
@@ -44,7 +44,7 @@ pub(crate) fn unsigned(out: &mut Vec<u8>, n: u64) {
     }
 }
 
-/// Like `unsigned`, for a number of at least nine digits.
+/// Like `unsigned`, for numbers with at least nine digits.
 fn long_unsigned(out: &mut Vec<u8>, n: u64) {
     let (upper, lower) = (n / E8, n % E8);
     match upper {
@@ -102,8 +102,8 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
 fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     let (whole, rest) = (magnitude / power, magnitude % power);
     if whole >= E19 {
-        // A decimal has at most 38 digits, so the upper part has at most 19. It can have 20 if the bytes are not a
-        // valid decimal.
+        // A valid decimal has at most 38 digits, so the upper part has at most 19 digits. If the bytes are not a valid
+        // decimal, it can have 20 digits.
         unsigned(out, u64::try_from(whole / E19).unwrap_or(u64::MAX));
         padded(out, (whole % E19) as u64, 19);
     } else {

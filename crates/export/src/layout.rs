@@ -125,8 +125,8 @@ impl Kind {
 pub struct Layout {
     /// The columns in order.
     pub fields: Vec<Field>,
-    /// Names of computed columns that are not persisted: SQL Server calculates their values on reading, so no file has
-    /// them.
+    /// Names of computed columns that are not persisted. SQL Server calculates their values when they are read, so no
+    /// data file contains them.
     pub computed: Vec<String>,
 }
 
@@ -136,8 +136,8 @@ impl Layout {
         Self::behind(table, &[])
     }
 
-    /// Like [`Self::of`], with additional columns before those of the table; a row begins with the values of these
-    /// columns. If the table already has a column of the same name, the additional column is renamed.
+    /// Like [`Self::of`], with additional columns before those of the table. A row begins with the values of the
+    /// additional columns. If the table already has a column of the same name, the additional column is renamed.
     pub fn behind(table: &Table, front: &[(&str, Kind)]) -> Self {
         let is_taken = |name: &str| table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
         let free = |name: &str| {

@@ -1,7 +1,7 @@
 //! Writes rows to files: CSV, JSON lines, T-SQL and Parquet.
 //!
 //! [`write_table`] writes the rows of a table; [`write_rows`] writes rows from any source. docs/values.md shows how
-//! each form of file represents each type. Exporting a table gives the same bytes with any number of threads.
+//! each form of file represents each type. The exported file of a table has the same bytes for any number of threads.
 
 // Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]

@@ -38,13 +38,13 @@ fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String>
         .collect()
 }
 
-/// The same text for all names that differ only in case, because some file systems do not distinguish them.
+/// Returns one text for all names that differ only in case, because some file systems do not distinguish these names.
 fn folded(name: &str) -> String {
     name.to_uppercase().to_lowercase()
 }
 
-/// Whether a file system may replace the character by one or more others: Korean letters that combine to a syllable,
-/// and characters that exist only for compatibility with older code pages.
+/// Whether a file system may replace the character by one or more other characters. This is possible for Korean letters
+/// that combine to a syllable, and for characters that exist only for compatibility with older code pages.
 fn is_of_two_forms(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11FF}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
 }

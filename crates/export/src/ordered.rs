@@ -1,7 +1,8 @@
 //! Distributes work among threads and writes the results in order, with bounded memory.
 //!
 //! Each thread takes the next pages of the table, converts their rows to text or columns, and waits for its turn to
-//! write. The thread with the earliest unwritten pages never waits, so it can write a row of any length in pieces.
+//! write. The thread with the earliest pages that are not yet written never waits, so it can write a row of any length
+//! in pieces.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,8 +55,8 @@ impl Turns {
     }
 }
 
-/// Locks a mutex even if another thread panicked while it held the lock. The data is still consistent, and the panicked
-/// thread records its failure.
+/// Locks a mutex, even if another thread panicked while it held the lock. The data is still consistent, and the thread
+/// that panicked records its failure.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -114,7 +115,7 @@ pub(crate) fn run(threads: usize, turns: Turns, work: &(dyn Fn(&Turns) -> io::Re
     turns.result()
 }
 
-/// Records a failure if a thread panics during its work, so that no other thread waits for it.
+/// Records a failure if a thread panics during its work, so that no other thread waits for its turn forever.
 struct Unfinished<'t>(&'t Turns);
 
 impl Drop for Unfinished<'_> {

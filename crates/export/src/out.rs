@@ -5,7 +5,7 @@ use std::io;
 use format::RecordId;
 use rows::{LongValue, Unreadable};
 
-/// The text is passed on when it has at least this many bytes.
+/// When the collected text has at least this many bytes, it is passed on.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
 /// Accepts text in pieces.
@@ -122,8 +122,8 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Writes a long value by calling `each` for its pieces. If the value cannot be read, records a gap, writes
-    /// nothing, and returns `false`.
+    /// Writes a long value by calling `each` for its pieces. If the value cannot be read, writes nothing, records a
+    /// gap, and returns `false`.
     pub(crate) fn long(
         &mut self,
         field: usize,
@@ -138,15 +138,16 @@ impl<'a> Out<'a> {
             each(&mut self.piece.bytes, piece);
             self.relieve()
         })?;
-        // The value was complete just before: the files have changed since, or began to fail.
+        // The value could be read just before. An error here means that the files have changed or can no longer be
+        // read.
         written
             .map(|()| true)
             .map_err(|_| io::Error::other("a long value could be read the first time, but not the second time"))
     }
 }
 
-/// Whether all pieces of a long value can be read. Call this before writing the value, because written text cannot be
-/// taken back.
+/// Whether all pieces of a long value can be read. Call this function before writing the value, because text that is
+/// already written cannot be removed.
 pub(crate) fn is_whole(value: LongValue<'_>) -> io::Result<Result<(), Unreadable>> {
     value.pieces(&mut |_| Ok(()))
 }

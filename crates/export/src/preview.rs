@@ -25,7 +25,7 @@ pub struct Previewed {
     pub rows: u64,
     /// Whether the table has more rows.
     pub has_more: bool,
-    /// The reader's counts for the pages it read.
+    /// The counts of the reader for the pages that it read.
     pub counts: RangeCounts,
 }
 
@@ -95,7 +95,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Reads at most `limit` rows, and finds out whether there are more.
+/// Reads at most `limit` rows, and finds out whether the table has more rows.
 fn some(
     source: TableSource<'_>,
     limit: u64,

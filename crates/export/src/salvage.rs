@@ -67,8 +67,7 @@ pub fn write_salvaged(request: &Request<'_>, form: SalvageForm, files: &SalvageF
     Ok(salvaged.unwrap_or_default())
 }
 
-/// The statements for a separate table in which every column accepts NULL and no column gets its values from the
-/// server.
+/// The statements for a separate table. In this table, every column accepts NULL, and the server generates no values.
 fn frame(request: &Request<'_>, layout: &Layout, suffix: &str) -> SqlFrame {
     let table = request.table;
     let start = shortened(&table.name, MOST_NAME_UNITS - suffix.len() - 1);

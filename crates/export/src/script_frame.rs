@@ -73,7 +73,8 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
             before.push_str(&batch(&allow));
             after.push_str(&batch(&format!("SET IDENTITY_INSERT {name} OFF;")));
         }
-        // An INSERT that runs from a string constant must contain its own SET, because settings of EXEC end with it.
+        // An INSERT that runs from a string constant must contain its own SET, because settings made within an EXEC end
+        // with the EXEC.
         (true, false) => insert.insert_str(0, &allow),
         (false, _) => {}
     }
@@ -85,14 +86,14 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
 }
 
 /// A batch that disables all following statements, up to [`GUARDED`], if an object of this name already exists. Without
-/// it the rows would be added to that object.
+/// this batch, the rows would be added to the existing object.
 pub(crate) fn guard(name: &str) -> String {
     let mut constant = b"N'".to_vec();
     let mut text = Constant::default();
     text.add(&mut constant, name.as_bytes());
     text.finish(&mut constant);
     constant.push(b'\'');
-    // The bytes are whole characters, so no character is replaced.
+    // `constant` contains only whole characters, so this conversion replaces no character.
     let constant = String::from_utf8_lossy(&constant);
     format!(
         "IF OBJECT_ID({constant}) IS NOT NULL\nBEGIN\n    RAISERROR (N'An object of this name exists already: nothing is created or \

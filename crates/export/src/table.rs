@@ -18,7 +18,7 @@ use crate::target::Partial;
 use crate::text_file::{GapSink, RowText, Statements, TextSink};
 use crate::tsql::Tsql;
 
-/// Pages per job if the form of file is text.
+/// The number of pages per job, for all forms of file that are text.
 const TEXT_PAGES: usize = 128;
 
 /// A table to be exported.
@@ -81,7 +81,7 @@ pub struct Written {
     /// The number of values that are written as NULL although they are not NULL. [`Destination::unreadable`] lists
     /// them.
     pub unreadable_values: u64,
-    /// The reader's counts for the pages.
+    /// The counts of the reader for the pages that it read.
     pub counts: RangeCounts,
     /// The order of the rows.
     pub order: Order,
@@ -172,8 +172,9 @@ fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
     GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
 }
 
-/// Gives the files their final names. The file of gaps comes first, because without it the rows would seem complete. If
-/// there are no gaps, removes a file of gaps that an earlier run left. Returns the size of the rows file in bytes.
+/// Gives the files their final names. The file of gaps gets its name first, because without it the rows would seem
+/// complete. If there are no gaps, removes a file of gaps that an earlier run left. Returns the size of the rows file
+/// in bytes.
 fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
     let has_gaps = match gaps.finish() {
         Some(file) => file.finish().map(|_| true)?,
@@ -182,7 +183,8 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     match (rows.finish(), has_gaps) {
         (Ok(bytes), true) => Ok(bytes),
         (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
-        // The rows file of an earlier run keeps the name, and the new file of gaps does not describe it.
+        // The name still belongs to the rows file of an earlier run, and the new file of gaps does not describe that
+        // file.
         (Err(error), true) if !destination.replaces => {
             let _ = remove(&destination.unreadable);
             Err(error)
@@ -271,7 +273,7 @@ impl<'a> Task<'a> {
 struct InTurn<'a> {
     turns: &'a Turns,
     number: u64,
-    /// The number of rows in all earlier jobs; known once it is the turn of this job.
+    /// The number of rows in all earlier jobs. It is known only when it is the turn of this job.
     base: Option<u64>,
     sink: &'a Mutex<TextSink<Partial>>,
     totals: &'a Mutex<Totals>,

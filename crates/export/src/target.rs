@@ -73,14 +73,14 @@ impl Partial {
 /// Renames a file, unless a file of the new name already exists.
 fn give_new_name(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
-        // The file is complete under both names. If the old name cannot be removed, the next run overwrites the partial
-        // file.
+        // The file is complete, and now has both names. If the temporary name cannot be removed, the next run
+        // overwrites the partial file.
         Ok(()) => {
             let _ = fs::remove_file(from);
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Without support for hard links, existence is checked before the file is renamed.
+        // On a file system without hard links, the code checks whether the new name exists before it renames the file.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }

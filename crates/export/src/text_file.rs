@@ -9,7 +9,7 @@ use script::{Constant, EXECUTE, EXECUTED};
 use crate::out::{Gap, Out, Piece};
 use crate::tsql::BATCH_ROWS;
 
-/// An INSERT ends when its text reaches this many bytes, even if it could have more rows.
+/// When the text of an INSERT reaches this many bytes, the INSERT ends, even if it has fewer rows than allowed.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Writes rows as text. The text of a row does not depend on earlier rows.
@@ -27,7 +27,7 @@ pub(crate) struct Statements {
     pub(crate) before: String,
     /// The beginning of each INSERT.
     pub(crate) insert: String,
-    /// Whether the INSERT has a VALUES list. If it has none, each row needs its own INSERT.
+    /// Whether the INSERT has a VALUES list. Without a VALUES list, each row needs its own INSERT.
     pub(crate) has_values: bool,
     /// The statements after the rows.
     pub(crate) after: String,
@@ -143,7 +143,8 @@ impl<W: Write> Inserts<W> {
     }
 }
 
-/// The file that lists values that are written as NULL although they are not NULL: row, column, page, slot, reason.
+/// The file that lists the values that are written as NULL although they are not NULL. Each line has row, column, page,
+/// slot and reason.
 pub(crate) struct GapSink<W> {
     make: Box<dyn FnMut() -> io::Result<W> + Send>,
     out: Option<W>,

@@ -133,15 +133,16 @@ fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes are WKB. WKB begins with its byte order, 1, and a type below 18 as a 32-bit integer. SQL Server's
-/// stored form begins with the SRID and a version: for every existing SRID its bytes 3 and 4 are 0, and 1 or 2.
+/// Whether bytes are WKB. WKB begins with its byte order, 1, and a type below 18 as a 32-bit integer, so its bytes 3
+/// and 4 are 0. SQL Server's stored form begins with the SRID and a version: for every existing SRID, its bytes 3 and 4
+/// are 0, and 1 or 2.
 fn is_wkb(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
 }
 
 fn starts_as_wkb(long: LongValue<'_>) -> bool {
     let mut start = Vec::new();
-    // The error stops the reading once the start of the value is known.
+    // The error is used only to stop the reading when the start of the value is known.
     let _ = long.pieces(&mut |piece| {
         start.extend_from_slice(piece.get(..WKB_START).unwrap_or(piece));
         if start.len() < WKB_START { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
@@ -152,8 +153,9 @@ fn starts_as_wkb(long: LongValue<'_>) -> bool {
 /// The maximum length of an nvarchar in a sql_variant, in UTF-16 code units.
 const MOST_VARIANT_CHARS: usize = 4000;
 
-/// Writes a value of a sql_variant, with a base type that can hold it. SQL Server gives a column of a VALUES list one
-/// type, like a column of a UNION. The outer CAST to sql_variant preserves the base type of each value.
+/// Writes a value of a sql_variant: the value is cast to a base type that can hold it, if its literal needs this, and
+/// then to sql_variant. SQL Server gives a column of a VALUES list one type, like a column of a UNION. The outer CAST
+/// to sql_variant preserves the base type of each value.
 fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
     if matches!(value, Value::Null | Value::Unreadable(_)) {
         return literal(at, Kind::Text, value, out);

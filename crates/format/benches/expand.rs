@@ -84,7 +84,8 @@ fn the_same_row_uncompressed(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| Record::data(black_box(&plain)).map(|record| record.bytes().len()));
 }
 
-/// A page full of compressed records: its bytes, the place of each record, and the expansion of the columns.
+/// Builds a page full of compressed records. Returns the bytes of the page, the place of each record, and the expansion
+/// of the columns.
 fn page(
     kinds: &[(u8, u16)],
     values: impl Fn(usize, usize) -> Vec<u8>,

@@ -134,8 +134,8 @@ pub fn sgam_page_of(page: u32) -> u32 {
     gam_page_of(page) + 1
 }
 
-/// Whether `extent` holds the fixed pages at the start of a GAM interval: it is allocated, but no allocation unit owns
-/// it.
+/// Whether `extent` holds the fixed pages at the start of a GAM interval. Such an extent is allocated, but no
+/// allocation unit owns it.
 pub fn is_fixed_extent(extent: u32) -> bool {
     extent.is_multiple_of(INTERVAL_EXTENTS)
 }
@@ -154,8 +154,8 @@ impl PfsByte {
     /// The kind bits of an IAM page, which is always in a mixed extent.
     pub const IAM: u8 = 0x70;
 
-    /// Whether the page is allocated. If it is not, the other bits of the byte, and the page, are garbage
-    /// (docs/format/README.md#unallocated-pages).
+    /// Whether the page is allocated. If the page is not allocated, the other bits of the byte and the contents of the
+    /// page are garbage (docs/format/README.md#unallocated-pages).
     pub fn is_allocated(self) -> bool {
         self.0 & 0x40 != 0
     }

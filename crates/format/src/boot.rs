@@ -45,16 +45,18 @@ const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
-/// Marks the database of this boot page as shut down cleanly. Sets the clean shutdown bit, and sets the last checkpoint
-/// and the start of redo to `end`, so that no page is newer than they are. The caller must have undone the torn bits,
-/// and must seal the page again. Returns false if the record is too short or missing.
+/// Marks the database of this boot page as shut down cleanly: sets the clean shutdown bit, and sets the last checkpoint
+/// and the start of redo to `end`, so that no page has a higher LSN. Before the call, the bits that torn-page
+/// protection replaced must be restored. After the call, the page must be sealed. Returns false if the boot record is
+/// missing or too short.
 pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
     set(page, |status| status | status::CLEAN_SHUTDOWN, end, end)
 }
 
-/// Marks the database of this boot page as in use. Clears the clean shutdown bit, sets the last checkpoint, and sets
-/// the start of redo, a field that versions before 2012 do not have. The caller must have undone the torn bits, and
-/// must seal the page again. Returns false if the record is too short or missing.
+/// Marks the database of this boot page as in use: clears the clean shutdown bit, and sets the last checkpoint and the
+/// start of redo. Versions before 2012 do not store the start of redo. Before the call, the bits that torn-page
+/// protection replaced must be restored. After the call, the page must be sealed. Returns false if the boot record is
+/// missing or too short.
 pub fn in_use(page: &mut PageBytes, checkpoint: Lsn, redo_from: Lsn) -> bool {
     set(page, |status| status & !status::CLEAN_SHUTDOWN, checkpoint, redo_from)
 }
@@ -123,8 +125,8 @@ impl<'a> Boot<'a> {
         self.u32(const { at("dbi_status", 4) })
     }
 
-    /// The name of the database. It ends at the length that the boot page stores, because the end of a longer earlier
-    /// name may follow it. If the stored length is impossible, the name ends where its padding begins.
+    /// The name of the database. Its length is stored in the boot page, because bytes of an earlier, longer name may
+    /// follow the name. If the stored length is impossible, the name ends where its padding begins.
     pub fn name(&self) -> String {
         let length = self.u32(const { at("dbi_dbname length", 4) }) as usize;
         let is_length = length.is_multiple_of(2) && (2..=NAME_BYTES).contains(&length);
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_name_ends_where_its_length_says_and_else_with_its_padding() {
-        // The end of a longer earlier name follows, as in a backup of SQL Server 2025.
+        // The end of an earlier, longer name follows the name, as in a backup of SQL Server 2025.
         assert_eq!(named("AdventureWorks202525", 36), "AdventureWorks2025");
         let longest = "x".repeat(128);
         assert_eq!(named(&longest, 256), longest);

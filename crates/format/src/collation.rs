@@ -79,10 +79,10 @@ impl CollationId {
         self.0 & 0x00F0_0400 != 0
     }
 
-    /// A SQL sort order for which nothing is certain: binary without the flag that says so (ids 30, 40, 50), capitals
-    /// preferred (33, 43, 53, 56, 58, 183 to 186), version 1 (49), Scandinavian (59, 60) and Greek (120 to 122), whose
-    /// letters may have moved, and EBCDIC, with digits after letters (210 to 217, and two later ones known by name
-    /// only).
+    /// Whether the collation has a SQL sort order for which nothing is certain. Such orders are: binary orders without
+    /// the binary flag (30, 40, 50); orders that prefer capitals (33, 43, 53, 56, 58, 183 to 186); version 1 (49);
+    /// Scandinavian (59, 60) and Greek orders (120 to 122), which may move letters; EBCDIC orders, which sort digits
+    /// after letters (210 to 217, and two later orders of which only the names are known).
     fn is_doubtful(self) -> bool {
         let is_binary = self.is_bin() || self.is_bin2();
         !is_binary
@@ -101,7 +101,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The bytes of a character; of half a character above U+FFFF.
+    /// The number of bytes in a code unit. A character above U+FFFF has two code units.
     fn width(self) -> usize {
         match self {
             Self::Ansi => 1,
@@ -109,7 +109,8 @@ impl Encoding {
         }
     }
 
-    /// The index of the character that has a byte, and the bits that no eight bytes of ASCII text have.
+    /// Returns the index of the character that contains the byte at index `byte`. Also returns a mask of the bits that
+    /// are 0 in any eight bytes of ASCII text.
     fn place(self, byte: usize) -> (usize, u64) {
         match self {
             Self::Ansi => (byte, 0x8080_8080_8080_8080),

@@ -191,8 +191,8 @@ pub fn compare_across(
     is_identical.then_some(Ordering::Equal)
 }
 
-/// The order of two values of one column, each in the form of its own level: a bit column has a different position in
-/// its byte at each level.
+/// The order of two values of one column. The values may be from different levels of the index. A bit column has a
+/// different position in its byte at each level.
 fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (&[u8], KeyOrder)) -> Option<Ordering> {
     match (left_order, right_order) {
         (KeyOrder::Bit(left_bit), KeyOrder::Bit(right_bit)) => {
@@ -282,9 +282,9 @@ fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
     Some((unsigned(bytes.get(4..6)?), unsigned(bytes.get(..4)?), unsigned(bytes.get(6..8)?)))
 }
 
-/// Whether the first of two row addresses is less in a byte-by-byte comparison. `None` unless the keys of the two
-/// records end with a row address and are equal before it. Only for records with an uncertain order; all pairs of one
-/// page must give one result.
+/// Whether the row address in the first key is less than the row address in the second key, compared byte by byte.
+/// `None` unless both keys end with a row address and are equal before it. Use this only for records with an uncertain
+/// order. If the keys of a page are in order, the result is the same for all pairs of the page.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],

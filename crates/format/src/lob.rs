@@ -155,7 +155,8 @@ impl LinkLayout {
         Self { first, stride, end_bytes }
     }
 
-    /// The link at `position`: the end, within the value, of the bytes below it, and its target.
+    /// The link at `position`: the address of its target, and the offset in the whole value at which the bytes below
+    /// the target end.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
         let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
         let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };
@@ -220,7 +221,7 @@ pub struct Link {
     /// The address of the child.
     pub target: RecordId,
     /// The number of bytes of the value below the child, according to the parent. If the lengths in the parent do not
-    /// ascend, this is larger than any value.
+    /// ascend, this number is larger than the length of any value.
     pub size: u64,
 }
 
@@ -280,7 +281,7 @@ pub enum Pointer<'a> {
         /// The children of the pointer.
         links: Links<'a>,
     },
-    /// A pointer by its first byte, but with an impossible length.
+    /// The first byte is that of a pointer, but the length is impossible for a pointer.
     Malformed,
     /// Any other content: a sparse vector, FILESTREAM, or an undocumented layout.
     Undescribed,

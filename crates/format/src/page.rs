@@ -114,7 +114,7 @@ pub mod page_flags {
     pub const TORN_BITS: u16 = 0x100;
     /// The word at offset 60 is the checksum of the page.
     pub const CHECKSUM: u16 = 0x200;
-    /// On a map page: the body is encrypted (TDE). On heap and LOB pages: some slots are empty.
+    /// On a map page, the body is encrypted (TDE). On heap and LOB pages, the same bit means that some slots are empty.
     pub const ENCRYPTED: u16 = 0x08;
     /// The number of the key that encrypts the body; 0 on pages that are not encrypted.
     pub const ENCRYPTED_KEYS: u16 = 0xC00;
@@ -202,8 +202,8 @@ impl PageHeader {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }
 
-    /// Whether everything after the header is encrypted (TDE). False if the flags claim both torn bits and a checksum,
-    /// because the flags are then garbage and prove nothing.
+    /// Whether everything after the header is encrypted (TDE). False if both the torn-bits flag and the checksum flag
+    /// are set: the flags are then garbage and prove nothing.
     pub fn is_encrypted(&self) -> bool {
         const BOTH: u16 = page_flags::TORN_BITS | page_flags::CHECKSUM;
         let flags = self.flags.get();
@@ -216,7 +216,8 @@ impl PageHeader {
     }
 }
 
-/// A view of one page. The caller must have undone the torn bits (see [`crate::protection`]).
+/// A view of one page. Before the page is viewed, the bits that torn-page protection replaced must be restored (see
+/// [`crate::protection`]).
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     bytes: &'a PageBytes,
@@ -239,8 +240,8 @@ impl<'a> Page<'a> {
         zerocopy::transmute_ref!(header)
     }
 
-    /// The offset of the record in `slot`, as the slot array has it, unchecked. The slot array is read from the end of
-    /// the page. `None` if the entry itself would be inside the header.
+    /// The offset of the record in `slot`, read from the slot array and not checked. The slot array is read from the
+    /// end of the page. `None` if the entry itself would be inside the header.
     pub fn slot_offset(self, slot: u16) -> Option<u16> {
         let at = (PAGE_BYTES - 2).checked_sub(2 * usize::from(slot))?;
         if at < HEADER_BYTES {

@@ -1,4 +1,5 @@
-//! Page protection: verifies checksums and torn bits, and undoes torn bits (docs/format/checksums-and-torn-pages.md).
+//! Page protection: verifies checksums and torn bits, and restores the bits that torn-page protection replaced
+//! (docs/format/checksums-and-torn-pages.md).
 
 use crate::fields::{Structure, offset};
 use crate::page::{PageBytes, page_flags};
@@ -45,8 +46,9 @@ pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
-/// Adds whole sectors of 512 bytes to a checksum, which must begin with 0. Log blocks (docs/format/log.md#log-blocks)
-/// and streams in backups (docs/format/backups.md) use the algorithm of pages for other lengths.
+/// Adds whole sectors of 512 bytes to the checksum `sum`, which is 0 before the first sector. Log blocks
+/// (docs/format/log.md#log-blocks) and streams in backups (docs/format/backups.md) use the algorithm of pages for other
+/// lengths.
 pub fn sectors_sum(sum: u32, sectors: &[u8]) -> u32 {
     simd::sectors_sum(sum, sectors)
 }
@@ -60,8 +62,8 @@ fn flags(page: &PageBytes) -> u16 {
     u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
-/// Verifies the page by the protection in its own flags. One database may have pages with all three kinds of
-/// protection.
+/// Verifies a page with the kind of protection that its own flags name. Pages of one database may have different kinds
+/// of protection.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
@@ -85,8 +87,8 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
 }
 
 /// Restores the bits that torn-page protection replaced, so that the page can be parsed. Pages without this protection
-/// stay unchanged. The last byte of sector 15 is the high byte of slot 0's offset, so without this step the offset is
-/// wrong by up to 768 (docs/format/README.md#torn-bits).
+/// stay unchanged. The high byte of slot 0's offset is the last byte of sector 15. So without this step, the offset may
+/// be wrong by up to 768 (docs/format/README.md#torn-bits).
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);
@@ -100,8 +102,9 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
     }
 }
 
-/// Protects a changed page with the protection in its flags; the caller must have undone the torn bits. Writes either
-/// the checksum, or the other torn-bit pattern, because the two patterns alternate from write to write.
+/// Protects a changed page as its flags require. Before the call, the bits that torn-page protection replaced must be
+/// restored. Writes the checksum, or the torn-bit pattern that the page does not have yet: the two patterns alternate
+/// from write to write.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
 pub fn seal(page: &mut PageBytes) {
     let flags = flags(page);

@@ -120,8 +120,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Audits the data record at the start of `space`. Its fixed part may be shorter than the page's pminlen, because a
-    /// page that was formatted after a column was added can receive records from before.
+    /// Audits the data record at the start of `space`. The fixed part may be shorter than the page's pminlen: if a
+    /// column was added before the page was formatted, records that are older than the column can still be moved to the
+    /// page.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, FIXED_AT.into(), 0))?;
         let kind = RecordKind::of(status);
@@ -322,8 +323,8 @@ impl<'a> Record<'a> {
         Some(byte & (1 << (bit % 8)) != 0)
     }
 
-    /// Whether the record stores the column with the null bit `number`. It does not if the column was added after the
-    /// record was written: any bytes at the column's place then belong to a dropped column that had this place before
+    /// Whether the record stores the column with the null bit `number`. A record from before the column was added does
+    /// not store it. The column's place in such a record may have bytes of a dropped column that had this place before
     /// (docs/format/records.md).
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
@@ -379,7 +380,8 @@ impl<'a> Iterator for Variables<'a> {
 /// instead of the plain value.
 pub const COMPLEX: u16 = 0x8000;
 
-/// Whether records with this column count, or 0 without a null bitmap, store the column with this null bit.
+/// Whether records with this column count store the column with this null bit. The count is 0 for records without a
+/// null bitmap.
 #[inline]
 pub(crate) fn is_known(null_bit: u16, column_count: u16) -> bool {
     column_count == 0 || null_bit <= column_count
@@ -448,8 +450,8 @@ mod tests {
 
     #[test]
     fn a_deleted_forwarded_row_is_a_ghost() {
-        // The second status byte makes the row a ghost. Bit 0x80 of the first byte may be set to show that the second
-        // one is in use.
+        // The second status byte marks the row as a ghost. Bit 0x80 of the first status byte may be set to show that
+        // the second one is in use.
         for status in [0x32, 0xB2, 0x3C, 0xBC] {
             let mut bytes = sample();
             bytes[..2].copy_from_slice(&[status, 1]);

@@ -1,14 +1,16 @@
 //! Audits, in one pass, pages on which most records have the same shape.
 //!
-//! Nearly all pages are like this: the records have equal status bytes, fixed lengths and column counts, so each column
-//! has one place in all of them. The records differ only in their offsets, in their NULL columns, and in the lengths of
-//! their variable columns. A few may be ghosts, or have a value that is not stored plainly: these *exceptions* have the
-//! shape, but their columns are examined row by row. On a data page, some slots may be empty, and some may have
-//! *others*: records of another shape, such as moved rows, their forwarding stubs, and rows older than a column.
+//! Records of one shape have equal status bytes, fixed lengths and column counts, so each column has the same place in
+//! all of them. They may differ in their NULL columns and in the lengths of their variable columns. Nearly all pages
+//! have records of only one shape. Some records of the shape may be *exceptions*: ghosts, or rows with a value that is
+//! not stored plainly. The columns of exceptions must be examined row by row. On a data page, some slots may be empty,
+//! and some may have *others*. These are records of another shape, such as moved rows, forwarding stubs, and rows that
+//! are older than a column.
 //!
 //! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in
-//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. A check that reads
-//! a column of all rows in turn then need not parse a record again, and need not look up the place of the column.
+//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. A check can then
+//! read one column of all rows at a time. It need not parse a record again, and need not look up the place of the
+//! column.
 
 mod alike;
 mod exceptions;
@@ -43,8 +45,8 @@ const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostInde
 /// The properties that the records of a page share.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RowShape {
-    /// The first bytes of a live record, without the bits that may differ: for a data record up to the length of the
-    /// fixed part, for an index record only the status byte.
+    /// The first bytes of a live record, without the bits that may differ. A data record has them up to the length of
+    /// its fixed part; an index record has only its status byte.
     head: u32,
     /// Whether the records are rows of an index.
     is_index: bool,
@@ -78,7 +80,7 @@ pub struct SameShapeRows {
     any_nulls: Vec<u64>,
     /// The number of variable columns that each row stores.
     variables: Vec<u16>,
-    /// The exceptions and the others, by ascending slot.
+    /// The exceptions, and the records of another shape, by ascending slot.
     exceptions: Vec<Exception>,
     /// False for each row that is an exception; empty if no row is one.
     are_plain: Vec<bool>,
@@ -117,9 +119,9 @@ struct Totals {
 }
 
 impl SameShapeRows {
-    /// Audits the records of a page with a possible header. Returns true if most records are rows of one shape, and all
-    /// records are complete and inside their space. Otherwise the results are undefined. Empty slots are allowed only
-    /// with `may_be_empty`.
+    /// Audits the records of a page. Returns true if the header of the page is possible, most records are rows of one
+    /// shape, and all records are complete and inside their space. Otherwise the results are undefined. Empty slots are
+    /// allowed only with `may_be_empty`.
     pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -163,7 +165,7 @@ impl SameShapeRows {
         let shape_of = |place: &Span| RowShape::of(bytes_of(bytes, *place), None);
         let Some(mut shape) = self.places.iter().find_map(shape_of) else { return false };
         self.gather(bytes, shape);
-        // The first row may have the shape of a minority.
+        // The shape of the first row may be the shape of only a minority of the rows.
         if self.spans.len() <= self.others.len()
             && let Some(second) = self.others.iter().find_map(|slot| shape_of(self.places.get(usize::from(*slot))?))
         {
@@ -223,7 +225,7 @@ impl SameShapeRows {
     /// Sizes the buffers for records of this shape. Returns false if `bytes` is too small to contain these records.
     fn start(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
-        // Each record contains a null bitmap, so there cannot be more null bits than page bytes allow.
+        // All null bitmaps together cannot be longer than the page that contains them.
         if (words - 1) * size_of::<u64>() * self.spans.len() > bytes.len() {
             return false;
         }
@@ -235,9 +237,9 @@ impl SameShapeRows {
         true
     }
 
-    /// Loads the space of each record: up to the next record on the page, or to the end of used space. Returns whether
-    /// some slots are empty, and whether the used slots are in the order of their records. `None` if a slot points into
-    /// the header or beyond used space, or has the offset of another slot.
+    /// Stores the span of each record in `spans`. A span ends at the next record on the page or, for the last record,
+    /// at the end of used space. Returns two flags: whether some slots are empty, and whether the offsets of the used
+    /// slots ascend. `None` if a slot points into the header or beyond used space, or has the offset of another slot.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> Option<(bool, bool)> {
         let free_data = page.header().free_data.get();
         let array = page.bytes().get(PAGE_BYTES - 2 * count..)?;
@@ -261,7 +263,8 @@ impl SameShapeRows {
             .then_some((has_empty, is_ascending))
     }
 
-    /// Loads the spaces of records that are not in the order of their slots.
+    /// Stores in `spans` the spans of records that are not in the order of their slots. Returns false if two records
+    /// have the same offset, or if a record is beyond used space.
     #[cold]
     fn sorted_spaces(&mut self, page: Page<'_>) -> bool {
         self.order.load(page);
@@ -278,7 +281,7 @@ impl SameShapeRows {
         true
     }
 
-    /// Audits each record. The length of its space is replaced by the length of the record.
+    /// Audits each record. Each span is shortened from the space of the record to the length of the record.
     fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
         let shape = self.shape;
         let fixed_end = usize::from(shape.fixed_end);
@@ -349,8 +352,7 @@ impl SameShapeRows {
         })
     }
 
-    /// The total length of the records, and the total length if a very short record counts as long as a forwarding
-    /// stub.
+    /// Two total lengths of all records. In the second one, a very short record counts as long as a forwarding stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {

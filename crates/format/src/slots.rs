@@ -46,8 +46,8 @@ impl Span {
     }
 }
 
-/// The slots of one page, ordered by the offset of their records. A value can be used for many pages and keeps its
-/// memory.
+/// The slots of one page, ordered by the offset of their records. A `SlotOrder` can be used for many pages, one after
+/// another, and then reuses its memory.
 #[derive(Default)]
 pub struct SlotOrder {
     entries: Vec<SlotEntry>,
@@ -98,8 +98,8 @@ impl SlotOrder {
         self.empty
     }
 
-    /// The space of the entry at index `position` of [`Self::entries`]: from the start of its record to the next
-    /// record, or to the end of used space. Empty if the entry is outside the page.
+    /// The space of the entry at index `position` of [`Self::entries`]. It begins at the entry's record and ends at the
+    /// next record, or at the end of used space. Empty if the entry is outside the page.
     pub fn space<'a>(&self, page: Page<'a>, position: usize) -> &'a [u8] {
         let Some(entry) = self.entries.get(position) else { return &[] };
         let end = match self.entries.get(position + 1) {

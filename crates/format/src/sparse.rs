@@ -19,7 +19,7 @@ pub struct SparseFault {
     pub test: &'static str,
     /// The value that was tested.
     pub value: i64,
-    /// The value or limit that the test compared it with.
+    /// The value or limit with which the tested value was compared.
     pub against: i64,
 }
 
@@ -73,8 +73,8 @@ impl<'a> SparseVector<'a> {
         self.bytes
     }
 
-    /// The first rule that the vector breaks. The rules: the column IDs ascend, the offsets ascend, and the last offset
-    /// is the vector's length.
+    /// The first rule that the vector breaks. There are three rules: the column IDs ascend, the offsets ascend, and the
+    /// last offset is the length of the vector.
     pub fn fault(&self) -> Option<SparseFault> {
         let mut end = match self.values_at() {
             Ok(at) => at,
@@ -151,7 +151,8 @@ impl<'a> SparseVector<'a> {
         self.word(HEADER_BYTES + 2 * position)
     }
 
-    /// The end of a value, and whether the value is complex. The mark is that of end offsets in records.
+    /// The end of a value, and whether the value is complex. A complex value is marked as in the end offsets of
+    /// records.
     fn end(&self, position: usize) -> (usize, bool) {
         let word = self.word(HEADER_BYTES + 2 * self.count + 2 * position);
         (usize::from(word & !COMPLEX), word & COMPLEX != 0)
@@ -235,8 +236,8 @@ mod tests {
         row.extend(VECTOR);
         let record = Record::data(&row).expect("a record");
         assert_eq!(SparseVector::of(&record), SparseVector::read(&VECTOR));
-        // The published row of a table that has only sparse columns, all NULL: the row has no null bitmap and no
-        // variable part.
+        // A published row of a table that has only sparse columns. All of them are NULL, so the row has no null bitmap
+        // and no variable part.
         let row = [0, 0, 4, 0, 1, 0, 8, 0, 0];
         assert_eq!(SparseVector::of(&Record::data(&row).expect("a record")), None);
         // A row of that table with a value: a variable part without a null bitmap.

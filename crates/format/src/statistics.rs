@@ -56,8 +56,8 @@ pub struct StatisticsBlob<'a> {
     pub rows: u64,
     /// The number of rows with NULL in the first column, which no step counts.
     pub null_rows: f32,
-    /// For the first column, the first two columns and so on: 1 divided by the number of different values. In a
-    /// nonclustered index, the columns of the clustering key follow the index's own columns.
+    /// The densities of the first column, of the first two columns, and so on. A density is 1 divided by the number of
+    /// different values. In a nonclustered index, the columns of the clustering key follow the index's own columns.
     pub densities: Vec<f32>,
     /// The steps of the histogram, in order.
     pub steps: Vec<Step<'a>>,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use format::fields::{Count, Field, Kind, Place, Structure, Width};
 
-/// An environment variable. If it is set, the generated tables are rewritten instead of compared.
+/// The environment variable that makes the test rewrite the generated tables instead of comparing them.
 const WRITE: &str = "MDFSCK_WRITE_DOCS";
 /// The start of the line before a generated table; `END` is the line after the table.
 const BEGIN: &str = "<!-- fields: ";

@@ -1,7 +1,8 @@
-//! Alphabets of languages whose order is not that of ASCII, and databases of names in them.
+//! Alphabets of languages in which the order of the letters is not that of ASCII, and databases that contain names in
+//! these alphabets.
 //!
-//! The order is that of the alphabets that schools teach, not that of a table of weights: a reader's tables must agree
-//! with it.
+//! The letters have the order that schools teach. This order was not taken from a table of sort weights, so it can
+//! verify the tables of a reader.
 
 use crate::description::{Column, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
@@ -9,17 +10,18 @@ use crate::sample::Sample;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Collations with an alphabet here, each with its name.
+/// Collations for which this module contains an alphabet, each with its name.
 pub const COLLATIONS: [(u32, &str); 4] =
     [(0xD007, "Greek"), (0xD015, "Cyrillic"), (0xD01A, "Turkish"), (0xD020, "Vietnamese")];
 
-/// The letters of other collations.
+/// The letters of all other collations.
 const ASCII: &[&str] = &[
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w",
     "x", "y", "z",
 ];
 
-/// The letters of a collation in their order, small; `None` if its order is that of ASCII, as far as the lab writes it.
+/// The lower-case letters of a collation, in their order. `None` if the lab writes only letters that this collation
+/// sorts as ASCII does.
 fn letters(collation: u32) -> Option<&'static [&'static str]> {
     Some(match collation {
         0xD007 => &[
@@ -34,7 +36,8 @@ fn letters(collation: u32) -> Option<&'static [&'static str]> {
             "a", "b", "c", "ç", "d", "e", "f", "g", "ğ", "h", "ı", "i", "j", "k", "l", "m", "n", "o", "ö", "p", "q",
             "r", "s", "ş", "t", "u", "ü", "v", "w", "x", "y", "z",
         ],
-        // Without the letters that have accents of their own: their place was not confirmed by real keys.
+        // Letters that have accents of their own are left out, because real keys did not confirm their place in the
+        // order.
         0xD020 => &[
             "a", "b", "c", "ch", "d", "e", "f", "g", "gi", "h", "i", "j", "k", "kh", "l", "m", "n", "ng", "nh", "o",
             "p", "ph", "q", "qu", "r", "s", "t", "th", "tr", "u", "v", "w", "x", "y", "z",
@@ -43,25 +46,26 @@ fn letters(collation: u32) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The place of the letter with which a text begins, and its length in characters.
+/// The position of a text's first letter in the alphabet, and the number of characters of this letter.
 pub(crate) fn place(collation: u32, text: &[u16]) -> Option<(usize, usize)> {
     let letters = letters(collation)?;
-    // The longest letter counts: `ngh` is ng and h.
+    // If several letters match, the longest letter is used: `ngh` consists of the letters `ng` and `h`.
     (1..=text.len().min(2)).rev().find_map(|length| {
         let start: String = char::decode_utf16(text.iter().take(length).copied()).collect::<Result<_, _>>().ok()?;
-        // The capital of the Turkish dotless i is I, and that of i has a dot.
+        // In Turkish, the capital of the dotless i is I, and the capital of i has a dot.
         let small = if collation == 0xD01A { start.replace('I', "ı").replace('İ', "i") } else { start };
         let small = small.to_lowercase();
         Some((letters.iter().position(|letter| *letter == small)?, length))
     })
 }
 
-/// A database with a table of this many names in the letters of its default collation: one of [`COLLATIONS`], or one that
-/// has the order of ASCII.
+/// A database with a table of `rows` names. The names consist of letters of the default collation `collation`, which is
+/// one of [`COLLATIONS`] or a collation with the order of ASCII.
 pub fn names(collation: u32, rows: usize, seed: u64) -> Description {
     let letters = letters(collation).unwrap_or(ASCII);
     let nvarchar = SqlType::nvarchar(40);
-    // Each name has six letters; their numbers are the digits of a product that visits all names before it repeats one.
+    // Each name has six letters. The positions of the letters are the digits of a product. The product takes all
+    // possible values before it repeats one.
     let name = |row: usize| -> String {
         let mut number = (row + 1).wrapping_mul(1_234_567);
         let digits = (0..6).map(|_| {
@@ -89,8 +93,8 @@ pub fn names(collation: u32, rows: usize, seed: u64) -> Description {
     database(table, collation, seed)
 }
 
-/// A database with a table of this many people, whose names are Vietnamese and written without accents; with an index on
-/// the names.
+/// A database with a table of `rows` people and an index on their names. The names are Vietnamese and written without
+/// accents.
 pub fn people(collation: u32, rows: usize, seed: u64) -> Description {
     const FAMILY: [&str; 14] =
         ["Nguyen", "Tran", "Le", "Pham", "Hoang", "Phan", "Vu", "Dang", "Bui", "Do", "Ho", "Ngo", "Duong", "Ly"];
@@ -126,7 +130,7 @@ pub fn people(collation: u32, rows: usize, seed: u64) -> Description {
     database(table, collation, seed)
 }
 
-/// A database of one table.
+/// A database with one table.
 fn database(table: Table, collation: u32, seed: u64) -> Description {
     Description {
         name: table.name.clone(),

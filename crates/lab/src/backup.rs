@@ -1,5 +1,5 @@
-//! Writes backups of a database as SQL Server does: full or differential, striped, compressed, several sets in one
-//! file, with pages that change while they are copied.
+//! Writes backups of a database as SQL Server does. A backup can be full or differential, and it can be striped or
+//! compressed. A file can contain several sets. Pages can change while they are copied.
 //!
 //! This code is written from the facts of the format and from real backups, and shares no code with the reader.
 //! Contents of real backups whose meaning is unknown are left out.
@@ -57,8 +57,8 @@ pub struct BackupOptions<'a> {
     pub container: Option<Container>,
     /// Number of stripes; it must be the same for all sets of a file.
     pub stripes: u16,
-    /// The number of pages that change while they are copied. Each of the transactions also reverts its changes in the
-    /// log, so the database is sound with and without the log.
+    /// The number of pages that change while they are copied. The transactions that make these changes also revert them
+    /// in the log, so the database is sound with and without the log.
     pub in_flight: usize,
     /// WITH FILE: the IDs of the files to back up; `None` for all files.
     pub only: Option<&'a [u16]>,
@@ -84,8 +84,8 @@ pub struct BackedUp {
     pub files: Vec<PathBuf>,
     /// The pages of the last set to which redo must apply changes, in ascending order.
     pub in_flight: Vec<PageId>,
-    /// For each file, the byte ranges that a checksum of the backup covers: block headers, stream headers, compressed
-    /// records, and WITH CHECKSUM also the data.
+    /// For each file, the byte ranges that a checksum of the backup covers: block headers, stream headers and
+    /// compressed records. WITH CHECKSUM, they also include the data.
     pub covered: Vec<Vec<Range<u64>>>,
 }
 
@@ -109,8 +109,8 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Writes sets one after another to files called `name`. If there are several stripes, the names also have a number.
-/// The files must not exist yet.
+/// Writes sets one after another to the file `name`.bak. If there are several stripes, each stripe has its own file,
+/// and the names of these files also have a number. The files must not exist yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
     let stripes = first.options.stripes.max(1);
@@ -249,15 +249,16 @@ struct Changes {
     verify: PageVerify,
     /// The extents that changed since the full backup; `None` if the set itself is a full backup.
     since_base: Option<Extents>,
-    /// The LSNs of the changed pages. The number is the first region whose copy of the page contains the change.
+    /// For each changed page: the number of the first region whose copy of the page contains the change, and the LSN of
+    /// the change.
     lsns: BTreeMap<PageId, (usize, Lsn)>,
     in_flight: Vec<PageId>,
 }
 
 impl Changes {
-    /// Makes `count` pages change after they are copied: one third in a transaction that stays open, the others in a
-    /// transaction that commits. The same number of other pages changes before their last copy is made. Returns the
-    /// extents that are copied a second time.
+    /// Changes `count` pages after they are copied: one third in a transaction that stays open, the others in a
+    /// transaction that commits. Also changes the same number of other pages before the last copy of each page is made.
+    /// Returns the extents that are copied a second time.
     fn happen(
         &mut self,
         origin: &mut Origin,

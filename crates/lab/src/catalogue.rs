@@ -46,7 +46,7 @@ pub(crate) mod base {
     pub(crate) const SYSDBFILES_2005: i32 = 76;
 }
 
-/// The value of a column in a row that is added.
+/// The value of one column in a new row of a base table.
 pub(crate) enum Field<'a> {
     /// A number of any integer type.
     Number(i64),
@@ -148,7 +148,7 @@ impl<'a> Catalogue<'a> {
                 ],
             );
             if number > 0 {
-                // SQL Server 2005 has only the first of the two classes.
+                // SQL Server 2005 has only the first of these two classes, which is class 31.
                 let classes = [(31, "FG"), (5, "")];
                 for &(class, kind) in classes.iter().take(if self.description.version == Version::V611 { 1 } else { 2 })
                 {
@@ -177,7 +177,7 @@ impl<'a> Catalogue<'a> {
         let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
         for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
-            // In SQL Server 2005, these columns are in sysdbfiles, together with some others.
+            // In SQL Server 2005, these columns are in sysdbfiles, which also has other columns.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
                 self.add(
                     table,

@@ -270,8 +270,8 @@ impl Image {
         (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
-    /// Whether the ID of the allocation unit has the form that SQL Server uses since 2005. Units of user tables have
-    /// it, and units of a few system tables.
+    /// Whether the ID of the allocation unit has the form that SQL Server has used since 2005. The units of user tables
+    /// and of a few system tables have IDs of this form.
     fn is_user(&self) -> bool {
         self.u16(6) == 0x100
     }

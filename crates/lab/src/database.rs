@@ -81,8 +81,8 @@ pub(crate) fn write_tables(
             catalogue.describe_statistics(table, object);
         }
     }
-    // The system tables are written last, but their pages are at the start of file 1, where space is reserved for them.
-    // So the length of the files is known before the system tables are written.
+    // The system tables are written last. Their pages are at the start of file 1, where space is reserved for them, so
+    // the length of the files is already known here.
     let pages = space.sizes(description.least_pages);
     let entries: Vec<FileEntry> = (0..groups.len())
         .map(|index| FileEntry {
@@ -122,8 +122,8 @@ fn logical_name(description: &Description, index: usize) -> String {
 }
 
 /// The number of extents to reserve for the base tables at the start of file 1: the extents of a new database, and one
-/// for every forty columns. A database with very many columns needs fewer per column, because its pages are mostly
-/// full.
+/// additional extent for every forty columns. A database with very many columns needs fewer extents per column, because
+/// its pages are mostly full.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();

@@ -32,7 +32,7 @@ pub struct Description {
     pub filegroups: Vec<Filegroup>,
     /// The tables.
     pub tables: Vec<Table>,
-    /// The minimum length of each file, in pages.
+    /// The smallest allowed length of each file, in pages.
     pub least_pages: u32,
 }
 
@@ -78,7 +78,7 @@ pub struct Table {
     pub hole_every: u64,
     /// One row in this many rows has a version tag; 0 for none.
     pub versioned_every: u64,
-    /// Whether the pages are in another order than the rows.
+    /// Whether the order of the pages differs from the order of the rows.
     pub fragmented: bool,
     /// The position of the filegroup in `Description::filegroups`.
     pub filegroup: usize,
@@ -143,10 +143,11 @@ pub struct Life {
     pub since: u64,
     /// The first row that was written after the column was dropped; `None` if it was not dropped.
     pub until: Option<u64>,
-    /// The dropped column of the same length whose bytes in the row this column uses.
+    /// The dropped column whose bytes in the row this column uses. Both columns have the same length.
     pub in_place_of: Option<usize>,
-    /// Whether the column begins where the last existing fixed-length column ends. It then uses the bytes of dropped
-    /// columns that follow there. It may end within the bytes of a dropped column or beyond all of them.
+    /// Whether the column begins where the last existing fixed-length column ends. The new column then uses the bytes
+    /// of dropped columns after that place. It may end within the bytes of a dropped column or beyond the bytes of all
+    /// dropped columns.
     pub at_end: bool,
     /// Whether ALTER COLUMN created this column from the column `in_place_of`, which is at least as long. SQL Server
     /// then rewrites all rows, and the new column also uses the null bit of the old column.
@@ -172,7 +173,7 @@ pub enum Expression {
     Product(usize, usize),
     /// `([a]+[b])`
     Sum(usize, usize),
-    /// An expression with this text. Its value must be the sum of the two columns.
+    /// An expression with the given text. Its value must be the sum of the two columns.
     Written(usize, usize, String),
 }
 
@@ -260,7 +261,8 @@ pub enum Filter {
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
-    /// A condition with this text, which refers to the column. The lab assumes that all rows satisfy it.
+    /// A condition with the given text, which refers to the column. The lab assumes that all rows satisfy the
+    /// condition.
     Written(usize, String),
 }
 

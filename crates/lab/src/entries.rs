@@ -1,6 +1,7 @@
-//! The `entries` schema: one table with the columns and indexes that measurements of checkers for other database
-//! systems use, so that the numbers of rows per second can be compared. The table has a 64-bit key, two int columns, a
-//! date column and a string column, with an index on a scattered int column and an index on the string column.
+//! The `entries` schema: one table with the same columns and indexes that are used to measure checkers of other
+//! database systems. The numbers of rows per second can therefore be compared. The table has a 64-bit key, two int
+//! columns, a date column and a string column. It has an index on a scattered int column and an index on the string
+//! column.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;

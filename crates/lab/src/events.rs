@@ -1,5 +1,5 @@
 //! Generates random histories of checkpoints, and writes them as event files, as XML in several forms, and as error
-//! logs. The generated checkpoints are known as the truth.
+//! logs. The checkpoints in these files are known, so the result of a reader can be compared with them.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::random::{Random, mix};
 
 /// Size of an event file's buffers, in bytes.
 const BUFFER_BYTES: usize = 0x2000;
-/// Start of every story: 2016-07-09 03:00 UTC as a FILETIME.
+/// The time at which every story starts: 2016-07-09 03:00 UTC as a FILETIME.
 const START: i64 = 131_125_068_000_000_000;
 /// Ticks per second of the event clock.
 const FREQUENCY: u64 = 3_515_625;
@@ -51,8 +51,8 @@ pub struct Story {
 pub enum XmlForm {
     /// One event per line, like the column event_data of sys.fn_xe_file_target_read_file.
     Rows,
-    /// One event per line, after a line with the column name and before a line with the row count, as query tools print
-    /// a result.
+    /// One event per line, as query tools print a result. The first line is the column name, and the last line is the
+    /// row count.
     Column,
     /// Like `Column`, but as CSV: each event is in quotes, and inner quotes are doubled.
     Csv,
@@ -99,8 +99,8 @@ impl TextEncoding {
 
 impl Story {
     /// Creates a story of `databases` databases with `each` checkpoints per database. Databases with an even ID have an
-    /// additional checkpoint at the end that only begins; databases with an ID divisible by three have one at the start
-    /// that only ends.
+    /// additional checkpoint at the end, of which only the begin is recorded. Databases with an ID divisible by three
+    /// have an additional checkpoint at the start, of which only the end is recorded.
     pub fn new(seed: u64, databases: u32, each: u32, tracks_causality: bool) -> Self {
         let mut random = Random::new(seed);
         let (mut checkpoints, mut marks) = (Vec::new(), Vec::new());
@@ -266,7 +266,7 @@ impl Story {
 }
 
 impl Mark {
-    /// The sequence number within an activity: 1 for the begin and 2 for the end.
+    /// The sequence number of the event in its activity: 1 for the begin and 2 for the end of a checkpoint.
     fn sequence(&self) -> u32 {
         1 + u32::from(self.is_end)
     }

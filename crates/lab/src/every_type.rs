@@ -12,7 +12,7 @@ use crate::version::Version;
 
 /// The number of rows in tables that may have several pages.
 const ROWS: u64 = 120;
-/// The number of rows in compressed tables with a clustered index. All rows must fit on one page, because the form of
+/// The number of rows in compressed tables with a clustered index. All rows must fit on one page, because the format of
 /// compressed non-leaf rows is undocumented.
 const ROWS_OF_A_PAGE: u64 = 8;
 
@@ -53,7 +53,8 @@ pub fn types(version: Version, seed: u64) -> Description {
     }
 }
 
-/// A table with the columns of one subject. The first column is `id`, with serial values.
+/// A table with the column `id`, which has serial values, and with the given columns. `subject` names the group of
+/// types in the columns.
 fn table(subject: &str, columns: &[Column], compression: Compression, is_clustered: bool) -> Table {
     let form = match compression {
         Compression::None => "",
@@ -208,8 +209,8 @@ fn moments(version: Version) -> Vec<Column> {
 const NARROW: &str = "na\u{EF}ve \u{20AC}5 \u{2122} \u{2013} \u{160}\u{178}";
 /// A text with characters that no single code page contains, and with a character that needs two UTF-16 units.
 const WIDE: &str = "\u{418}\u{432}\u{430}\u{43D} \u{5317}\u{4EAC} \u{1F600}";
-/// A text that script tools would interpret as commands and variables. A backslash in it would join two lines of a
-/// string constant.
+/// A text that script tools would interpret as commands and variables. A backslash in the text would join two lines of
+/// a string constant.
 const COMMANDS: &str = " leading\nGO\n:r y\\\r\n$(z)";
 const QUOTES: &str = "O'Brien, \"x\"\r\nline\ttab;";
 

@@ -7,13 +7,14 @@ use crate::page::{Lsn, Page, PageVerify, page_type};
 use crate::random::mix;
 use crate::version::Version;
 
-/// Bits of dbi_status: simple recovery model, torn-page protection, checksums, clean shutdown.
+/// Bit of dbi_status: simple recovery model. `TORN` (torn-page protection), `CHECKSUM` (page checksums) and `CLEAN`
+/// (clean shutdown) are further bits of dbi_status.
 const SIMPLE: u32 = 0x8;
 const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
 pub(crate) const CLEAN: u32 = 0x4000_0000;
 
-/// Offsets of fields in the boot page's record.
+/// Offset of dbi_status in the boot page's record. `CHECKPOINT_LSN` is another offset in this record.
 pub(crate) const STATUS: usize = 0x24;
 pub(crate) const CHECKPOINT_LSN: usize = 0x15C;
 /// Offset of the LSN at which redo starts. The field exists since version [`FIRST_WITH_REDO_LSN`].
@@ -121,7 +122,7 @@ pub(crate) fn write_header(
     disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
 }
 
-/// The end of a log file's name, which follows the database name. The first log file has number 0.
+/// The part of a log file's name that follows the database name. The first log file has number 0.
 pub(crate) fn log_suffix(number: u16) -> String {
     if number == 0 { "_log".to_owned() } else { format!("_log{}", number + 1) }
 }
@@ -146,7 +147,7 @@ pub(crate) fn log_header(description: &Description, (number, data_files): (u16, 
     *page.finish(PageId::new(id, 0), Default::default(), Lsn::default(), description.verify)
 }
 
-/// File ID of the first log file, and the number of its GUID.
+/// `LOG_FILE` is the file ID of the first log file, and `LOG_GUID` is the number from which its GUID is made.
 const LOG_FILE: u16 = 2;
 const LOG_GUID: u64 = 99;
 

@@ -14,9 +14,10 @@ pub(crate) struct Heap<'a> {
     layout: &'a Layout,
     unit: Unit,
     page: Option<(Page, PageId)>,
-    /// Rows that have only a forwarding stub so far, each with the address of the stub.
+    /// The forwarded rows of which only the forwarding stub was written so far, each with the address of the stub.
     moved: Vec<(RowId, Row, Extra)>,
-    /// Rows for the next page with PAGE compression, and their length in bytes before PAGE compression.
+    /// `pending` has the rows for the next page with PAGE compression. `pending_bytes` is their length in bytes before
+    /// PAGE compression.
     pending: Vec<(u8, Vec<Stored>)>,
     pending_bytes: usize,
     page_compression: bool,
@@ -25,7 +26,8 @@ pub(crate) struct Heap<'a> {
     record: Vec<u8>,
 }
 
-/// The number of bytes of rows that are collected for PAGE compression. It is more than fits on one page.
+/// The number of bytes of rows that are collected for PAGE compression. It exceeds the number of bytes that fit on one
+/// page.
 const BATCH: usize = 3 * PAGE;
 /// The most forwarded rows that are kept in memory before they are written.
 const MOST_MOVED: usize = 1000;
@@ -117,7 +119,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// Whether so many forwarded rows are in memory that they should be written now.
+    /// Whether the number of forwarded rows in memory is so high that they should be written now.
     pub(crate) fn has_many_moved(&self) -> bool {
         self.moved.len() >= MOST_MOVED
     }

@@ -1,9 +1,10 @@
-//! Tables with columns that were added and dropped, so that their rows have traces of ALTER TABLE, which does not
-//! rewrite rows.
+//! Tables with columns that were added and dropped. ALTER TABLE does not rewrite the existing rows, so these rows have
+//! traces of the changes.
 //!
-//! One third of the rows was written before columns were dropped, one third after that, and one third after other
-//! columns were added. Most added columns use the bytes of a dropped column. Only dropped columns have negative
-//! numbers. If a reader confuses a dropped column with an added column, it finds violated CHECK constraints.
+//! One third of the rows was written before columns were dropped. Another third was written after that, but before
+//! other columns were added. The last third was written after those other columns were added. Most added columns use
+//! the bytes of a dropped column. Only dropped columns have negative values. If a reader confuses a dropped column with
+//! an added column, it finds violated CHECK constraints.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -12,10 +13,10 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// The number of rows. All rows must fit on one page, because the form of compressed non-leaf rows is unknown.
+/// The number of rows. All rows must fit on one page, because the format of compressed non-leaf rows is unknown.
 const ROWS: u64 = 48;
-/// The first row that was written after columns were dropped, and the first row that was written after other columns
-/// were added.
+/// `DROPPED` is the first row that was written after columns were dropped. `ADDED` is the first row that was written
+/// after other columns were added.
 const DROPPED: u64 = 16;
 const ADDED: u64 = 32;
 
@@ -30,7 +31,7 @@ enum Then {
     Rebuilt,
 }
 
-/// How columns are placed that were added after the last column that was not dropped.
+/// The placement of added columns that begin after the last column that was not dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// One added column uses the bytes of two dropped columns.

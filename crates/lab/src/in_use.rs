@@ -1,4 +1,4 @@
-//! Makes databases of any size that crashed: the last changes of their rows are only in the log.
+//! Makes databases of any size that look as after a crash: the last changes of their rows are only in the log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -22,7 +22,7 @@ const CHANGED_BYTES: usize = 40;
 const VLF_BYTES: u64 = 64 << 20;
 /// Sequence number of the first virtual log file. It is greater than the sequence number in the LSN of every page.
 const FIRST_SEQUENCE: u32 = 1000;
-/// Page number of the boot page, and the offset of the record on it.
+/// `BOOT_PAGE` is the page number of the boot page. `RECORD` is the offset of the record on this page.
 const BOOT_PAGE: u64 = 9;
 const RECORD: usize = 96;
 
@@ -37,9 +37,9 @@ pub struct InUse {
     pub records: u64,
 }
 
-/// Turns a written database into a database that crashed. On one in `one_in` pages of tables, a row was changed and
-/// changed back `times` times since the last checkpoint. All changes are committed, and no change is in the data files.
-/// The final rows equal the initial rows, so the database is sound with and without its log.
+/// Changes the files of a written database as if the database had crashed. On one in `one_in` pages of tables, a row
+/// was changed and changed back `times` times since the last checkpoint. All changes are committed, and no change is in
+/// the data files. The final rows equal the initial rows, so the database is sound with and without its log.
 ///
 /// # Errors
 ///

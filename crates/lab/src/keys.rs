@@ -113,7 +113,8 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// The digits that are enough for any row number: decimal digits here, and digits of base 36 in `ENOUGH_CHARACTERS`.
+/// The number of digits that is enough for any row number. `ENOUGH_DIGITS` counts decimal digits, and
+/// `ENOUGH_CHARACTERS` counts digits in base 36.
 const ENOUGH_DIGITS: u8 = 10;
 const ENOUGH_CHARACTERS: u16 = 7;
 
@@ -138,8 +139,8 @@ pub(crate) struct IndexOrder<'a> {
     /// The columns of the key and of the row locator.
     key_columns: Vec<usize>,
     groups: Groups,
-    /// The number of groups that were already delivered. Groups are taken from the end if the leading key column is
-    /// descending.
+    /// The number of groups that were already delivered. If the leading key column is descending, the groups are
+    /// delivered from the last to the first.
     next: u64,
     count: u64,
     /// The remaining rows of the current group, in reverse order.

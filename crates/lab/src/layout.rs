@@ -53,7 +53,7 @@ pub(crate) struct PhysicalColumn {
     pub dropped: bool,
     /// The default that the metadata stores for older rows, which lack the column.
     pub default: Option<i32>,
-    /// The position, among the columns of the rowset, of the dropped column whose bytes this column uses.
+    /// The dropped column whose bytes this column uses, as a position among the columns of the rowset.
     pub in_place_of: Option<usize>,
     /// Whether the column begins where the last column that was not dropped ends.
     pub at_end: bool,
@@ -116,7 +116,7 @@ pub(crate) struct Layout {
     pub leaf_nulls: bool,
     /// Whether non-leaf records have a null bitmap.
     pub inner_nulls: bool,
-    /// Whether the records are CD records. The offset of each column is then its number.
+    /// Whether the records are CD records. In a CD record, the offset of a column is the number of the column.
     pub compressed: bool,
     /// Layouts of rows that were written before columns were added. Each has the number of the first row with a later
     /// layout.
@@ -171,7 +171,8 @@ impl Layout {
     /// The layout of the same columns in CD records.
     pub(crate) fn compressed(mut self) -> Self {
         self.compressed = true;
-        // The status byte, the column count in one byte, and half a byte for each column.
+        // The fixed-length part of a CD record consists of the status byte, the column count in one byte, and half a
+        // byte for each column.
         self.leaf_fixed = 2 + (self.columns.len() as u16).div_ceil(2);
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };

@@ -25,7 +25,8 @@ pub(crate) const NODE: u16 = 2;
 pub(crate) const DATA: u16 = 3;
 const LARGE_ROOT: u16 = 5;
 
-/// The first byte of a pointer in the row: 2 for row overflow, 4 for a LOB root.
+/// The first byte of a pointer in the row. `OVERFLOW_POINTER` is its value for row overflow, and `ROOT_POINTER` is its
+/// value for a LOB root.
 const OVERFLOW_POINTER: u8 = 2;
 pub(crate) const ROOT_POINTER: u8 = 4;
 
@@ -156,7 +157,7 @@ impl LobStore {
 
     fn write(&mut self, space: &mut Space) -> Result<(), LabError> {
         if let Some((mut page, id)) = self.page.take() {
-            // PFS marks tree pages as full, whatever they contain.
+            // PFS pages mark tree pages as full, regardless of the number of bytes on the tree page.
             let tree = page.bytes()[1] == page_type::TEXT_TREE;
             space.mark(id, if tree { 4 } else { fullness(page.filled()) })?;
             space.disk.write(&mut page, id, Default::default())?;
@@ -180,8 +181,8 @@ pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     record
 }
 
-/// A pointer in the row: the kind, a zero byte, the level, update sequence 1, the blob ID, the links. The only
-/// published root above a tree node has level 1.
+/// A pointer in the row: the kind, a zero byte, the level, update sequence 1, the blob ID, and the links. The format of
+/// a root above a tree node is published only for level 1.
 pub(crate) fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
     let mut bytes = vec![kind, 0, level, 0, 1, 0];
     bytes.extend(&blob.to_le_bytes()[..6]);

@@ -94,7 +94,8 @@ impl LogForm {
     }
 }
 
-/// Contexts of row changes: in a clustered index, and on a leaf page of a nonclustered index.
+/// Context of a row change in a clustered index. `INDEX_LEAF` is the context of a row change on a leaf page of a
+/// nonclustered index.
 const CLUSTERED: u8 = 2;
 const INDEX_LEAF: u8 = 3;
 
@@ -102,7 +103,7 @@ const INDEX_LEAF: u8 = 3;
 pub(crate) struct Change {
     pub(crate) page: PageId,
     pub(crate) slot: u16,
-    /// m_objId and m_indexId of the page.
+    /// `object` and `index` are m_objId and m_indexId of the page.
     pub(crate) object: u32,
     pub(crate) index: u16,
     /// The LSN of the page before the change.
@@ -135,7 +136,7 @@ impl Change {
         };
         let is_user_leaf = page[3] == 0 && word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
         let row = usize::from(word(PAGE - 2));
-        // In a compressed row, a byte cannot be changed without affecting the rest of the row.
+        // In a compressed row, changing a byte would affect the rest of the row.
         let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
         let fixed_end = if page[1] == page_type::DATA { word(row.min(PAGE - 4) + 2) } else { word(14) };
         let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
@@ -304,8 +305,8 @@ impl Log {
 
     /// Adds a record; returns its LSN.
     fn push(&mut self, record: Vec<u8>) -> Lsn {
-        // Each record needs two more bytes for its offset, and each sector one more for the byte that its status byte
-        // replaces.
+        // Each record needs two more bytes for its offset. Each sector needs one more byte for the byte that the status
+        // byte of the sector replaces.
         if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
@@ -410,7 +411,7 @@ pub struct LogFile {
     /// Size of a virtual log file in bytes. It must be a multiple of 512, and the header and the largest block must fit
     /// in it.
     pub vlf_bytes: u64,
-    /// The minimum number of virtual log files. Those that the log does not need are empty.
+    /// The minimum number of virtual log files. If the log needs fewer, the remaining ones are empty.
     pub vlfs: u32,
     /// Sequence number of the first virtual log file.
     pub first_sequence: u32,

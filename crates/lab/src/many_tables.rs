@@ -9,7 +9,7 @@ use crate::random::{Random, mix};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One table in this many tables has the full number of rows. Foreign keys of the tables after it may refer to it.
+/// One table in this many tables has the full number of rows. Foreign keys of later tables may reference this table.
 const LARGE_EVERY: u64 = 64;
 /// One table in this many tables has a few rows, which fit on one page.
 const SMALL_EVERY: u64 = 16;

@@ -54,11 +54,11 @@ impl OffRow {
         Ok(())
     }
 
-    /// The next value to move off the row: the longest movable value, if the row does not fit or this value is longer
-    /// than 8,000 bytes.
+    /// The next value to move off the row. This is the longest movable value. `None` if the row fits and this value has
+    /// at most 8,000 bytes.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // The two column counts, the null bitmap, the end offset of the sparse vector, and space for a back pointer and
-        // a version tag.
+        // Besides the fixed-length part, the record needs space for two column counts, the null bitmap, the end offset
+        // of the sparse vector, a back pointer and a version tag.
         let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;

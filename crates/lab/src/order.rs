@@ -1,8 +1,9 @@
 //! Builds sort keys: bytes that compare like the values.
 //!
-//! Strings of binary collations compare by code unit. Other strings are case-folded, and their trailing blanks ignored;
-//! `-` and `'` are ignored (word sort), other punctuation sorts before digits, digits before letters. That is the order
-//! of the Latin collations for the ASCII strings that the lab writes. Collations with an [alphabet] have its order.
+//! Strings of binary collations compare by code unit. All other strings are case-folded, and their trailing blanks are
+//! ignored. `-` and `'` are also ignored (word sort). Other punctuation sorts before digits, and digits sort before
+//! letters. For the ASCII strings that the lab writes, this is the order of the Latin collations. A collation with an
+//! [alphabet] uses the order of this alphabet.
 
 use crate::alphabet;
 use crate::types::SqlType;
@@ -48,7 +49,7 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             }
             out.extend(big);
         }
-        // The last four bytes are the signed number of days, and the first four bytes are the ticks.
+        // A datetime: the last four bytes are the signed number of days, and the first four bytes are the ticks.
         61 => {
             push_signed(&bytes[4..8], out);
             out.extend(reversed(&bytes[..4]));
@@ -120,7 +121,7 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
     out.extend([0, 0]);
 }
 
-/// The weight of the first letter of an alphabet, behind those of ASCII.
+/// The weight of the first letter of an alphabet. It is greater than all weights of ASCII letters.
 const LETTERS: u16 = 0x200;
 
 /// Bits of the collation id for BIN and BIN2.

@@ -66,7 +66,7 @@ impl Page {
         self.bytes[24..28].copy_from_slice(&unit.object().to_le_bytes());
     }
 
-    /// The number of bytes that one more record may have; space for its slot array entry is already subtracted.
+    /// The number of bytes that one more record may have. Space for its slot array entry is already subtracted.
     pub(crate) fn room(&self) -> usize {
         (PAGE - self.end - 2 * self.slots).saturating_sub(2)
     }
@@ -76,7 +76,8 @@ impl Page {
         self.used + 2 * self.slots
     }
 
-    /// Adds a record in the next slot, after the last record. The caller must check first with `room` that it fits.
+    /// Adds a record in the next slot, after the last record. The caller must first call `room` to check that the
+    /// record fits.
     pub(crate) fn push(&mut self, record: &[u8]) -> u16 {
         self.bytes[self.end..self.end + record.len()].copy_from_slice(record);
         let slot = self.slots;

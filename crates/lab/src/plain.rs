@@ -3,7 +3,7 @@
 
 use crate::types::SqlType;
 
-/// The day number of 2005-01-01, counted from 0001-01-01. The number 0 gives this date.
+/// The day number of 2005-01-01, counted from 0001-01-01. A generated date has the value 2005-01-01 for the number 0.
 const FIRST_DAY: i64 = 731_946;
 
 /// The text of the value that [`SqlType::encode_number`] encodes for the number `n`.

@@ -114,8 +114,8 @@ pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
     record[end - 6..end].copy_from_slice(&child.bytes());
 }
 
-/// Fills the fixed-length part, appends the null bitmap and the variable-length part, and returns the status bits for
-/// both.
+/// Fills the fixed-length part, and appends the null bitmap and the variable-length part. Returns the status bits for
+/// the null bitmap and the variable-length part.
 fn body<'a>(
     out: &mut Vec<u8>,
     columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,

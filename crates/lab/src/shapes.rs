@@ -1,4 +1,4 @@
-//! Generates random databases: the seed determines which features of the lab they combine.
+//! Generates random databases. The seed determines which features of the lab a database has.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,

@@ -1,4 +1,5 @@
-//! Writes the files of database snapshots: the pages at one point in time that changed before a later point in time.
+//! Writes the files of database snapshots. The file of a snapshot contains the pages that were changed after the
+//! snapshot was taken, as they were at that time.
 
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -11,8 +12,9 @@ use crate::staged::Staged;
 /// The file header page and the boot page, which are always in a snapshot.
 const OWN: [usize; 2] = [0, 9];
 
-/// The pages in the file of a snapshot, each with its page number: the pages of `then` that differ from `now`, and the
-/// pages that are always in a snapshot.
+/// The pages in the file of a snapshot, each with its page number. `then` is the data file when the snapshot was taken,
+/// and `now` is the data file at a later time. The snapshot contains the pages of `then` that differ from `now`, and
+/// the pages that are always in a snapshot.
 pub fn copied<'a>(then: &'a [u8], now: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> {
     then.chunks(PAGE).enumerate().filter(move |(number, page)| {
         OWN.contains(number) || now.get(number * PAGE..number * PAGE + page.len()) != Some(*page)

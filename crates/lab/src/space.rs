@@ -49,8 +49,8 @@ struct FileSpace {
     group: u16,
     used: BitSet,
     mixed: BitSet,
-    /// Free pages of mixed extents: first those in the reserved extents at the start of the file, then those after the
-    /// reserved extents.
+    /// Free pages of mixed extents. The first list is for the reserved extents at the start of the file, and the second
+    /// list is for all extents after the reserved extents.
     singles: [VecDeque<u32>; 2],
     cursor: [u32; 2],
     highest: u32,
@@ -283,8 +283,8 @@ impl Space {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
             let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
-            // The pages of sysfiles1 have an old form: they have no page protection, and their records start at
-            // multiples of four.
+            // The pages of sysfiles1 have an old format without page protection, and their records start at multiples
+            // of four.
             let old = unit.id.0 == 8 << 16;
             let mut page = map_page(page_type::IAM, unit.id, &iam.bits.bytes(0, MAP_BYTES), if old { 4 } else { 1 });
             page.patch(0, 4, &(number as u32).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Small databases with all features of the lab. Damage trials use them, because most real databases lack some of these
-//! features.
+//! Small databases that together have all features of the lab. Damage trials use these databases, because most real
+//! databases lack some of the features.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -8,7 +8,8 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One database for each kind of page protection. They have the same tables, except for features that a version lacks.
+/// One database for each kind of page protection. All databases have the same tables, but without the features that the
+/// version of a database lacks.
 pub fn specimens() -> Vec<Description> {
     vec![
         specimen(Version::V611, PageVerify::Torn, 1),

@@ -92,8 +92,8 @@ impl<'a> Tree<'a> {
                 let text = "a compressed index must fit one page: the form of its non-leaf rows is undocumented";
                 return Err(LabError::Description(text.to_owned()));
             }
-            // A level gets a parent level when its second page is started. The parent then needs an entry for the first
-            // page too.
+            // A level gets a parent level when its second page is started. The parent level then needs entries for the
+            // first page and for the second page.
             if let Some(first) = first_entry {
                 self.add_entry(space, level + 1, &first)?;
             }

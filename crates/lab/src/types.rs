@@ -1,4 +1,4 @@
-//! SQL types: how their values are stored, and which value of a type is generated for a number.
+//! SQL types: how the values of a type are stored, and which value of the type is generated for a given number.
 
 /// A type with its length, precision and scale, as the catalog describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,8 +11,9 @@ pub struct SqlType {
     pub precision: u8,
     /// The scale of a decimal, or the number of fractional-second digits.
     pub scale: u8,
-    /// syscolpars.utype, if it is more specific than the xtype: 128 hierarchyid, 129 geometry, 130 geography. Otherwise
-    /// it equals the xtype. It is 0 if the client encrypts the values; the catalog still has the declared type.
+    /// syscolpars.utype, if it is more specific than the xtype: 128 for hierarchyid, 129 for geometry, 130 for
+    /// geography. For all other types, it equals the xtype. It is 0 if the client encrypts the values; the catalog
+    /// still contains the declared type.
     pub user_type: u8,
 }
 
@@ -208,8 +209,8 @@ impl SqlType {
     pub fn encode_number(self, number: i64, out: &mut Vec<u8>) {
         let n = number;
         if self.is_encrypted() {
-            // Version, authentication tag, initialization vector and one cipher block. The bytes are arbitrary and
-            // cannot be decrypted.
+            // An encrypted value consists of a version, an authentication tag, an initialization vector and one cipher
+            // block. The bytes are arbitrary and cannot be decrypted.
             let word = |at: i64| (n + at).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64).to_le_bytes();
             out.push(1);
             out.extend((0..i64::from(ENCRYPTED_BYTES) / 8).flat_map(word));
@@ -252,7 +253,8 @@ impl SqlType {
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
-                // SQL Server compares the last six bytes first, so the number is stored there.
+                // The number is stored in the last six bytes, because SQL Server compares these bytes of a
+                // uniqueidentifier first.
                 out.extend((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
                 out.extend([0x40, 0]);
                 out.extend(n.to_be_bytes().iter().skip(2));

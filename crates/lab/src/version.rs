@@ -17,7 +17,7 @@ pub enum Version {
     V957,
 }
 
-/// The differences between the versions, without differences in the catalog.
+/// The properties in which the versions differ, except for differences in the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionFacts {
     /// dbi_version.

@@ -60,8 +60,8 @@ pub struct Spec {
     pub log_files: u16,
     /// Whether the run makes checkpoints. Without checkpoints, recovery must redo the whole log.
     pub has_checkpoints: bool,
-    /// Every user transaction whose number is divisible by this number is marked, as by BEGIN TRANSACTION WITH MARK.
-    /// The marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
+    /// If a user transaction has a number that is divisible by this number, it is marked, as by BEGIN TRANSACTION WITH
+    /// MARK. The marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
     pub marked_each: u64,
 }
 
@@ -85,7 +85,7 @@ impl Default for Spec {
 /// The point at which a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A crash after this number of log records. The run is otherwise the same as with [`Stop::WithoutOpen`].
+    /// A crash after this number of log records. Until then, the run is the same as with [`Stop::WithoutOpen`].
     After(u64),
     /// A crash after the last transaction of the workload, while other transactions are still open.
     WithOpen,
@@ -95,8 +95,8 @@ pub enum Stop {
     ShutDown,
 }
 
-/// Which changed pages are written to disk at the moment of the crash. Pages that were written before are on disk in
-/// any case.
+/// The changed pages that are written to disk at the moment of the crash. Changes that were written before the crash
+/// are on disk with every choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// No pages.
@@ -129,17 +129,17 @@ pub struct Crashed {
 /// The files and rows that recovery must restore.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// The data files. If transactions were open, several different files are correct and these are one possibility;
-    /// only the rows are certain. The counters in the catalog are those of the last checkpoint.
+    /// The data files. If transactions were open, several different contents of the files are correct, and this is one
+    /// of them; only the rows are certain. The counters in the catalog are those of the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The data files after redo, before open transactions are rolled back. Each page has the change of its last log
-    /// record.
+    /// The data files after redo, before open transactions are rolled back. Each page contains all changes of its log
+    /// records.
     pub redone: Vec<(String, Vec<u8>)>,
     /// The rows that committed transactions left.
     pub tables: Vec<TableTruth>,
     /// The transactions that recovery must roll back.
     pub open: Vec<OpenTransaction>,
-    /// The number of log records since the database was started.
+    /// The number of log records that were written since the database was started.
     pub records: u64,
     /// The LSN that follows the last log record, as text.
     pub end: String,
@@ -173,8 +173,8 @@ pub struct OpenTransaction {
     /// Whether the transaction gave a table its first page. Although another transaction allocated the extent of this
     /// page, the rollback must also free the extent.
     pub creates_chain: bool,
-    /// Whether the transaction is in doubt: it is ready to commit, but another system decides about it. The truth
-    /// assumes that it is rolled back.
+    /// Whether the transaction is in doubt: it is ready to commit, but another system decides whether it commits. The
+    /// truth assumes that it is rolled back.
     pub is_prepared: bool,
 }
 

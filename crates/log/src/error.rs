@@ -31,7 +31,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
-    /// The header of the first VLF, or of one inside the file, is damaged.
+    /// No valid VLF header was found at a place where a VLF should start.
     #[error("{}: no virtual log file starts at byte {at}, where the previous one ends: the file is damaged or cut off there; without the rest, the virtual log files before it cannot be put in order", path.display())]
     NoVlf {
         /// The file.
@@ -65,13 +65,13 @@ pub enum LogError {
         /// The file ID of the two files.
         file_id: u16,
     },
-    /// SQL Server 2000 wrote it.
+    /// The file was written by SQL Server 2000. Such files cannot be read.
     #[error("{}: was written by SQL Server 2000, which has another format of log records; mdfsck reads logs of SQL Server 2005 and later", path.display())]
     TooOld {
         /// The file.
         path: PathBuf,
     },
-    /// A file that is cut off before its first readable block.
+    /// The file is cut off before its first readable block.
     #[error("{}: is cut off at byte {at}, and no virtual log file before this byte is in use: the log was in the missing part; copy the file again", path.display())]
     CutOff {
         /// The file.
@@ -91,7 +91,7 @@ pub enum LogError {
         /// The number of stripes of the set.
         stripes: u16,
     },
-    /// A backup set that should hold log but has none that can be read.
+    /// A backup set should contain log, but contains no log that can be read.
     #[error("{}: no log was found in set {position}, although its label does not mark the log as empty", path.display())]
     NoLog {
         /// The first file of the backup set.
@@ -107,7 +107,7 @@ pub enum LogError {
     },
 }
 
-/// The missing stripes as text, with the verb: `stripe 2 of 3 is`, `stripes 1, 2 of 3 are`.
+/// The missing stripes as text, followed by the verb "is" or "are": `stripe 2 of 3 is`, `stripes 1, 2 of 3 are`.
 pub(crate) fn stripes_text(missing: &[u16], stripes: u16) -> String {
     let numbers = missing.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
     match missing {

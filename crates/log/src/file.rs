@@ -20,7 +20,8 @@ use crate::error::{LogError, stripes_text};
 /// The number of the first block of a VLF.
 pub const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
 
-/// The most VLFs to accept. The smallest VLF has some 250 KB, so this many have 60 GB; no real log has more.
+/// The most VLFs to accept. The smallest VLF has some 250 KB, so a log with this number of VLFs has at least 60 GB. No
+/// real log has more VLFs.
 const MAX_VLFS: usize = 250_000;
 
 /// One log file, or the log of one backup set.
@@ -60,7 +61,7 @@ pub struct PlacedVlf {
     pub vlf: Vlf,
     /// The offset of the first block in the log file.
     pub from: u64,
-    /// The offset in the log file before which all blocks end.
+    /// The offset in the log file before which the last block of the VLF ends.
     pub to: u64,
     /// The part of the VLF that a backup contains; `None` for a log file.
     pub(crate) part: Option<LogPart>,
@@ -199,8 +200,8 @@ impl Log {
         self.ends_at
     }
 
-    /// Reads a VLF of the run, from offset `at` of its log file on. Returns fewer bytes than requested only at the end
-    /// of the VLF.
+    /// Reads from a VLF of the run, starting at offset `at` of its log file. Returns fewer bytes than requested only at
+    /// the end of the VLF.
     pub(crate) fn read_at(&self, placed: &PlacedVlf, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
         let Some(file) = self.files.get(placed.file) else { return Ok(0) };
         let failed = |cause| LogError::Io { path: file.path.clone(), at, cause };
@@ -215,10 +216,10 @@ impl Log {
         }
     }
 
-    /// The VLF, as file and offset, in which the log continues although a header contradicts it: either the header of
-    /// this VLF names an earlier use, or the size in another VLF's header covers this VLF. The VLF must start with the
-    /// first block of use `sequence`, and that block must state `previous_size` as the size of the block before it; or
-    /// the VLF must start with the first block of a later use.
+    /// Finds the VLF in which the log continues, if a header contradicts this: either the header of this VLF names an
+    /// earlier use, or another VLF's header gives a size that covers this VLF. Returns the file and the offset of the
+    /// VLF. The VLF must start with the first block of use `sequence`, and that block must state `previous_size` as the
+    /// size of the block before it. A VLF that starts with the first block of a later use is accepted too.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
@@ -253,8 +254,8 @@ impl Log {
         Ok(None)
     }
 
-    /// The copies of a block in the backups. The block is at offset `at` of a part of the run; the copies end with that
-    /// part.
+    /// The copies of the block at offset `at` of `placed`, which is a part of the run. Each copy is the part of a VLF
+    /// in a backup, cut to end no later than `placed`.
     pub(crate) fn copies(&self, placed: &PlacedVlf, at: u64) -> impl Iterator<Item = PlacedVlf> {
         let PlacedVlf { vlf: Vlf { sequence, offset, .. }, to, .. } = *placed;
         let first = self.copies.partition_point(|copy| copy.vlf.sequence < sequence);
@@ -268,8 +269,8 @@ impl Log {
         &self.files
     }
 
-    /// The VLFs that contain the log, oldest first: those with consecutive sequence numbers up to the highest. All
-    /// other VLFs contain only blocks of earlier uses.
+    /// The VLFs that contain the log, oldest first. Their sequence numbers are consecutive, and the last one is the
+    /// highest. All other VLFs contain only blocks of earlier uses.
     pub fn run(&self) -> &[PlacedVlf] {
         &self.run
     }
@@ -336,8 +337,8 @@ impl LogFile {
         };
         let vlfs = vlfs(path, &file, bytes)?;
         let end = vlfs.last().map_or(vlf::FIRST, Vlf::end);
-        // The last VLF ends where its file does. In a file that is as long as its header says, another end means that a
-        // VLF has a wrong size, which may hide those after it.
+        // The last VLF must end at the end of its file. If it does not, although the file has the length in its header,
+        // a VLF has a wrong size, which may hide the VLFs after it.
         if end != bytes && identity.bytes == bytes {
             return Err(LogError::NoVlf { path: path.to_owned(), at: end });
         }
@@ -390,7 +391,7 @@ fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError
     Ok(found)
 }
 
-/// The VLFs with consecutive sequence numbers up to the highest.
+/// The VLFs with consecutive sequence numbers, up to the VLF with the highest number.
 fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     let placed = |(file, log): (usize, &LogFile)| {
         let used = log.vlfs.iter().filter(|vlf| vlf.is_used());
@@ -413,8 +414,8 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     all.split_off(start)
 }
 
-/// The gaps between backup sets that contain no log. Log backups of idle databases are like this: according to their
-/// labels, the log ends where it starts. Fails if a stripe is missing, because it could contain log.
+/// The gaps between backup sets that contain no log. A log backup of an idle database contains no log: according to its
+/// label, its log ends where it starts. Fails if a stripe is missing, because the stripe could contain log.
 fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     if let Some(set) = sets.iter().find(|set| !set.missing.is_empty()) {
         let LogSet { path, position, missing, stripes, .. } = set.clone();

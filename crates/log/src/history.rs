@@ -70,7 +70,7 @@ pub struct Checkpoint {
     pub log_bytes: u64,
     /// The number of transactions that were open at the checkpoint.
     pub open_transactions: u64,
-    /// A lower bound for the LSN at which the oldest of these transactions began.
+    /// A lower bound for the LSN at which the oldest open transaction began.
     pub oldest: Option<Lsn>,
     /// The internal version of the database.
     pub version: u16,
@@ -91,7 +91,8 @@ pub struct History {
     open: HashMap<TransactionId, Transaction>,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Option<Checkpoint>,
-    /// The bytes of all blocks so far, and the bytes that precede the begin of the last checkpoint.
+    /// The size of all blocks so far. The next field has the size of the log before the last checkpoint began. Both are
+    /// in bytes.
     bytes: u64,
     checkpoint_at: u64,
     blocks: u64,
@@ -181,7 +182,7 @@ impl History {
         if begin.is_some()
             && let Some(before) = self.open.remove(&id)
         {
-            // The ID is used again, and this log does not contain the end of the earlier transaction.
+            // Another transaction uses the ID again, and this log does not contain the end of the earlier transaction.
             event(Event::Transaction(before));
         }
         if !self.open.contains_key(&id) && self.open.len() == MAX_OPEN {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use format::log::{Block, LogTime, Operation};
 
-/// The most steps to keep. If there are more, the steps are made longer.
+/// The most steps to keep. If there are more steps, the length of a step is increased.
 const MOST_STEPS: usize = 4096;
 /// The lengths of a step, in seconds, while the log is being read. Each length divides the next one.
 const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
@@ -50,11 +50,12 @@ impl Step {
     }
 }
 
-/// Adds up the blocks of a log by time, in the server's local time. The time of a block is the time at which it was
-/// closed. If that is unknown, it is the last time in its records, or the time of the block before.
+/// Adds up the blocks of a log by time, in the server's local time. The time of a block is the time at which the block
+/// was closed. If this time is unknown, the last time in the records of the block is used, or the time of the previous
+/// block.
 #[derive(Debug, Default)]
 pub struct Rate {
-    /// The steps, by their number counted from 1900-01-01.
+    /// The steps by number. Step 0 begins on 1900-01-01.
     steps: BTreeMap<i64, Step>,
     /// The index of the current step length in [`LENGTHS`].
     length: usize,

@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// Inserts `new` before smaller items, if it is among the largest.
+/// Inserts `new` before the smaller items in `kept`, if `new` is among the largest.
 fn keep<T: Clone, K: Ord>(kept: &mut Vec<T>, new: &T, key: impl Fn(&T) -> K) {
     let at = kept.partition_point(|other| key(other) >= key(new));
     if at < KEPT {

@@ -9,12 +9,12 @@ use crate::file::{FIRST_BLOCK, Log, PlacedVlf};
 
 /// The number of bytes to read in one call. They fit into the cache of a processor core.
 const BUFFER_BYTES: usize = 1 << 18;
-/// The greatest distance in bytes from the first missing block to a whole block after it, if both were being written
-/// during a crash. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
+/// The greatest distance in bytes from a missing block to a whole block after it, if SQL Server was writing both blocks
+/// when it crashed. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
-/// If one backup is damaged, others may contain the same block. These are the most copies of one block to try, and the
-/// most tries in all.
+/// If one backup is damaged, other backups may contain an undamaged copy of a block. This constant limits the copies to
+/// try of one block, the next constant the tries in the whole log.
 const MOST_COPIES: usize = 16;
 const MOST_TRIES: u32 = 100_000;
 
@@ -34,14 +34,14 @@ pub struct Walk<'l> {
     /// The offset of the next block in the file.
     next: u64,
     buffer: Vec<u8>,
-    /// The number of filled bytes in the buffer, and the offset of the first of them in the file.
+    /// The number of bytes in the buffer. The next field has the offset of the first of these bytes in the file.
     filled: usize,
     filled_from: u64,
     /// The size of the last block in bytes; `None` before the first block.
     last_size: Option<usize>,
     end: Option<End>,
     lost_bytes: u64,
-    /// Whether the log starts with blocks of SQL Server 2000, which cannot be read.
+    /// Whether the log starts with blocks of SQL Server 2000. These blocks cannot be read.
     starts_too_old: bool,
 }
 
@@ -75,10 +75,10 @@ impl End {
 /// The reason why the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndReason {
-    /// No block of the current use of the VLF follows.
+    /// No further block of the current use of the VLF was found.
     Written,
-    /// Blocks of the current use of the VLFs follow, near enough to have been in flight when writing stopped. They are
-    /// not part of the log.
+    /// The block at the end of the log is missing, but later blocks of the current use exist. They are near enough to
+    /// have been in flight when writing stopped, so they are not part of the log.
     UnderWay(LaterBlocks),
     /// The log continues, but it cannot be read here.
     Damaged {
@@ -105,7 +105,8 @@ pub enum Damage {
     },
     /// The VLFs that should contain the log have no readable block.
     NoBlock,
-    /// Blocks of the current use follow, but farther away than writes in flight can be; or a backup contains more log.
+    /// Blocks of the current use follow at a distance that writes in flight cannot explain, or a backup contains more
+    /// log.
     Gap,
 }
 
@@ -128,8 +129,8 @@ struct Found {
 }
 
 impl Log {
-    /// The length of a file that is cut off, if the missing part may have contained more log after `end`: the log ends
-    /// less than one block before the cut, or fills its last VLF.
+    /// The length of a file that is cut off, if the missing part may have contained more log after `end`. This is
+    /// possible if the log ends less than one block before the cut, or if it fills its last VLF.
     pub fn cut_at(&self, end: &End) -> Option<u64> {
         let (number, file) = self.files().iter().enumerate().find(|(_, file)| file.is_cut())?;
         let is_at_the_cut = end.at.file == number && end.offset.saturating_add(MAX_BYTES as u64) > file.bytes;
@@ -157,8 +158,8 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// Starts a walk at the block of `lsn`; `None` if no VLF of the log includes its place. Only reading shows whether
-    /// there is a block.
+    /// Starts a walk at the block that contains `lsn`. `None` if no VLF of the log includes this place. Only reading
+    /// shows whether a block exists there.
     pub fn from(log: &'l Log, lsn: Lsn) -> Option<Self> {
         let place = |placed: &PlacedVlf| {
             let offset = placed.vlf.block_offset(lsn.block).filter(|_| placed.vlf.sequence == lsn.vlf)?;
@@ -302,7 +303,7 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// Describes the end of the log before the next block, which cannot be read.
+    /// Describes the end of the log. The log ends before the next block, which cannot be read.
     fn ended(&mut self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
         let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
         // Only the first sector of the unreadable block is skipped, because the block's size is unknown.
@@ -336,8 +337,8 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// The evidence that the log continues, although the next block cannot be read: either that block itself, or its
-    /// successor in another VLF. `None` without evidence.
+    /// The evidence that the log continues although the next block cannot be read. The evidence is that block itself,
+    /// or its successor in another VLF. `None` without evidence.
     fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
         self.read_from(None);
         self.fill(placed)?;
@@ -357,7 +358,8 @@ impl<'l> Walk<'l> {
         Ok(goes_on.map(|(file, offset)| Damage::Header { file, offset }))
     }
 
-    /// Moves to the first readable block of the oldest VLF, wherever the block is. Returns whether there is one.
+    /// Moves to the first readable block of the oldest VLF. The block may be anywhere in the VLF. Returns `false` if no
+    /// readable block exists.
     fn skip_to_first(&mut self, placed: PlacedVlf) -> Result<bool, LogError> {
         let found = self.blocks_after(placed, self.next + SECTOR_BYTES as u64)?;
         let Some(first) = found.first else { return Ok(false) };

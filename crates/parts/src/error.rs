@@ -134,7 +134,7 @@ pub enum PartsError {
     },
 }
 
-/// The number of a task, if it is known.
+/// The number of a task; `None` if it is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskName(pub(crate) Option<u32>);
 

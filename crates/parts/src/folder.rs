@@ -107,10 +107,11 @@ impl Folder {
         Ok(Self { path: path.to_owned(), plan: digest(key, &json), key: key.clone() })
     }
 
-    /// Opens the folder of a plan. The plan must have been made by the mdfsck build `build`. The third value is a
-    /// warning for the user if other users may read the key.
+    /// Opens the folder of a plan. The plan must have been made by the mdfsck build `build`. The third returned value
+    /// is a warning for the user if other users may read the key.
     ///
     /// # Errors
+    ///
     /// If there is no plan, if another mdfsck build made it, or if it is damaged.
     pub fn open<O: DeserializeOwned>(path: &Path, build: &str) -> Result<(Self, Plan<O>, Option<String>), PartsError> {
         let file = path.join(PLAN);
@@ -194,10 +195,11 @@ impl Folder {
     }
 
     /// Writes the part of a task. `write` receives the bytes that bind the sums to the plan, and the output. If the
-    /// process is killed, no file remains that looks like a part. Two processes may write the same part at the same
+    /// process is killed, it leaves no file that looks like a part. Two processes may write the same part at the same
     /// time.
     ///
     /// # Errors
+    ///
     /// Errors of `write`, and of the system.
     pub fn write<O, T, E: From<PartsError>>(
         &self,

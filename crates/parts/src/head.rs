@@ -78,7 +78,7 @@ impl Head {
         serde_json::from_slice(&json).map_err(|_| HeadError::Damaged)
     }
 
-    /// The bytes that bind the sums of the part to it: this head, and the digest of the plan.
+    /// The bytes that bind the sums of a part to the part: its head, and the digest of the plan.
     pub(crate) fn bound_to(&self, plan: &Digest) -> Vec<u8> {
         [&self.bytes()[..], plan].concat()
     }

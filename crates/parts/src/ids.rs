@@ -1,5 +1,5 @@
-//! The tasks that an argument names: `7`, `3,7-9`, or `env` for the number that a scheduler gives each of its
-//! processes.
+//! The tasks that an argument names: `7`, `3,7-9`, or `env`. With `env`, the number comes from the environment variable
+//! in which a scheduler gives each of its processes a number.
 
 use std::ops::RangeInclusive;
 

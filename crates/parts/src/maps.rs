@@ -93,9 +93,11 @@ impl Folder {
         maps_path(self.path())
     }
 
-    /// Opens a piece of the maps of a plan. The reader ends before the offsets.
+    /// Opens a piece of the maps of a plan. The reader starts at the piece and ends before the table of offsets at the
+    /// end of the file.
     ///
     /// # Errors
+    ///
     /// If the file cannot be read, is damaged, or does not have the piece.
     pub fn maps<O>(&self, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
         let path = self.maps_path();

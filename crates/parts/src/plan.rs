@@ -36,9 +36,9 @@ impl PlanId {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// The fingerprint of the catalog.
+    /// The fingerprint of the catalog that was read for the plan.
     pub catalog: String,
-    /// The fingerprint of the maps; `None` if the plan sweeps no pages of tables.
+    /// The fingerprint of the maps that were read for the plan; `None` if the plan sweeps no pages of tables.
     pub maps: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! Further rounds of a plan, in which tasks examine again the facts that the sums of the parts leave undecided. A round
-//! consists of one file with its tasks, and one file for each question. Its tasks write parts as the tasks of the plan
-//! do.
+//! Further rounds of a plan. The tasks of a round examine again the facts that the sums of the parts leave undecided. A
+//! round consists of one file with its tasks, and one file for each question. Its tasks write parts in the same way as
+//! the tasks of the plan.
 
 use std::path::{Path, PathBuf};
 
@@ -102,10 +102,11 @@ impl Folder {
         Ok(rounds)
     }
 
-    /// The round with the tasks that must be run now: the first round with missing parts, or else the newest. `None` if
-    /// the tasks of the plan itself must be run.
+    /// The round with the tasks that must be run now: the first round with missing parts or, if no parts are missing,
+    /// the newest round. `None` if the tasks of the plan itself must be run.
     ///
     /// # Errors
+    ///
     /// If a file is not a part of this plan.
     pub fn current<'r, O>(
         &self,
@@ -193,7 +194,7 @@ mod tests {
         }
         assert_eq!(open.folder.gather(&open.plan).unwrap().parts.len(), 2);
         assert_eq!(folder.gather(&plan).unwrap().parts.len(), 3);
-        // A different round with this number does not accept the existing parts.
+        // A different round with this number does not accept the parts of the earlier round.
         folder.add_round(&Round { bytes: 6, ..round(&plan) }).unwrap();
         let rounds = folder.rounds(&plan).unwrap();
         let open = rounds.first().unwrap();

@@ -29,7 +29,7 @@ const THREADS: usize = 2;
 const START_BYTES: u64 = 256 << 10;
 /// The most objects that are opened ahead at the same time.
 const MOST_OPENED_AT_ONCE: usize = 32;
-/// The most objects in one folder; a bucket with more is not a folder of backups.
+/// The most objects in one folder. A bucket with more objects is not a folder of backups.
 const MOST_ENTRIES: usize = 1_000_000;
 /// The longest time for a listing; a listing that takes longer counts as endless.
 const MOST_LIST_TIME: Duration = Duration::from_secs(300);
@@ -53,7 +53,7 @@ fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         threads_can_be_had(THREADS)?;
-        // This fails if another part of the program has already chosen a provider, which is harmless.
+        // The call fails if another part of the program has already installed a provider. This failure is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });
@@ -83,7 +83,8 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     }
 }
 
-/// The key of a client: the objects that the client can access, and its patience.
+/// A client is shared by all objects with an equal key. The key says which objects the client can access, and how long
+/// it repeats failing requests.
 #[derive(PartialEq, Eq, Hash)]
 struct Client {
     place: Place,
@@ -168,7 +169,7 @@ impl Shared {
         match self.open(url, &location).await {
             Ok(object) => Ok(There::Object(object)),
             Err(fault) if fault.kind == io::ErrorKind::NotFound && location.place != Place::Web => {
-                // The URL may be only a prefix of other names.
+                // The URL may be a folder: a common prefix of the names of other objects.
                 match self.is_prefix(url, &location).await {
                     Ok(true) => Ok(There::Folder),
                     _ => Err(fault),

@@ -25,7 +25,8 @@ pub(crate) struct Pace {
     has_waited: bool,
     /// The rate in bytes per second before the depth was doubled; `None` if the last round did not double it.
     before: Option<f64>,
-    /// Number of rounds until the depth is doubled again; it is tried again because networks change.
+    /// Number of rounds until the depth is doubled again. Doubling is tried again because the speed of networks
+    /// changes.
     rest: usize,
 }
 
@@ -44,8 +45,8 @@ impl Pace {
         self.has_waited = true;
     }
 
-    /// Notes that a large piece has arrived. The round ends, and the rate is judged, after twice as many pieces as the
-    /// depth.
+    /// Notes that a large piece has arrived. When twice as many pieces as the depth have arrived, the round ends and
+    /// its rate is judged.
     pub(crate) fn came(&mut self, bytes: u64, now: Instant) {
         self.bytes += bytes;
         self.pieces += 1;

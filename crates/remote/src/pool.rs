@@ -241,8 +241,8 @@ impl State {
             let reached = self.begin(read.object, (from, to), step, Why::Needed, &mut begun);
             front.into_iter().for_each(|key| self.streams.asked(key, reached));
         }
-        // The bytes must be taken before more is requested, because a request may drop any piece that has been read,
-        // even this one.
+        // The found bytes must be taken before further bytes are requested. A request may drop any piece that has been
+        // read, even the piece with the found bytes.
         let found = self.find(read.object, at, read.end - at);
         if self.begin(read.object, (from, end), step, Why::Ahead, &mut begun) < end {
             return (found, begun);
@@ -329,9 +329,10 @@ impl State {
         true
     }
 
-    /// The rank of a piece for dropping; the lowest rank is dropped first, and `None` means that the piece must stay.
-    /// Done pieces come first, then pieces that no read will reach; both in the order in which they were last read. If
-    /// a thread waits for the memory (`is_needed`), pieces that will be read follow, the furthest ahead first.
+    /// The rank of a piece for dropping: the piece with the lowest rank is dropped first. `None` means that the piece
+    /// must stay. Done pieces come first, then pieces that no read will reach. In each of these two groups, the pieces
+    /// that were read longest ago come first. If a thread waits for the memory (`is_needed`), pieces that will be read
+    /// follow, starting with the piece that is furthest ahead.
     fn order(&self, (object, start): (u32, u64), piece: &Piece, is_needed: bool) -> Option<(u8, u64, u64)> {
         if piece.content.is_none() || piece.waiting > 0 {
             return None;
@@ -351,14 +352,14 @@ impl State {
     }
 
     /// The current size of a large piece, and the size of the window of each stream. All active streams share the
-    /// memory. In addition to the pieces in progress, the window has space for arrived pieces: an eighth as many, or
-    /// half as many if memory allows.
+    /// memory. A window has space for the pieces in progress and for additional pieces that have arrived. The number of
+    /// additional pieces is at least an eighth of the number of pieces in progress, or half of it if memory allows.
     fn share(&self) -> (u64, u64) {
         let streams = self.streams.count().max(1) as u64;
         // An eighth of the memory is left for pieces that have been read and for scattered pages.
         let share = self.most_bytes / 8 * 7 / streams;
         let depth = (self.pace.depth() as u64 / streams).max(1);
-        // The sum includes one more piece, which is being read.
+        // In addition to the pieces in the window, the sum counts one piece that is being read.
         let large = (share / (depth + depth / 8 + 2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
         (large, (large * (depth + depth / 2 + 1)).min(share.saturating_sub(large)))
     }

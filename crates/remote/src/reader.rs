@@ -37,8 +37,8 @@ impl Version {
         Self { length: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
     }
 
-    /// Whether both are the same version of an object. If the server sends tags, the tags are compared; otherwise, the
-    /// times of the last change.
+    /// Whether `self` and `other` are the same version of an object. If the server sends tags, the tags are compared.
+    /// Otherwise, the times of the last change are compared.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_tagged = self.etag.is_some();
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)

@@ -65,8 +65,8 @@ impl HttpConnector for ToOneServer {
         let value = |key: ClientConfigKey| options.get_config_value(&key);
         let is_set = |key: ClientConfigKey| value(key).as_deref() == Some("true");
         let mut builder = client(Vec::new()).https_only(!is_set(ClientConfigKey::AllowHttp));
-        // The metadata service with a cloud machine's credentials answers immediately or does not exist, so its
-        // connection timeout stays short.
+        // The metadata service, from which a cloud machine gets its credentials, answers immediately or does not exist.
+        // Its connection timeout therefore stays short.
         if value(ClientConfigKey::ConnectTimeout).as_deref() == Some("1s") {
             builder = builder.connect_timeout(Duration::from_secs(1));
         }

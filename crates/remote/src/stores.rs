@@ -27,7 +27,7 @@ pub(crate) const TIMEOUTS: [Duration; 3] = [CONNECT, SILENCE, REQUEST];
 /// How long a failing request is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Patience {
-    /// For requests at the start, when a user waits for the answer.
+    /// For requests at the start of a check, when a user waits for the answer.
     Little,
     /// For requests during a check, which may take hours.
     Much,
@@ -38,7 +38,7 @@ impl Patience {
         let (max_retries, seconds, first_milliseconds, longest_seconds, base) = match self {
             Self::Little => (5, 20, 100, 3, 2.0),
             // Only the time limit ends the retries. Each pause is random, and at most four times the previous pause.
-            // The first pause is short, because later pieces wait for this one.
+            // The first pause is short, because the pieces after the failed piece wait for it.
             Self::Much => (10_000, 300, 10, 30, 4.0),
         };
         let backoff = BackoffConfig {
@@ -92,8 +92,8 @@ pub(crate) async fn open(
             let known = region.clone().or(of_environment).or(profile.region);
             let region = match (known, endpoint.is_none()) {
                 (Some(region), _) => Some(region),
-                // Amazon tells anyone the region of a bucket. If this fails, the region may be wrong, and the first
-                // request to the bucket fails.
+                // Amazon tells anyone the region of a bucket. If this query fails, the region may be wrong, and then
+                // the first request to the bucket fails.
                 (None, true) => resolve_bucket_region(bucket, &brief()).await.ok(),
                 (None, false) => None,
             };
@@ -151,7 +151,7 @@ fn brief() -> ClientOptions {
     ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout(Duration::from_secs(10))
 }
 
-/// Whether the settings contain credentials of an account to read blobs on an Azure server.
+/// Whether the settings contain credentials of an account, with which blobs on an Azure server can be read.
 pub(crate) fn has_azure_account(shown: &str, settings: &Settings) -> bool {
     const VARIABLES: [&str; 8] = [
         "AZURE_STORAGE_ACCOUNT_KEY",

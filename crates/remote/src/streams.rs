@@ -7,19 +7,21 @@ use std::collections::BTreeMap;
 const MOST: usize = 8;
 /// The most bytes that a read may skip and still continue a stream.
 const GAP_BYTES: u64 = 1 << 20;
-/// The same limit for large reads. It is greater because several threads make the reads of one stream in turn.
+/// The most bytes that a large read may skip and still continue a stream. The limit is higher than for small reads,
+/// because several threads make the large reads of one stream in turn.
 const LARGE_GAP_BYTES: u64 = 64 << 20;
-/// The most bytes by which one thread may be behind the other threads of its stream. The others can read this far while
-/// it waits for a late piece.
+/// The most bytes by which one thread may be behind the other threads of its stream. While this thread waits for a late
+/// piece, the other threads can read at most this far ahead.
 const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 /// A read of at least this many bytes counts as a large read, and not as a read of scattered pages.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Number of consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// Number of consecutive reads that make a stream close behind another stream, among bytes that were dropped. Fewer
-/// reads may come from threads that are behind; this many are a second pass over the object.
+/// Number of consecutive reads that make a new stream if they are a short distance behind another stream and their
+/// bytes were already dropped. Fewer reads may come from threads that are behind the other stream. A longer run is a
+/// second pass over the object.
 const RUN_AGAIN: u32 = 16;
-/// A stream is forgotten if this number of reads pass without one of its own.
+/// A stream is forgotten when this number of reads have passed since its last read.
 const FORGOTTEN_AFTER: u64 = 1024;
 
 /// The key of a stream: the object, and the number of the stream in the object.
@@ -84,8 +86,8 @@ impl Streams {
         stream.is_one().then_some(key)
     }
 
-    /// The key for another stream of an object. If the object has too many streams, the key of the stream that was read
-    /// longest ago.
+    /// The key for a new stream of an object. If the object already has the greatest number of streams, this is the key
+    /// of the stream that was read longest ago.
     fn free(&self, object: u32) -> StreamKey {
         let of_object = || self.0.range((object, 0)..=(object, usize::MAX));
         let free = (0..MOST).map(|number| (object, number)).find(|key| !self.0.contains_key(key));
@@ -119,8 +121,8 @@ impl Streams {
         }
     }
 
-    /// Notes that bytes of an object from `start` on were dropped after they had been requested ahead. They will be
-    /// requested again when it is their turn.
+    /// Notes that bytes of an object from `start` on, which had been requested ahead, were dropped. They will be
+    /// requested again when the stream reaches them.
     pub(crate) fn given_up(&mut self, object: u32, start: u64) {
         for (_, stream) in self.0.range_mut((object, 0)..=(object, usize::MAX)) {
             if stream.at <= start && start < stream.ahead {

@@ -51,7 +51,7 @@ fn what_is_forgotten_is_looked_up_again_and_what_is_open_stays() {
     let (all, missing) = (objects(), format!("{}/b/later.bak", server.url()));
     let length = |url: &str| match all.open(url) {
         Ok(object) => Some(object.length()),
-        // The server has no such object.
+        // The server has no object with this name.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => panic!("{url}: {error}"),
     };

@@ -206,7 +206,7 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the SQL text has a statement, not only comments.
+/// Whether the SQL text contains at least one statement and not just comments.
 fn runs(sql: &str) -> bool {
     sql.lines().any(|line| !line.trim().is_empty() && !line.starts_with("--"))
 }

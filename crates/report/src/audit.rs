@@ -12,7 +12,7 @@ use crate::log::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
 
-/// Writes the findings and the totals of the comparison as lines of JSON.
+/// Writes the audit as lines of JSON: the findings, then the totals of the comparison of pages with their log records.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -41,7 +41,8 @@ pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     line(&lines::AuditLine::Summary(summary), out)
 }
 
-/// Writes the audit for people: a line per finding, and one line with the totals of the comparison.
+/// Writes the audit for people: one line for each finding, then one line with the totals of the comparison of pages
+/// with their log records.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -1,12 +1,12 @@
-//! The things that were not verified, grouped by cause. Causes that explain other causes come first.
+//! Groups the things that were not verified by cause. Causes that explain other causes come first.
 
 use std::collections::BTreeMap;
 
 use check::registry::limits::{self, ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-/// Splits the entries of a report into two lists: the entries to show, and the entries that only follow from a missing
-/// stripe. If there are findings, entries that damage may explain are shown too.
+/// Splits the things that were not verified into two lists: things to show, and things that are only consequences of a
+/// missing stripe. If there are findings, the first list also has the things that damage may explain.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     let is_shown = |limit: &Limit| {
@@ -15,17 +15,18 @@ pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     report.not_verified.iter().partition(|entry| is_shown(entry.limit))
 }
 
-/// A cause, which several places may share. Causes are ordered as reports list them.
+/// The cause why things were not verified. Causes are sorted in the order in which reports list them.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cause<'a> {
     rank: (bool, LimitKind, bool, usize),
-    /// Why the places were not verified.
+    /// The reason why things were not verified.
     pub(crate) reason: &'a str,
-    /// The limit in the registry.
+    /// The limit in the registry of limits that is the cause.
     pub(crate) limit: &'static Limit,
 }
 
-/// Groups entries by cause. The entries of a cause keep the order of the report.
+/// Groups `entries`, which are things that were not verified, by cause. The entries of one cause stay in the order of
+/// the report.
 pub(crate) fn by_cause<'a>(
     entries: impl Iterator<Item = &'a NotVerified> + Clone,
 ) -> BTreeMap<Cause<'a>, Vec<&'a NotVerified>> {

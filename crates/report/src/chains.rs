@@ -54,7 +54,7 @@ impl Found<'_> {
 
 /// A path around damaged backups.
 pub struct Detour {
-    /// The sets that the path avoids.
+    /// The indexes of the backup sets that the path avoids.
     pub avoided: Vec<usize>,
     /// The path.
     pub chain: Chain,
@@ -78,7 +78,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.points(out)?;
     match found.verified.is_empty() {
         _ if database.chains.is_empty() => {}
-        // Without a path, nothing could be verified.
+        // Without a path, there was nothing to verify.
         _ if found.usable_path().0.is_none() => writeln!(out, "  by their labels; pages were not read")?,
         true => writeln!(out, "  by their labels; pages were not read (--verify reads them)")?,
         false => writeln!(out, "  by their labels; the backups of each path below were read and checked")?,
@@ -182,7 +182,7 @@ impl Text<'_> {
         table.write_within(4, COLUMNS, out)
     }
 
-    /// Writes the answer to `--at`.
+    /// Writes whether the point in time of `--at` can be restored, and by which path or why not.
     fn moment(&self, time: &str, moment: &Moment, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let time = printable(time);
         let Some(chain) = &moment.chain else {
@@ -212,8 +212,8 @@ impl Text<'_> {
         self.detour(found.detour.as_ref(), out)
     }
 
-    /// Writes the sets that the newest chain does not need. Sets form a group if the points in time that need them
-    /// follow without a gap.
+    /// Writes the sets that the newest chain does not need. Each set is needed for a range of points in time.
+    /// Consecutive sets form a group if there is no gap between their ranges.
     fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut rest = self.database.beside.as_slice();
         while let Some(first) = rest.first() {
@@ -261,7 +261,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Adds the lines of a set: one line for each stripe, then one line for each copy.
+    /// Adds the lines of a set to `table`: one line for each stripe, then one line for each copy.
     fn row(&self, set: &ChainSet, table: &mut TextTable) {
         let config = &set.set.config;
         let marks = [(set.set.is_copy_only, "copy-only"), (set.set.is_encrypted, "encrypted")];
@@ -281,7 +281,8 @@ impl Text<'_> {
     }
 }
 
-/// Extends `span` by the points in time that need the next set. Returns false if there is a gap between the two ranges.
+/// Extends `span` by the points in time that need the set `next`. Returns false if there is a gap between `span` and
+/// these points in time.
 fn join(span: &mut Option<Span>, next: &Beside) -> bool {
     match (span, &next.span) {
         (Some(span), Some(next)) if next.from <= span.to && span.from <= next.to => {

@@ -1,5 +1,5 @@
 //! The report of one check as an HTML page: the verdict, the findings with their bytes, a map of the files, the things
-//! that were not verified, advice, and curves of the run.
+//! that were not verified, advice, and charts of the resources that the check used.
 //!
 //! The page is one file that loads nothing and sends nothing. Text from the database goes into the page as JSON. The
 //! script shows this text only as text, so no name can become markup.
@@ -23,7 +23,7 @@ use bytes::PageBytesReader;
 
 /// A report, and the other contents of its page.
 pub struct CheckPage<'a> {
-    /// The result of the check. It has the map if [`check::Options::page_map`] was set.
+    /// The result of the check. It includes the page map if [`check::Options::page_map`] was set.
     pub report: &'a Report,
     /// The catalog, which has the names of page owners.
     pub database: &'a Database,
@@ -31,7 +31,7 @@ pub struct CheckPage<'a> {
     pub source: &'a dyn PageSource,
     /// The whole command, without secrets.
     pub command_line: &'a str,
-    /// The parts from which the page builds the commands that show more.
+    /// The parts of the commands that the page suggests for more details.
     pub commands: Commands<'a>,
     /// The version of the program.
     pub version: &'a str,
@@ -50,8 +50,9 @@ struct Model<'a> {
     phases: Vec<head::Phase>,
 }
 
-/// Maximum number of bytes of database text in the findings, in the list of what was not verified, and in the map. With
-/// these limits the page stays below 8 MB, although the runs of the map are most of it.
+/// Maximum number of bytes of database text in three places: the findings, the list of what was not verified, and the
+/// map. These limits keep the whole page below 8 MB, including the encoded extents of the map, which take the most
+/// space.
 const TEXT_BYTES: [usize; 3] = [5 << 17, 1 << 18, 1 << 19];
 /// Width of the plot of a curve, in SVG units.
 const CURVE_WIDTH: f64 = 330.0;

@@ -39,7 +39,8 @@ pub struct Group {
     pub database: Option<String>,
     /// The checkpoints, ordered by begin; never empty.
     pub checkpoints: Vec<Checkpoint>,
-    /// Times of changes, in order. The totals before and after each change are compared.
+    /// The times at which something was changed on the server, ascending. The report compares the totals before and
+    /// after each change.
     pub changes: Vec<Moment>,
 }
 
@@ -76,8 +77,8 @@ pub struct Counts {
     pub repeated: u64,
     /// Checkpoint events that have no time or no database.
     pub unusable: u64,
-    /// Lines of messages about checkpoints in error logs where the first line of the message is missing, or the line
-    /// has an unexpected form.
+    /// Number of lines in error logs that belong to a message about a checkpoint but could not be used. Either the
+    /// first line of the message is missing, or the format of the line is unexpected.
     pub unclear_lines: u64,
     /// Events that ring buffers report as dropped.
     pub dropped_events: u64,
@@ -104,7 +105,8 @@ pub struct CheckpointReport {
     pub counts: Counts,
 }
 
-/// The time before or after a change, up to the neighboring change, with its totals.
+/// The period before or after a change, with the totals of its checkpoints. The period ends at the neighboring change,
+/// if there is one.
 struct Side {
     change: Moment,
     is_after: bool,
@@ -112,7 +114,7 @@ struct Side {
 }
 
 impl Group {
-    /// The two sides of each change: the time before it and the time after it, each up to the neighboring change.
+    /// The two periods of each change: before it and after it. A period ends at the neighboring change.
     fn sides(&self) -> impl Iterator<Item = Side> {
         let between = |from: Option<Moment>, to: Option<Moment>| {
             let inside = move |checkpoint: &&Checkpoint| {

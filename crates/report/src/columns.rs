@@ -8,8 +8,9 @@ use format::value;
 
 use crate::page_dump::ColumnValue;
 
-/// Decodes the columns of `record`, which is on `level` of `rowset`, in physical order. Columns outside the row layout
-/// are left out. Complex columns (off-row pointers, sparse vectors) are named, but their values are not followed.
+/// Decodes the columns of `record`, in physical order. The record is on `level` of `rowset`. A column without a place
+/// in the row layout is left out. A complex column (off-row pointer, sparse vector) is listed with its name, but its
+/// off-row value is not read.
 pub fn of_record(database: &Database, rowset: &Rowset, level: Level, record: &Record<'_>) -> Vec<ColumnValue> {
     let stored = rowset.layout.columns.iter().filter(|column| column.place(level).0 != 0);
     stored.map(|column| column_value(database, rowset, level, record, column)).collect()
@@ -44,8 +45,8 @@ fn place_in(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     (!part.is_empty() && end <= whole.len()).then_some(start..end)
 }
 
-/// The name of a rowset's column. In a heap or clustered index, column IDs are those of the table. In a nonclustered
-/// index, they are positions in the index.
+/// The name of a column of a rowset. In a heap or clustered index, `column.id` is the ID of a table column. In a
+/// nonclustered index, `column.id` is the position of the column in the index.
 pub fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> String {
     use catalog::column_status::{DROPPED, UNIQUIFIER};
     if column.status & DROPPED != 0 {

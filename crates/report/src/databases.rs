@@ -64,7 +64,7 @@ impl Verdict {
     }
 }
 
-/// One database, or one restore of backups.
+/// A row of the table: one checked database, from data files or restored from backups.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Name of the database; empty if unknown.
@@ -221,13 +221,13 @@ fn totals(rows: &[Row]) -> String {
     format!("{} databases and backups: {}", rows.len(), counted.join(", "))
 }
 
-/// The label of each row: the first of its names that no other row has. Names are the database, the file, the set and
-/// the path.
+/// The label of each row: the first of the row's possible labels that no other row has. Possible labels are the name of
+/// the database, the file name, the file name with the set's position, and the path.
 fn labels(rows: &[Row]) -> Vec<String> {
     let forms: Vec<Vec<String>> = rows.iter().map(forms).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for forms in &forms {
-        // Equal names within one row count once.
+        // A label that occurs several times among the possible labels of one row counts once.
         let mut own: Vec<&str> = forms.iter().map(String::as_str).collect();
         own.sort_unstable();
         own.dedup();

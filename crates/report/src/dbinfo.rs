@@ -14,7 +14,7 @@ use crate::dbcc_rows::{self, Row};
 
 /// DBINFO's text for a datetime of zero.
 const NEVER: &str = "1900-01-01 00:00:00.000";
-/// The field with entries that DBINFO prints as separate objects.
+/// The field that has several entries. DBINFO prints each entry as a separate object.
 const FORKS: &str = "dbi_recoveryForkNameStack";
 
 /// The name of each field in DBINFO, and the field's name in the format crate.

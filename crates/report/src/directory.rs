@@ -1,5 +1,5 @@
-//! The entries that `mdfsck explain` knows: checks, messages of SQL Server, limits. Also their list, their JSON, and
-//! suggestions for an unknown key.
+//! The entries that `mdfsck explain` can show: checks, messages of SQL Server, and limits. This module finds entries,
+//! lists them, writes them as JSON, and suggests keys that resemble an unknown key.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -135,7 +135,7 @@ fn number_of(key: &str) -> Option<u16> {
     if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
 }
 
-/// `key`, which is in lower case, without the word before its number.
+/// Removes the word before the number from `key`, which must be in lower case.
 fn without_word(key: &str) -> &str {
     let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(key);
     rest.trim_start_matches([':', ' '])
@@ -252,7 +252,7 @@ fn near_ids(key: &str) -> Vec<String> {
 /// `right`.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
-    // Two rows of the distance table. A swap refers to the row before the last.
+    // The last two rows of the distance table. The cost of swapping two letters depends on the row before the last.
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     let mut previous_letter = None;

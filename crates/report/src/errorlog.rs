@@ -8,7 +8,7 @@ use crate::message::{self, Message};
 use crate::not_verified;
 use crate::text_table::printable;
 
-/// Facts about the statement that the report does not have.
+/// Facts about the DBCC statement that the report does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
     /// The user who ran the statement, as `DOMAIN\user`.

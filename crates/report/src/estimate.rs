@@ -1,4 +1,4 @@
-//! The needs of a run: the space in CHECKDB's message 5281, the memory, and the bytes to read.
+//! The estimated needs of a run: the temporary space (CHECKDB's message 5281), the memory, and the bytes to read.
 
 use std::io;
 use std::time::Duration;
@@ -11,23 +11,24 @@ use crate::message;
 use crate::text_table::printable;
 use crate::{Format, View, tableresults, windows};
 
-/// The length of a window of time, and the read speed in windows.
+/// The schedule of a check that is spread over several windows of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     /// The length of a window.
     pub window: Duration,
-    /// Read speed of the last windows in bytes per second; `None` if unknown.
+    /// Read speed in the last windows, in bytes per second; `None` if unknown.
     pub rate: Option<f64>,
 }
 
 impl Windows {
-    /// A line with the number of windows that a cycle needs.
+    /// A line with the number of windows that are needed to read everything once.
     pub fn text(self, estimate: Estimate) -> String {
         windows::cycle(estimate.read_bytes, self.rate, self.window)
     }
 }
 
-/// Writes an estimate. The JSON contains the facts of [`needs`]; for other formats, the caller must write that line.
+/// Writes an estimate. JSON output includes the memory and the bytes to read. For the other formats, the caller must
+/// write the line that [`needs`] returns.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -110,7 +110,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A check as a page shows it.
+/// The explanation of a check, as an HTML page shows it.
 #[derive(Serialize)]
 pub(crate) struct Explained {
     id: &'static str,

@@ -25,9 +25,9 @@ pub struct Exported {
     pub file: Result<String, String>,
     /// Rows in the file.
     pub rows: u64,
-    /// Rows in the second file, which has the doubtful rows.
+    /// Number of rows in the second file, which contains the doubtful rows.
     pub doubtful: u64,
-    /// Rows in the third file, which has the rows rebuilt from nonclustered indexes.
+    /// Number of rows in the third file, which contains the rows rebuilt from nonclustered indexes.
     pub rebuilt: u64,
     /// Rows known to be lost.
     pub known_lost: u64,
@@ -37,21 +37,21 @@ pub struct Exported {
     pub order: String,
     /// Columns that no file contains, because they are computed.
     pub computed_columns: Vec<String>,
-    /// Values that could not be read, and are written as NULL.
+    /// Number of values that could not be read and are therefore written as NULL.
     pub unreadable_values: u64,
     /// The file that lists the unreadable values.
     pub unreadable_file: String,
-    /// Texts in which U+FFFD replaces bytes that do not encode a character.
+    /// Number of texts in which U+FFFD replaces bytes that do not encode a character.
     pub altered_texts: u64,
-    /// Values written as the bytes stored on the page.
+    /// Number of values that are written as the bytes stored on the page.
     pub values_as_stored: u64,
-    /// Pages that have rows which are not in the file.
+    /// Number of pages with rows that are not in the file.
     pub pages_left_out: u64,
-    /// Pages in `pages_left_out` that belong to a data file that was not given.
+    /// Number of pages in `pages_left_out` that are in a data file that was not given.
     pub pages_not_given: u64,
     /// The first [`MOST_PAGES`] pages that were left out, each with the reason.
     pub left_out: Vec<(PageId, String)>,
-    /// Records on sound pages that are not in the file.
+    /// Number of records that are on sound pages but not in the file.
     pub records_left_out: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct Definition {
     pub file: Result<String, &'static str>,
 }
 
-/// Writes the line of a table.
+/// Writes the results for a table as a line of JSON.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -107,7 +107,7 @@ fn address(page: PageId) -> String {
     format!("{}:{}", page.file, page.page)
 }
 
-/// Writes the lines of definitions.
+/// Writes a line of JSON for each definition.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -124,7 +124,7 @@ pub fn write_definitions_json(definitions: &[Definition], out: &mut dyn io::Writ
     })
 }
 
-/// Writes the last line, which has the totals.
+/// Writes the last line of JSON, which has the totals.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -248,8 +248,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MEGABYTE as f64)
 }
 
-/// Writes rows as an aligned table. If `columns` is given, wide columns are cut to fit that width. NULL is written as
-/// `NULL`.
+/// Writes rows as an aligned table. If `columns` is given, long values are cut so that the table fits into this many
+/// terminal columns. NULL is written as `NULL`.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -30,11 +30,11 @@ pub struct State {
     pub state: DatabaseState,
     /// The number of open findings.
     pub open: u64,
-    /// The ages of the last reads of pages and of the last proofs of relations.
+    /// When the pages were last read, and when the cross-references between pages and tables were last verified.
     pub coverage: Coverage,
 }
 
-/// The throughput of the runs of a copy.
+/// The read speed of all runs that checked the same copy of a database.
 pub struct Throughput {
     /// Name of the database.
     pub database: String,
@@ -64,7 +64,7 @@ impl Throughput {
         self.rates.last().copied().unwrap_or_default()
     }
 
-    /// The throughput of the runs of each copy, by database.
+    /// The read speed of the runs for each copy of a database, ordered by database.
     pub fn of(runs: &[RunRow]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for run in runs.iter().filter(|run| run.seconds > 0.0 && run.bytes_read > 0) {
@@ -148,7 +148,7 @@ fn on_server(name: &str, server: &str) -> String {
     if server.is_empty() { name.to_owned() } else { format!("{name} on {server}") }
 }
 
-/// Writes the ages of the oldest reads and proofs of each database.
+/// Writes, for each database, the time of the oldest page read and of the oldest verification of cross-references.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -224,7 +224,7 @@ pub fn write_runs(runs: &[RunRow], out: &mut dyn io::Write) -> io::Result<()> {
     }
 }
 
-/// Writes findings with their history: when runs saw and looked for each finding, and who acknowledged it.
+/// Writes findings with their history: when runs saw each finding, when runs looked for it, and who acknowledged it.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -257,7 +257,7 @@ pub fn write_findings(findings: &[FindingRow], out: &mut dyn io::Write) -> io::R
     Ok(())
 }
 
-/// Writes a line per heap or index with its growth.
+/// Writes a line for each heap or index, with the growth of its rows and pages.
 ///
 /// # Errors
 /// If writing to `out` fails.

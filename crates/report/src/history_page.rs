@@ -1,5 +1,6 @@
-//! A history as HTML pages: the estate, which is all databases, worst first; a database with the age of its last reads,
-//! its findings and its runs; a run.
+//! A history as HTML pages. There are three kinds of pages. The page of the estate lists all databases, the worst
+//! first. The page of a database shows when its pages were last read, its findings and its runs. The third kind shows
+//! one run.
 //!
 //! The result is either one file that loads nothing and sends nothing, with as many databases as fit, or separate pages
 //! for a web server, which sends the style sheet and the script separately. Text from a history goes into a page as
@@ -32,8 +33,8 @@ pub struct HistoryPages<'a> {
     pub version: &'a str,
     /// The time at which the page is made, in UTC and in the format of the history's times.
     pub now: &'a str,
-    /// The name of this machine. Only for checks on this machine can the process be looked up, to see whether the check
-    /// still runs.
+    /// The name of this machine. It tells which checks run on this machine: the program can find out whether the
+    /// processes of these checks still exist.
     pub host: &'a str,
 }
 
@@ -63,9 +64,9 @@ const MOST_BYTES: usize = 8_000_000;
 const MOST_RUNNING: u32 = 3;
 /// Maximum number of bytes of the estate's rows.
 const ROW_BYTES: usize = 3_000_000;
-/// Bytes reserved for the end of a page.
+/// Number of bytes reserved for the end of a page.
 const END_BYTES: usize = 100_000;
-/// Names of the files that a server sends in addition to its pages.
+/// The name under which a server sends the style sheet of its pages.
 const STYLE_NAME: &str = "/style.css";
 const SCRIPT_NAME: &str = "/script.js";
 /// The HTML elements that the script fills.
@@ -92,8 +93,8 @@ fn scripts() -> [&'static str; 5] {
 }
 
 impl HistoryPages<'_> {
-    /// One file with either the estate and the details of as many databases as fit, worst first, or with a single
-    /// database.
+    /// The history as one file. If `filter` selects one database, the file has the details of this database. Otherwise
+    /// it has the estate, and the details of the worst databases, as many as fit.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -190,7 +191,8 @@ impl HistoryPages<'_> {
         Head { file: shown_to(self.file, 200), version: self.version, now: self.now, is_live, can_acknowledge }
     }
 
-    /// A page for a server. `charts` are the charts that the script moves to their places.
+    /// A page that a server sends. `charts` has the HTML of the charts, which the script moves to their places on the
+    /// page.
     fn served(&self, name: &str, model: &impl Serialize, charts: &str, can_acknowledge: bool) -> Vec<u8> {
         let start = head_of_served("mdfsck", STYLE_NAME, Some(SCRIPT_NAME));
         let mut out = format!("{start}{BODY}{charts}<script type=application/json id=data>").into_bytes();
@@ -201,7 +203,7 @@ impl HistoryPages<'_> {
     }
 }
 
-/// A page with plain text, for a server: a printed database page, or an error.
+/// A page with plain text that a server sends. The text is a dump of a database page, or an error.
 pub fn plain(title: &str, back: &str, about: &[&str], text: &str) -> Vec<u8> {
     const LINE_CHARS: usize = 4000;
     let line = |text: &str| escape(&shown_to(text, LINE_CHARS));

@@ -17,7 +17,7 @@ use crate::log::lsn_text;
 use crate::text_table::TextTable;
 pub use table::Table;
 
-/// A log file that the catalog names, or with a name derived from a data file.
+/// A log file. Its name is in the catalog, or was derived from the name of a data file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFile {
     /// Name of the log file.

@@ -26,7 +26,7 @@ struct Rule {
 struct Place {
     /// Name of an object or of an index, or "database".
     scope: String,
-    /// The facts that the rule found there.
+    /// The facts that the rule found at this place.
     seen: String,
 }
 
@@ -200,7 +200,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
     objects
 }
 
-/// Tables smaller than 1 GB do not delay a check.
+/// The minimum number of pages (1 GB) of a table that is reported as huge. Smaller tables do not delay a check.
 const HUGE_PAGES: i64 = 1 << 17;
 const INDEXES_PER_BATCH: usize = 512;
 

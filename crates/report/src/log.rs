@@ -37,7 +37,7 @@ pub struct LogReport<'a> {
     pub open: &'a [Transaction],
     /// Number of blocks in each VLF, by its position in the log's sequence of VLFs.
     pub blocks: &'a [u64],
-    /// Bytes of damaged blocks before the first one that could be read.
+    /// Number of bytes in damaged blocks before the first block that could be read.
     pub lost_bytes: u64,
     /// Log bytes, records and transactions in each step of time.
     pub rate: &'a Rate,
@@ -272,8 +272,8 @@ pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 impl LogReport<'_> {
-    /// The LSN from which recovery would need this log. This is the redo start of the last checkpoint, or the begin of
-    /// the oldest open transaction if that is earlier. `None` if no checkpoint ended in the log.
+    /// The LSN from which recovery would need this log: the LSN at which redo starts from the last checkpoint, or the
+    /// first LSN of the oldest open transaction if that LSN is lower. `None` if no checkpoint ended in the log.
     pub fn needed_from(&self) -> Option<Lsn> {
         let redo = self.history.last_checkpoint()?.redo?;
         Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))
@@ -284,7 +284,7 @@ impl LogReport<'_> {
         (needed.vlf..=self.end.at.vlf.sequence).contains(&placed.vlf.sequence)
     }
 
-    /// The number of log blocks in a VLF, and whether recovery would need it.
+    /// The number of log blocks in a VLF, and whether recovery would need the VLF.
     pub(crate) fn use_of(&self, file: usize, offset: u64) -> (u64, bool) {
         let run = self.log.run();
         match run.iter().position(|placed| placed.file == file && placed.vlf.offset == offset) {

@@ -6,10 +6,10 @@ use log::Transaction;
 
 use crate::log::LogReport;
 
-/// The reason why log is still needed.
+/// The reason why a part of the log is still needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Only the virtual log file in use is needed.
+    /// Only the VLF that is being written is needed.
     Nothing,
     /// Recovery would start its redo at this LSN.
     Checkpoint,
@@ -42,16 +42,17 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// The LSN from which the log has not been backed up. `None` under the simple recovery model, and before the first full
-/// backup, because the log then need not wait for a log backup.
+/// The LSN from which the log has not been backed up. `None` if no part of the log waits for a log backup: under the
+/// simple recovery model, and before the first full backup.
 fn not_backed_up_from(boot: &Boot) -> Option<Lsn> {
     let is_kept = !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default();
     is_kept.then(|| boot.log_backup_lsn.max(boot.log_backup_chain_origin))
 }
 
 impl LogReport<'_> {
-    /// The reason why log is still needed, as far as the log and the boot page show. `None` if no checkpoint ended in
-    /// the log. The log and the boot page do not show whether replication or change data capture still needs log.
+    /// The reason why a part of the log is still needed, as far as the log and the boot page show. `None` if no
+    /// checkpoint ended in the log. Replication and change data capture may need more of the log, but the log and the
+    /// boot page do not show this.
     pub fn held(&self) -> Option<Held> {
         let redo = self.history.last_checkpoint()?.redo?;
         let oldest = self.oldest_open().and_then(|transaction| transaction.begin);

@@ -135,7 +135,7 @@ impl LogReport<'_> {
         table.write(0, out)
     }
 
-    /// The reason why log is still needed, and the size of that log.
+    /// A text that says why a part of the log is still needed, and how large this part is.
     fn held_words(&self, held: Held) -> String {
         let why = match held.by {
             Hold::Nothing => "only the current virtual log file is needed".to_owned(),

@@ -18,7 +18,7 @@ pub(crate) fn results_for(name: &str) -> Message {
     message(2536, format!("DBCC results for '{name}'."))
 }
 
-/// Message that NOINDEX was requested.
+/// The message that says that NOINDEX was requested.
 pub(crate) fn no_index(command: &str) -> Message {
     let command = command.to_lowercase();
     let text =

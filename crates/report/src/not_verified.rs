@@ -14,8 +14,9 @@ use crate::{View, message};
 /// Width of the lines that list places.
 const WIDTH: usize = 110;
 
-/// Writes the blocks that end the text of a run: the list of what was not verified, with the findings demoted for each
-/// reason, and the notes unless informational messages are suppressed. A complete run without notes has no blocks.
+/// Writes the blocks that end the text of a run. The first block lists what was not verified, with the findings that
+/// were demoted for each reason. The second block has the notes, unless informational messages are suppressed. A
+/// complete run without notes has no blocks.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -92,7 +93,8 @@ pub fn headline(report: &Report) -> String {
 /// The heading under which a limit is listed: the kind of the limit, in words.
 pub(crate) fn heading(limit: &Limit) -> &'static str {
     match limit.kind {
-        // No input is missing. The window ended before all ranges were read.
+        // Under this limit, no input is missing: the time window of the check ended before all ranges of pages were
+        // read.
         _ if limit == &limits::WINDOW_OPEN => "Because the window ended",
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",
@@ -103,8 +105,8 @@ pub(crate) fn heading(limit: &Limit) -> &'static str {
     }
 }
 
-/// Writes the demoted findings of a limit. Each line differs from DBCC's form, so that no script mistakes a demoted
-/// finding for a message of DBCC.
+/// Writes the demoted findings of a limit. The lines do not look like DBCC's lines, so that no script mistakes a
+/// demoted finding for a message of DBCC.
 fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn io::Write) -> io::Result<()> {
     let shown = view.max_findings.unwrap_or(usize::MAX);
     for finding in report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).take(shown) {

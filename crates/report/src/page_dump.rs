@@ -35,13 +35,13 @@ use crate::log::lsn_text;
 pub struct PageDump<'a> {
     /// The page's address.
     pub at: PageId,
-    /// The page's bytes as read, before torn bits are undone.
+    /// The bytes of the page as read from the file. Torn-page protection may have replaced some bits.
     pub bytes: &'a PageBytes,
     /// The states of the page in the allocation maps.
     pub allocation: Option<&'a Allocation>,
     /// Whether an index page is a leaf. If unknown, a page of level 0 counts as a leaf.
     pub leaf: Option<bool>,
-    /// A function that decodes columns by name.
+    /// A function that decodes the columns of a record and returns them with their names.
     pub columns: Option<&'a Columns<'a>>,
 }
 

@@ -36,19 +36,20 @@ pub struct StatusView<'a> {
     pub plan: &'a str,
     /// Name of the database.
     pub database: &'a str,
-    /// The first round with missing parts, or the newest round if no part is missing. Round 0 has the plan's own tasks.
+    /// The first round in which parts are missing, or the newest round if no part is missing. A part is the file with
+    /// the results of one task. Round 0 consists of the tasks of the plan itself.
     pub round: u32,
     /// The number of tasks in that round.
     pub tasks: u32,
-    /// Tasks that have a part.
+    /// Number of tasks with a part.
     pub done: u32,
-    /// Tasks that have no part.
+    /// The IDs of the tasks without a part.
     pub missing: &'a [u32],
-    /// Bytes of the parts.
+    /// Total size of the parts, in bytes.
     pub bytes: u64,
 }
 
-/// Writes a plan for people; `folder` is quoted for use in a command.
+/// Writes a plan for people. `folder` is the folder of the plan, quoted for use in a command.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -1,5 +1,5 @@
-//! A report for a person at a terminal: the verdict, the causes before their consequences with the names of objects,
-//! what to do, what was not verified by cause, and the commands that show more.
+//! A report for a person at a terminal. It has the verdict, the findings with their objects (causes before
+//! consequences), the recommended actions, the things that were not verified, and commands that show more details.
 //!
 //! Programs and scripts should use the other formats, because the form of this report may change.
 
@@ -29,7 +29,7 @@ pub struct Style {
     pub has_color: bool,
 }
 
-/// The parts from which the commands at the end of a summary are built.
+/// The parts of the commands that a summary suggests at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commands<'a> {
     /// The checked paths, quoted for use in a command.
@@ -61,7 +61,7 @@ pub fn write(
     head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
 }
 
-/// Writes the results of one of several databases, followed by an empty line. The commands that show more are left out.
+/// Writes the results of one of several databases, followed by an empty line. No commands are suggested.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -39,8 +39,8 @@ pub fn write(source: &dyn PageSource, database: &Database, all: bool, out: &mut 
     Ok(read.is_ok())
 }
 
-/// Writes one JSON object for each set of statistics, in the order of the base table. Returns false if some statistics
-/// could not be read.
+/// Writes one JSON object for each set of statistics, in the order of the system table that stores the statistics.
+/// Returns false if some statistics could not be read.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -32,8 +32,8 @@ pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) 
     writeln!(out, "Total number of extents is {extents}.")
 }
 
-/// Writes the messages with the totals: 7920; for each file 2538 and 8915, and 8916 or 8917 for each allocation unit in
-/// it; 2539, 8918.
+/// Writes the messages with the totals. Message 7920 is first. Messages 2538 and 8915 follow for each file, then 8916
+/// or 8917 for each allocation unit in the file. Messages 2539 and 8918 are last.
 pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
     let entries = report.rowsets.len();

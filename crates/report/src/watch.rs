@@ -145,7 +145,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
     }
 }
 
-/// Writes a line when an alarm about a broken promise begins or ends.
+/// Writes a line when an alarm begins or ends. An alarm reports that a promise about backups or checks is broken.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -1,4 +1,5 @@
-//! The results of a window of time, and the two promises: that every page was read, and that every relation was proven.
+//! The results of a check that is spread over several windows of time. Two promises are reported: that every page was
+//! read, and that all cross-references between pages and tables were verified.
 
 use std::io;
 use std::time::Duration;
@@ -19,17 +20,18 @@ pub struct Done<'a> {
     pub used: Duration,
     /// Time allowed for the window.
     pub allowed: Duration,
-    /// Number of ranges that were read.
+    /// Number of page ranges that were read.
     pub ranges: u64,
-    /// Number of bytes in these ranges.
+    /// Number of bytes in these page ranges.
     pub bytes: u64,
-    /// The point in time of the database state that the image shows.
+    /// The time of the image. An image is the state of the database at one point in time, and may be read in several
+    /// windows.
     pub taken_at: &'a str,
-    /// Bytes of the image read so far, in all windows.
+    /// Number of bytes of the image that all windows together have read so far.
     pub done_bytes: u64,
     /// Size of the image in bytes.
     pub all_bytes: u64,
-    /// Whether the next window can continue with this image, because the files do not change.
+    /// Whether the next window can continue reading this image, because the files do not change.
     pub is_fixed: bool,
     /// Whether a signal ended the window early.
     pub is_interrupted: bool,
@@ -40,7 +42,7 @@ impl WindowView<'_> {
         self.known.ranges.iter().filter(|range| range.is_in_use)
     }
 
-    /// Bytes in use that were never read.
+    /// Number of bytes in page ranges that are in use and were never read.
     fn never_read_bytes(&self) -> u64 {
         self.in_use().filter(|range| range.read_at.is_none()).map(|range| range.bytes).sum()
     }
@@ -57,13 +59,13 @@ impl Done<'_> {
 pub struct Changed {
     /// Findings that were not known before.
     pub new: u64,
-    /// Known findings that are still there.
+    /// Known findings that were found again.
     pub confirmed: u64,
-    /// Known findings that are gone.
+    /// Known findings that were not found again.
     pub gone: u64,
 }
 
-/// The report after a window, or about the promises if there was no window.
+/// The report after a window. If there was no window, the report is only about the promises.
 pub struct WindowView<'a> {
     /// Name of the database.
     pub database: &'a str,
@@ -71,14 +73,16 @@ pub struct WindowView<'a> {
     pub done: Option<Done<'a>>,
     /// The bytes that a window reads, and the time from one window to the next.
     pub rhythm: Rhythm,
-    /// The ranges, windows and relations of the database that the history knows.
+    /// The facts that the history has about the database: its page ranges, its windows, and the verified
+    /// cross-references.
     pub known: &'a Known,
-    /// The promised span of time: pages were read and relations proven within it. `None` if no span was promised.
+    /// The time span in which, as promised, every page is read and all cross-references are verified; `None` if no span
+    /// was promised.
     pub within: Option<Duration>,
-    /// Whether the promise is kept that every page was read within the span.
+    /// Whether every page was read within the promised time span.
     pub read: Kept,
-    /// Whether the promise is kept that every relation was proven within the span; `None` if relations are not
-    /// compared.
+    /// Whether all cross-references between pages and tables were verified within the promised time span; `None` if
+    /// cross-references are not compared.
     pub closed: Option<Kept>,
     /// The changes in the findings.
     pub changed: Changed,
@@ -104,7 +108,7 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     lines
 }
 
-/// Lines about the promises that are not kept.
+/// The lines about promises that are broken or cannot be kept.
 pub fn broken(view: &WindowView<'_>) -> Vec<String> {
     let read = (!view.read.is_kept()).then(|| read(view));
     let closed = view.closed.filter(|kept| !kept.is_kept()).map(|kept| closed(view, kept));
@@ -118,7 +122,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // If no relations are compared, the image counts as read, never as closed.
+        // If no cross-references are compared, an image can be fully read but never closed.
         (0, _) if view.closed.is_none() => "fully read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
@@ -165,7 +169,8 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     format!("Closed: {said}.{}", verdict(view, kept, "proof"))
 }
 
-/// A sentence about a promise that is not kept; empty if it is kept. `what` is promised: a read or a proof.
+/// A sentence that says that a promise is broken or cannot be kept; empty if the promise is kept. `what` is the thing
+/// that was promised: a read or a proof.
 fn verdict(view: &WindowView<'_>, kept: Kept, what: &str) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
@@ -248,7 +253,7 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
     line(&json::lines::Line::Window(window), out)
 }
 
-/// A line with the number of windows in a cycle, which reads everything once.
+/// A line with the number of windows that are needed to read everything once (a cycle).
 pub fn cycle(bytes: u64, rate: Option<f64>, window: Duration) -> String {
     let every = short(window);
     match rate {
@@ -284,7 +289,7 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// An age as text, rounded up, so that a promise of the printed span would be kept.
+/// An age as text. The age is rounded up, so that a promise of the printed time span would be kept.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

@@ -91,7 +91,7 @@ pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
             (Some(header), None) => text(header.value).map(Some),
-            // Refuses repeated headers, since a proxy may have used the other header of this name.
+            // Refuses a header that is repeated, because a proxy may have used the other value.
             (Some(_), Some(_)) => Err(400),
         }
     };

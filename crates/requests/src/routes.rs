@@ -11,7 +11,7 @@ pub enum Route {
     Run(i64),
     /// The page of a running check, by its ID in the history.
     Running(i64),
-    /// The database page that a finding is about, by the key of the finding.
+    /// The page that shows the database page of a finding, by the key of the finding.
     Page(i64),
     /// The action that acknowledges a finding, by the key of the finding.
     Acknowledge(i64),

@@ -16,9 +16,9 @@ pub enum Why {
     NotGiven,
     /// The page has changed since SQL Server wrote it: its checksum is wrong, or the page is torn.
     Damaged,
-    /// The page holds the image of another page.
+    /// The page contains the content of another page.
     OtherPage(PageId),
-    /// The page belongs to another unit.
+    /// The page belongs to another allocation unit.
     OtherUnit(AllocUnitId),
     /// The page is not a data page.
     OtherType(u8),
@@ -32,16 +32,16 @@ pub enum Why {
     /// The page is an IAM page beyond the end of its file. The pages that it and the later IAM pages of its chain list
     /// are unknown.
     MapBeyondEnd,
-    /// The PFS page cannot be read, so the page may have been freed.
+    /// The PFS page that describes this page cannot be read, so this page may have been freed.
     UseUnknown,
     /// The walk through the clustered index failed at this page, although an earlier walk of the same index succeeded.
     TreeDamaged,
-    /// The page's compression information is damaged or has an undocumented form.
+    /// The page's compression information is damaged or has an undocumented format.
     CompressionInfo,
 }
 
 impl Why {
-    /// The reason why a page that no given file contains cannot be read.
+    /// The reason why a page cannot be read if none of the given files contains it.
     pub(crate) fn absent(source: &dyn PageSource, page: PageId) -> Self {
         if source.file(page.file).is_some() { Self::NoFile } else { Self::NotGiven }
     }

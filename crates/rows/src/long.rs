@@ -17,7 +17,7 @@ pub(crate) struct LongSource<'a> {
     source: &'a dyn PageSource,
     blob: Blob,
     column: usize,
-    /// The form of the text; `None` if the value is not text.
+    /// The encoding of the text; `None` if the value is not text.
     form: Option<Form>,
     altered: Cell<bool>,
 }

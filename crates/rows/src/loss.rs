@@ -1,5 +1,5 @@
-//! Describes what a table loses when pages are damaged: how many rows are lost, which rows, and which of their columns
-//! can still be found elsewhere.
+//! Describes what a table loses when pages are damaged: the number of lost rows, the keys or addresses of these rows,
+//! and those of their columns that can still be found elsewhere.
 
 use format::PageId;
 
@@ -16,7 +16,7 @@ pub struct Loss {
     pub partition: Option<i32>,
     /// The pages, in the order of the rows on them.
     pub pages: Vec<PageId>,
-    /// The number of rows on the pages.
+    /// The number of lost rows.
     pub rows: LostRows,
     /// Which rows the pages held.
     pub which: WhichRows,

@@ -49,8 +49,8 @@ struct Partition<'a> {
 }
 
 /// The owners of `pages`, which are pages of one table. The evidence is used in this order: entries on sound pages
-/// above the leaves, then the IAM chain, then the page's own header. Memory: the list of pages, and one bit for each
-/// page of the files.
+/// above the leaves, then the IAM chain, then the page's own header. This function needs memory for the list of pages,
+/// and for one bit per page of the files.
 pub(crate) fn owners(
     source: &dyn PageSource,
     database: &Database,
@@ -106,8 +106,8 @@ pub(crate) fn owners(
 }
 
 /// The owner of a page to which no index entry points, from the IAM chains and the page's own header. `listed` has the
-/// partition whose IAM chain lists the page, and whether the PFS page marks the page as in use. The second part matters
-/// because other pages of an allocated extent may never have been used.
+/// partition whose IAM chain lists the page, and whether the PFS page marks the page as in use. The mark in the PFS
+/// page matters because an extent can be allocated before all its pages have been used.
 fn by_maps_and_header(
     source: &dyn PageSource,
     page: PageId,

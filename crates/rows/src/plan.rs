@@ -51,12 +51,12 @@ pub(crate) enum Absent<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) columns: Vec<ColumnPlan<'a>>,
-    /// The highest null bit and the end of the fixed-length columns. A record has all columns if its null bitmap and
-    /// its fixed-length part are at least this long.
+    /// A record has all columns if its null bitmap contains bit `last_null_bit` and its fixed-length part extends at
+    /// least to `fixed_end`, the end of the fixed-length columns.
     last_null_bit: u16,
     fixed_end: u16,
-    /// The total length in bytes of the defaults that a row may need for columns that were added after the row was
-    /// written.
+    /// A row may need defaults for columns that were added after the row was written. This is the total length of these
+    /// defaults in bytes.
     pub(crate) default_bytes: usize,
 }
 

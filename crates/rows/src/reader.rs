@@ -20,11 +20,11 @@ use crate::{Table, Value};
 /// The reason why a delivered row is doubtful.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// Its page is damaged, but the record is proven to be complete.
+    /// The page of the row is damaged, but the record is proven to be complete.
     DamagedPage,
-    /// No index page or IAM page points to its page any more.
+    /// No index page or IAM page points to the page of the row any more.
     Unreached,
-    /// Its page may have been freed, because the PFS page cannot be read.
+    /// The page of the row may have been freed. This is unknown, because its PFS page cannot be read.
     UseUnknown,
     /// The row is a ghost: it was deleted but is still on its page.
     Ghost,
@@ -121,9 +121,9 @@ impl<'a> Reader<'a> {
         result.map(|()| counts)
     }
 
-    /// Calls `each` with the rows of one page, and marks them with `doubt`. The page may be damaged, but the caller
-    /// must have removed all unproven records from it. It may also be a leaf page of a nonclustered index that `table`
-    /// describes. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
+    /// Calls `each` with the rows of one page, each marked with `doubt`. The page may be damaged, but the caller must
+    /// have removed all unproven records from it. It may also be a leaf page of a nonclustered index, if `table`
+    /// describes this index. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
     ///
     /// # Errors
     ///

@@ -263,6 +263,6 @@ const HELD_VALUES: usize = 512;
 /// pieces like long values.
 const HELD_BYTES: u64 = 4 << 20;
 
-/// The most bytes of a value that must be converted as a whole. The limit for all such values of one row is twice as
-/// high.
+/// The most bytes of a value that can only be converted as a whole. All values of this kind in one row may together
+/// have twice this number of bytes.
 const MOST_WHOLE_BYTES: u64 = 16 << 20;

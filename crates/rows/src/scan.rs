@@ -43,7 +43,7 @@ pub enum NoKeyOrder {
     TreeDamaged(PageId),
     /// This leaf page is in use, but the clustered index has no entry for it.
     NotInTree(PageId),
-    /// The caller asked for allocation order.
+    /// The caller requested allocation order.
     AsAsked,
 }
 
@@ -81,7 +81,7 @@ pub struct Range {
 
 /// Delivers the pages of a table in order, range by range.
 ///
-/// Each page is delivered at most once. Memory: one bit for each page of the files, and a few pages.
+/// Each page is delivered at most once. A scan needs memory for a few pages, and for one bit per page of the files.
 pub struct Scan<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
@@ -107,8 +107,8 @@ impl<'a> Scan<'a> {
         Self { source, database, partitions, options, orders, at: 0, walk: None, number: 0 }
     }
 
-    /// The order of the rows of the table: key order if all partitions have key order, otherwise the order of the first
-    /// partition without it.
+    /// The order of the rows of the table. This is key order if all partitions have key order. Otherwise, it is the
+    /// order of the first partition that does not have key order.
     pub fn order(&self) -> &Order {
         self.orders.iter().find(|order| **order != Order::Key).unwrap_or(&Order::Key)
     }

@@ -55,8 +55,8 @@ pub enum Value<'a> {
 /// A text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The bytes of the text. The code that created them proved that they are UTF-8, so code that copies them need not
-    /// check again.
+    /// The bytes of the text. The code that created the text proved that these bytes are UTF-8, so code that copies the
+    /// text need not check them again.
     utf8: &'a [u8],
 }
 
@@ -122,16 +122,16 @@ pub enum Unreadable {
     NotStored,
     /// The row was rebuilt from indexes, and none of them contains the column.
     NotInAnyIndex,
-    /// The value (xml or a shape) can only be converted as a whole, and is too long for that.
+    /// The value is xml or a shape. It can only be converted as a whole, and it is too long for that conversion.
     TooLong,
 }
 
 /// A long value, read piece by piece.
 #[derive(Clone, Copy)]
 pub struct LongValue<'a> {
-    /// The length of the value as stored, in bytes. A text may have another length in UTF-8.
+    /// The length of the value as stored, in bytes. If the value is text, its length in UTF-8 may be different.
     pub stored_bytes: u64,
-    /// The source of its pieces.
+    /// The source of the pieces of this value.
     pub(crate) reader: &'a dyn ReadLong,
 }
 

@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// Converts bytes that do not live until the row is complete. Text and bytes are copied to the arena.
+    /// Converts bytes whose buffer is reused before the row is complete. Text and bytes are copied to the arena.
     pub(crate) fn copied(&mut self, kind: Kind, bytes: &[u8], column: usize) -> Value<'static> {
         let (copy, is_text) = match value(kind, bytes, column, self) {
             Value::Text(text) => (text.as_bytes(), true),
@@ -236,7 +236,7 @@ pub(crate) fn value<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut W
     value
 }
 
-/// The value of a type that is rare, or that is expensive to convert in any case.
+/// The value of a type that is rare, or whose conversion is slow anyway.
 #[inline(never)]
 fn rare<'p>(kind: Kind, bytes: &'p [u8], column: usize, work: &mut Work) -> Value<'p> {
     match kind {

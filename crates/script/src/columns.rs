@@ -19,7 +19,8 @@ mod status {
     pub(super) const PERIOD_END: u32 = 0x2000_0000;
 }
 
-/// The highest ID of a built-in type, and the ID of sysname, the one alias type that every database has.
+/// The highest ID of a built-in type. The next constant is the ID of sysname, the only alias type that every database
+/// has.
 const LAST_BUILT_IN: i32 = 255;
 const SYSNAME: i32 = 256;
 
@@ -85,7 +86,8 @@ impl Script<'_> {
         };
         let is_persisted = column.status & status::PERSISTED != 0;
         let persisted = if is_persisted { " PERSISTED" } else { "" };
-        // Among computed columns, only a persisted one can be declared NOT NULL. For the others, the engine infers it.
+        // Only a persisted computed column can be declared NOT NULL. For other computed columns, the engine infers
+        // whether they can be NULL.
         let not_null = if is_persisted && column.is_not_null() { " NOT NULL" } else { "" };
         format!("{name} AS {text}{persisted}{not_null}")
     }
@@ -170,7 +172,7 @@ impl Script<'_> {
     }
 }
 
-/// The length in bytes that a declaration may contain. For a fixed-length type, this is the length of its values.
+/// The length in bytes that a declaration may contain. For a fixed-length type, it is the length of a value.
 fn declared_length(info: TypeInfo) -> u16 {
     format::types::fixed_length(info).unwrap_or(info.length)
 }

@@ -29,7 +29,7 @@ const NUL: &[u8] = b"'+NCHAR(0)+N'";
 pub struct Constant {
     /// Whether the line contains only blanks so far.
     at_line_start: bool,
-    /// The first letters of the line, while they may still be a command.
+    /// The first letters of the line, while they can still be the start of a command.
     word: [u8; LONGEST],
     letters: usize,
     last: u8,
@@ -126,8 +126,8 @@ impl Constant {
     }
 }
 
-/// Whether some program may begin a new line after this byte of UTF-8. The last bytes of U+0085, U+2028 and U+2029 also
-/// end other characters; after these characters, the constant may be split without need, which does no harm.
+/// Whether a program may begin a new line after this byte of UTF-8. U+0085, U+2028 and U+2029 end with bytes that also
+/// end other characters. After those other characters, the constant may be split without need, which does no harm.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
 }

@@ -79,7 +79,7 @@ impl Script<'_> {
         Some(text)
     }
 
-    /// Statements that enable the foreign keys that refer to a table. Foreign keys that were trusted are checked.
+    /// Statements that enable the foreign keys that refer to a table. A foreign key that was trusted is also checked.
     pub(crate) fn enable_referring_keys(&self, object_id: i32) -> String {
         let refers = |constraint: &&Constraint| match constraint.kind {
             ConstraintKind::ForeignKey { referenced_id, .. } => referenced_id == object_id && constraint.is_enabled(),
@@ -98,7 +98,7 @@ fn unreadable(constraint: &Constraint, table: &str, why: &str) -> String {
     format!("{}\n", comment(&format!("{} constraint {} on {table}: {why}", constraint.type_name(), constraint.name)))
 }
 
-/// The actions in the status of a foreign key: ` ON DELETE CASCADE ON UPDATE ...`
+/// The actions that the status of a foreign key contains, as text: ` ON DELETE CASCADE ON UPDATE ...`
 /// (docs/format/catalog.md#foreign-keys).
 fn actions(status: u32) -> String {
     let action = |shift: u32| match status >> shift & 3 {

@@ -1,4 +1,5 @@
-//! Reads the facts of the catalog that only definitions need, in addition to those that every check reads.
+//! Reads the facts of the catalog that are needed only for definitions, in addition to the facts that every check
+//! reads.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 /// are written.
 const MAX_KEPT_BYTES: usize = 32 << 20;
 
-/// The facts of the catalog that definitions need in addition to [`Database`].
+/// The facts of the catalog that definitions need and [`Database`] does not have.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     /// Columns by table and column ID.
@@ -56,7 +57,7 @@ pub struct ColumnFacts {
     pub xml_schema_id: i32,
 }
 
-/// The facts of an index in addition to [`catalog::Index`].
+/// The facts of an index that definitions need and [`catalog::Index`] does not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexFacts {
     /// The FILLFACTOR; 0 for the server's default.

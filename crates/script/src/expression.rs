@@ -3,8 +3,9 @@
 use crate::names;
 
 /// The text of a condition, a default or a computed column, enclosed in parentheses that the text itself cannot close.
-/// `None` if a part of the text could become a separate statement: if a string, name, comment or parenthesis in it does
-/// not end, or if it contains a semicolon, a NUL or an unmatched closing parenthesis.
+/// Returns `None` if a part of the text could become a separate statement. This is possible if a string, name, comment
+/// or parenthesis in the text does not end, or if the text contains a semicolon, a NUL or an unmatched closing
+/// parenthesis.
 pub(crate) fn enclosed(text: &str) -> Option<String> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -13,7 +14,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
     let (mut at, mut depth, mut is_one) = (0, 0_usize, true);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        // True only if the text ends where its first parenthesis is closed.
+        // `is_one` remains true only if the closing parenthesis of the first one is the last character of the text.
         is_one &= at == 0 || depth > 0;
         at += match *rest.as_bytes() {
             [b'\'', ..] => delimited(rest, '\'')?,

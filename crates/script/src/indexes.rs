@@ -80,12 +80,12 @@ impl Script<'_> {
         ))
     }
 
-    /// `ALTER INDEX ... DISABLE` and `REBUILD`. With both, the engine builds the index from the table and not from the
-    /// index's own pages. Disabling a primary key or unique constraint also disables the foreign keys that refer to it,
-    /// so the statements enable these again.
+    /// `ALTER INDEX ... DISABLE` and `REBUILD`. After DISABLE, the engine rebuilds the index from the table and not
+    /// from the index's own pages. Disabling a primary key or unique constraint also disables the foreign keys that
+    /// refer to it, so the statements enable these foreign keys again.
     ///
     /// Disabling the clustered index of an indexed view frees its pages and disables the other indexes of the view, so
-    /// the statements rebuild all of them from the tables.
+    /// the statements rebuild all indexes of the view from the tables.
     pub fn rebuild_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id).filter(|index| index.index_id > 0)?;
         let (table, name) = (self.table_name(object_id)?, quote(&index.name));

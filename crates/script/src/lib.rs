@@ -1,7 +1,7 @@
 //! Writes T-SQL that defines the objects of a database, from its catalog.
 //!
-//! [`Definitions`] has the facts of the catalog that only definitions need; [`Script`] writes statements from these
-//! facts and the database. If the catalog lacks a fact, the script has a comment instead of a guess.
+//! [`Definitions`] has the facts of the catalog that are needed only for definitions; [`Script`] writes statements from
+//! these facts and the database. If the catalog lacks a fact, the script has a comment instead of a guess.
 
 // Indexing is used only after a bounds check, which a comment at that line names.
 #![warn(clippy::indexing_slicing)]
@@ -54,8 +54,8 @@ impl<'a> Script<'a> {
         columns.iter().find(|column| column.id == column_id).map(|column| quote(&column.name))
     }
 
-    /// The text of an expression or condition in parentheses. `None` if it could not be read, or if it could end its
-    /// statement.
+    /// The text of an expression or condition in parentheses. `None` if the text could not be read, or if it could end
+    /// the statement that contains it.
     fn expression(&self, text: Option<&ModuleText>) -> Option<String> {
         enclosed(text?.text()?)
     }

@@ -1,9 +1,9 @@
 //! Decides which reads of a local file are announced to the operating system, so that it can read ahead.
 //!
-//! An announcement costs a seventh of the time of copying the same bytes, because the system looks up every page. If
-//! the file is in the system's cache, that time is wasted. Asking the system whether a range is cached has its own
-//! cost: for a file that is not cached, the query triggers a little read-ahead in another pattern. The query is
-//! therefore repeated only rarely for such a file.
+//! An announcement costs a seventh of the time that it takes to copy the same bytes, because the system looks up every
+//! page. If the file is already in the system's cache, the announcement is useless. This module therefore asks the
+//! system whether the range to read is cached. This query has a cost too: if the file is not cached, the query triggers
+//! a little read-ahead in an unfavorable pattern. The query is therefore repeated only rarely for such a file.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

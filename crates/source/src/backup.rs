@@ -2,8 +2,8 @@
 //!
 //! A backup file is a tape in Microsoft Tape Format (`blocks`), possibly inside a compressed container (`compressed`,
 //! `xpress`). Its backup sets (`sets`, `config`) say where the regions of pages and of log are. `placement` finds the
-//! extents in the page regions; `log_portion` finds the pages that the backup's log still changes. [`BackupPages`] is
-//! the result.
+//! extents in the page regions. `log_portion` finds the pages that a restore would still change when it applies the log
+//! in the backup. [`BackupPages`] is the result.
 
 mod blocks;
 mod chain;
@@ -65,8 +65,8 @@ pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
     BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
 
-/// Like [`media()`], for a backup from a pipe: the pipe is read once, in bounded memory. `path` is its name in
-/// messages.
+/// Like [`media()`], for a backup from a pipe: the pipe is read once, in bounded memory. In messages, the backup is
+/// called `path`.
 ///
 /// # Errors
 /// [`OpenError`] if the pipe cannot be read or holds no readable backup.

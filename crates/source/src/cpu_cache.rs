@@ -1,5 +1,5 @@
-//! Finds out the size of a processor core's second-level cache. It determines how many pages of a file in the system's
-//! cache are copied at a time.
+//! Finds out the size of a processor core's second-level cache. This size determines how many pages are copied at a
+//! time from a file in the system's cache.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 /// The folder in which Linux describes the second-level cache of the first core.
 const SECOND_LEVEL: &str = "/sys/devices/system/cpu/cpu0/cache/index2";
 
-/// The smallest second-level cache that counts as large: Intel servers have such caches since 2017, AMD servers since
-/// 2022.
+/// The smallest second-level cache that counts as large. Intel servers have had such caches since 2017, and AMD servers
+/// since 2022.
 const LARGE_CACHE_BYTES: u64 = 1 << 20;
 
 /// The pages to copy at a time with a small cache: 32 pages are 256 KB, which is half of a cache of 512 KB.
 const FEW_PAGES: u32 = 32;
 
-/// The most pages to copy from a file before they are checked, if the system reads the file ahead. With a small core
-/// cache, the copied pages should fit into the cache. With a large core cache and a file in memory, copies of a
-/// megabyte are faster than smaller copies (docs/speed.md, "Reads from the page cache").
+/// The most pages to copy from a file before these pages are checked, if the system reads the file ahead. With a small
+/// core cache, the copied pages should fit into that cache. With a large core cache and a file in the system's cache,
+/// copies of a megabyte are faster than smaller copies (docs/speed.md, "Reads from the page cache").
 pub(crate) fn pages_per_copy(is_in_memory: bool) -> u32 {
     static IS_LARGE: LazyLock<bool> =
         LazyLock::new(|| second_level_bytes(Path::new(SECOND_LEVEL)).is_some_and(|bytes| bytes >= LARGE_CACHE_BYTES));

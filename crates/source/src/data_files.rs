@@ -74,7 +74,7 @@ impl DataFiles {
             return Err(OpenError::Log { path });
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
-        // Remove duplicates: a folder and a file in it may both be given, or a link and its target.
+        // Remove duplicates. The paths may name a folder and also a file in this folder, or a link and also its target.
         opened.dedup_by(|(later, _), (first, _)| {
             later.file_id == first.file_id && is_same_file(&later.path, &first.path)
         });
@@ -115,7 +115,8 @@ impl DataFiles {
             databases.push((name, paths));
         }
         databases.sort();
-        // The example is preferably a database with its primary file, because such a database can be checked.
+        // The error message shows the files of one database as an example. A database with its primary file is
+        // preferred, because it can be checked.
         let is_whole = |paths: &[PathBuf]| {
             paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))
         };
@@ -163,7 +164,8 @@ impl DataFiles {
     }
 }
 
-/// The name on the server of the database with the primary file at `path`; `None` if the boot page cannot be read.
+/// The name that the database with the primary file at `path` has on its server. `None` if the boot page cannot be
+/// read.
 pub fn database_name(path: &Path) -> Option<String> {
     name_in(&SharedFile::open(path).ok()?)
 }

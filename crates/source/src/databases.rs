@@ -9,10 +9,10 @@ use crate::{DataFile, storage};
 /// database in different folders count as separate databases; copies of a primary file in one folder do too. If it is
 /// unclear which files belong together, they form one group, which cannot be opened.
 ///
-/// A file with a damaged header names no database. All such files in a folder join the only database in the folder if
-/// all file IDs differ and `has_file` confirms that the catalog of the primary file lists each of them. If the folder
-/// contains no other database, they form a database together under the same conditions. Otherwise, each of them forms a
-/// group of its own.
+/// A file with a damaged header names no database. If the folder of such files contains files of exactly one known
+/// database, all of them join that database. This requires that all file IDs differ and that `has_file` confirms that
+/// the catalog of the primary file lists each of them. If the folder contains no other database, several such files
+/// form a database of their own under the same conditions. Otherwise, each such file forms a group of its own.
 pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -> bool) -> Vec<Vec<DataFile>> {
     let (bound, unbound): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.binding_guid.is_some());
     let mut by_binding: BTreeMap<Option<[u8; 16]>, Vec<DataFile>> = BTreeMap::new();

@@ -62,7 +62,7 @@ pub enum OpenError {
         /// The operating system's error.
         cause: io::Error,
     },
-    /// Reads that bypass the system's cache were requested.
+    /// Reads that bypass the system's cache were requested, but are not possible.
     #[error("{}: cannot be read without the system's file cache: {cause}; leave out --direct", path.display())]
     Direct {
         /// Path of the file.
@@ -114,7 +114,7 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// Compressed by another program.
+    /// The file was compressed by another program.
     #[error("{}: is compressed with {}: decompress it first; to check a backup without a decompressed copy: {}", path.display(), archive.name, archive.pipe(path))]
     Compressed {
         /// Path of the file.
@@ -122,7 +122,7 @@ pub enum OpenError {
         /// The format of the compressed file.
         archive: &'static Archive,
     },
-    /// The file contains a database in a form that has no pages to check.
+    /// The file contains a database, but not in a format that can be checked.
     #[error("{}: {what}", path.display())]
     Held {
         /// Path of the file.
@@ -135,10 +135,10 @@ pub enum OpenError {
     OtherThanBackup {
         /// Path of the file.
         path: PathBuf,
-        /// The kind of file, as the end of the message.
+        /// The kind of file, in words that end the message.
         what: &'static str,
     },
-    /// A backup without a set that can be read.
+    /// The backup contains no set that can be read.
     #[error("{}: no backup set in this file can be read: the file ends too early, or its configuration is damaged", path.display())]
     NoSet {
         /// Path of the file.
@@ -158,7 +158,7 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A log backup.
+    /// The set is a log backup, which contains no pages to check.
     #[error("{}: set {position} is a transaction log backup, which has no pages to check; 'mdfsck log' reads it", path.display())]
     LogBackup {
         /// Path of the file.
@@ -166,7 +166,7 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// A differential backup without its full backup.
+    /// The set is a differential backup, and its full backup was not given.
     #[error("{}: set {position} is a differential backup, which contains only changed extents; name the full backup that it is based on too", path.display())]
     DifferentialAlone {
         /// Path of the file.
@@ -174,7 +174,7 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// A differential backup of another full backup.
+    /// The set is a differential backup that is based on another full backup.
     #[error("{}: set {position} is a differential backup, but is not based on the full backup that was given", path.display())]
     OtherBase {
         /// Path of the file.
@@ -216,7 +216,7 @@ pub enum OpenError {
         /// The LSN to which the database was restored.
         left_at: Lsn,
     },
-    /// A full backup that ends after the point in time to restore to.
+    /// The set is a full backup that ended after the point in time to restore to.
     #[error("{}: set {position} ends at {finished}, after the requested point in time; name an earlier full backup", path.display())]
     EndsLater {
         /// Path of the file.
@@ -226,7 +226,7 @@ pub enum OpenError {
         /// The time when the backup ended, in the local time of the server.
         finished: String,
     },
-    /// A set without all its stripes, where all are needed.
+    /// Some stripes of the set were not given, although a set of this kind needs all its stripes.
     #[error("{}: set {position} (\"{kind}\") is striped over several files, and {missing} of these files are not given: a log backup needs all its stripes", path.display())]
     StripesMissing {
         /// Path of the file.
@@ -256,7 +256,7 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// Sets of files, where a restore to a point in time is requested.
+    /// The set is a file, filegroup or partial backup, which cannot be restored to the requested point in time.
     #[error("{}: set {position} is a file or filegroup backup, and mdfsck applies log only to full backups: leave out the point in time, or name a full backup", path.display())]
     FilesHaveNoMoment {
         /// Path of the file.
@@ -264,7 +264,8 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// A log backup beside file or filegroup backups.
+    /// The set is a log backup, and it was given together with file or filegroup backups, to which log backups are not
+    /// applied.
     #[error("{}: set {position} is a transaction log backup, and mdfsck applies log only to full backups, not to file or filegroup backups; leave the log backup out", path.display())]
     LogOfFiles {
         /// Path of the file.
@@ -282,7 +283,7 @@ pub enum OpenError {
         /// The type of the set.
         kind: &'static str,
     },
-    /// A backup that belongs to none of the others.
+    /// The file is a backup that belongs to none of the other given backups.
     #[error("{}: is neither a stripe of the backup {} nor a differential backup based on it; give one backup at a time", path.display(), other.display())]
     OtherBackup {
         /// Path of the file.
@@ -290,7 +291,7 @@ pub enum OpenError {
         /// Path of the backup to which it should belong.
         other: PathBuf,
     },
-    /// A file whose media header cannot be read, given together with others that it may belong to.
+    /// The media header of the file cannot be read, so it is unknown whether the file belongs to the other given files.
     #[error("{}: the media header cannot be read, so this file cannot be matched with the other files; copy the file again, or take a new backup", path.display())]
     UnknownMedia {
         /// Path of the file.
@@ -322,7 +323,7 @@ pub enum OpenError {
         /// The memory limit for the backup in bytes: the part of the grant that the backup can use.
         limit: u64,
     },
-    /// A backup that claims more of something than any server writes.
+    /// The backup claims to contain more objects of one kind than any server writes.
     #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged at this place; copy it again, or take a new backup", path.display())]
     BackupImpossible {
         /// Path of the file.
@@ -342,7 +343,7 @@ pub enum OpenError {
         /// Length of the file in bytes.
         length: u64,
     },
-    /// A file of a database snapshot, given without its base file.
+    /// The file belongs to a database snapshot, and its base file was not given.
     #[error("{}: is a file of a database snapshot, which contains only pages that have changed in the database since: name it together with data file {file_id} of the database, or check the database without the snapshot", path.display())]
     Snapshot {
         /// Path of the file.
@@ -350,13 +351,13 @@ pub enum OpenError {
         /// The file ID of the snapshot file and of its base file.
         file_id: u16,
     },
-    /// A copy of a file of a database snapshot whose holes were filled with zeros.
+    /// The file is a copy of a database snapshot's file, and its holes were filled with zeros.
     #[error("{}: is a copy of a database snapshot file, and the copy lost its holes (sparse regions): pages of zeros can no longer be distinguished from pages that are only in the database; copy the file again with a program that keeps holes, or check the database without the snapshot", path.display())]
     SnapshotHoles {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A file of a database, given without its snapshot file.
+    /// The file belongs to a database under a snapshot, and its snapshot file was not given.
     #[error("{}: is a database file, and {} belongs to a snapshot of this database, but the matching file of the snapshot is not among the files given; name all files of the snapshot", path.display(), snapshot.display())]
     SnapshotIncomplete {
         /// Path of the database file.
@@ -364,7 +365,7 @@ pub enum OpenError {
         /// Path of another file of the snapshot.
         snapshot: PathBuf,
     },
-    /// A file of a database that is shorter than its snapshot.
+    /// The file belongs to a database under a snapshot, and it is shorter than its snapshot file.
     #[error("{}: is shorter than its snapshot file {}: it was cut off, or has shrunk since the snapshot was made; check the database without the snapshot", path.display(), snapshot.display())]
     SnapshotBaseCut {
         /// Path of the database file.
@@ -378,7 +379,7 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// SQL Server 2000 or older.
+    /// The file was written by SQL Server 2000 or an older version.
     #[error("{}: database version {version} ({product}) is older than SQL Server 2005, the oldest version that mdfsck reads; attach the database to SQL Server 2005 or 2008 first", path.display())]
     TooOld {
         /// Path of the file.
@@ -388,7 +389,7 @@ pub enum OpenError {
         /// Name of the product that wrote the file.
         product: &'static str,
     },
-    /// Only secondary files.
+    /// Only secondary files were given, without the primary file.
     #[error("{}: is data file {file_id} of a database, but its primary file (file ID 1, usually .mdf) is not among the files given; name the primary file too", path.display())]
     NoPrimary {
         /// Path of one of the secondary files.
@@ -406,7 +407,7 @@ pub enum OpenError {
         /// The file ID of both files.
         file_id: u16,
     },
-    /// Files of different databases.
+    /// The files belong to different databases.
     #[error("{}: belongs to another database than {} (their binding IDs differ); give the files of one database at a time", path.display(), primary.display())]
     OtherDatabase {
         /// Path of the file of the other database.
@@ -432,7 +433,7 @@ pub enum OpenError {
     },
 }
 
-/// The most names to list in one message.
+/// The most database names to list in one message.
 const MOST_NAMES: usize = 10;
 
 /// The first [`MOST_NAMES`] names, followed by "..." if there are more.
@@ -562,7 +563,7 @@ pub enum ReadError {
     },
 }
 
-/// The command to read a file with this name, as the end of a message.
+/// A hint that names the command for this kind of file, as the end of a message. The kind follows from the file's name.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();

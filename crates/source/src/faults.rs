@@ -1,5 +1,5 @@
-//! Failed reads. They are recorded when they fail and reported at the end of the run, whichever phase caused them and
-//! however that phase handled them. Transient errors are retried a limited number of times.
+//! Failed reads. Each failure is recorded immediately and reported at the end of the run, regardless of the phase that
+//! caused it and of how that phase handled it. Transient errors are retried a limited number of times.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -12,8 +12,8 @@ use crate::ReadError;
 
 /// The pause before each retry.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// The number of reads of a file that may fail in spite of retries before retrying stops. A broken disk stays broken,
-/// and each attempt may take seconds.
+/// After this number of reads of a file have failed in spite of retries, reads of this file are no longer retried. A
+/// broken disk stays broken, and each attempt may take seconds.
 const MAX_IN_VAIN: u32 = 16;
 /// The most failed places to record per file; further places are only counted.
 const MAX_PLACES: usize = 4096;
@@ -23,7 +23,7 @@ const MAX_PLACES: usize = 4096;
 pub struct ReadFaults {
     /// The files with places that could not be read.
     pub failed: Vec<FailedReads>,
-    /// One line per file with reads that failed first and succeeded when retried.
+    /// One line for each file in which reads failed at first and succeeded when they were retried.
     pub healed: Vec<String>,
 }
 

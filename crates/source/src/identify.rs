@@ -54,7 +54,7 @@ const ARCHIVES: [Archive; 8] = [
 ];
 
 impl Archive {
-    /// The format of a compressed file that starts with these bytes; `None` if they are no known format.
+    /// The format of a compressed file that starts with the bytes `start`; `None` if the bytes belong to no known format.
     ///
     /// ```
     /// assert_eq!(source::Archive::of(b"PK\x03\x04...").map(|archive| archive.name), Some("zip"));
@@ -71,13 +71,13 @@ impl Archive {
     }
 }
 
-/// A kind of file that contains a database in a form that cannot be checked.
+/// A kind of file that contains a database, but not in a format that can be checked.
 pub(crate) struct Holder {
     /// The kind of file, and what can be checked instead.
     pub(crate) text: &'static str,
     start: &'static [u8],
-    /// Names of files in the archive. One of them must occur in the first pages; if the list is empty, the start of the
-    /// file is enough.
+    /// Names of files in the archive. One of them must occur in the first pages. If this list is empty, the first bytes
+    /// of the file identify the kind.
     members: &'static [&'static str],
     /// Extensions that identify the kind if the first pages do not.
     extensions: &'static [&'static str],

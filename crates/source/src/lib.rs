@@ -126,8 +126,8 @@ pub trait PageSource: Sync {
         self.backup().and_then(BackupPages::in_flight)
     }
 
-    /// The pages in flight that are damaged in the files and that no log record formats anew. Their damage is therefore
-    /// proven.
+    /// The pages in flight that are damaged in the files and that no log record formats anew. The log does not repair
+    /// these pages, so their damage is proven.
     fn damaged_in_flight(&self) -> &[PageId] {
         &[]
     }
@@ -159,10 +159,11 @@ pub trait PageSource: Sync {
     }
 }
 
-/// Forwards methods of [`PageSource`] to the field `inner`: those for the files, the backup, and facts from logs.
+/// Forwards some methods of [`PageSource`] to the field `inner`: the methods for the files, for the backup, and for
+/// facts from logs.
 ///
-/// It is for implementations of [`PageSource`] that wrap another source. They implement the methods for reads, hints
-/// and faults themselves.
+/// Implementations of [`PageSource`] that wrap another source use this macro. They implement the methods for reads,
+/// hints and faults themselves.
 #[macro_export]
 macro_rules! as_inner {
     () => {

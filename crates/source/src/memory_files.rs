@@ -11,8 +11,8 @@ use crate::data_files::{check_one_database, describe};
 use crate::identify::IDENTIFY_BYTES;
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
-/// The data files of one database, held in memory. Clones share the bytes of the files, so a clone with some different
-/// pages needs memory only for those pages.
+/// The data files of one database, held in memory. Clones share the bytes of the files. If some pages of a clone are
+/// replaced, only these pages need additional memory.
 #[derive(Clone, Debug)]
 pub struct MemoryFiles {
     contents: Vec<Content>,
@@ -116,7 +116,7 @@ impl MemoryFiles {
         Self::of(contents)
     }
 
-    /// The path under which a file was given.
+    /// The path that the caller of [`Self::open`] gave for a file.
     pub fn path(&self, file_id: u16) -> Option<&Path> {
         self.file(file_id).map(|file| file.path.as_path())
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use format::page::HEADER_BYTES;
 
-    /// The least content that is recognized as a data file: allocation maps with their page IDs.
+    /// The smallest content that is recognized as a data file: allocation maps with their page IDs.
     fn maps(file_id: u16) -> Vec<u8> {
         let mut bytes = vec![0; 12 * PAGE_BYTES];
         for (page, kind) in [(1u32, 11u8), (2, 8), (3, 9)] {

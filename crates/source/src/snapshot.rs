@@ -67,15 +67,15 @@ pub(crate) struct SnapshotFile {
     pub(crate) is_sparse: bool,
 }
 
-/// Whether a data file belongs to a snapshot, according to its name, its file header, or allocation maps that it lacks.
-/// The file begins with `start`; its first hole is at offset `hole`.
+/// Whether a data file belongs to a snapshot. Its name, its file header and missing allocation maps show this. The file
+/// begins with the bytes `start`, and its first hole is at offset `hole`.
 pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
     let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
     shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
 }
 
-/// Decides as [`is_snapshot`] does, from the sparse flag of the file header (`None` if the header is damaged) and the
-/// number of missing allocation maps.
+/// Makes the decision of [`is_snapshot`]. `says_sparse` is the sparse flag of the file header (`None` if the header is
+/// damaged), and `lacking` is the number of missing allocation maps.
 fn shows_snapshot(path: &Path, says_sparse: Option<bool>, lacking: usize, hole: Option<u64>) -> bool {
     // Missing maps alone prove nothing, because damage may fill maps with zeros; holes alone prove nothing, because
     // copy programs turn zeros into holes. Without a flag or a name, the file counts as a snapshot only if maps are

@@ -1,7 +1,8 @@
 //! Access to files by path: files of the local system, and objects in object storage if the program supports it.
 //!
 //! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate does not read URLs itself. A program
-//! passes an [`ObjectStorage`] to [`use_storage`]; from then on, it opens and lists all paths that are URLs.
+//! passes an [`ObjectStorage`] to [`use_storage`]. From then on, this object storage opens and lists all paths that are
+//! URLs.
 
 use std::fmt;
 use std::fs;
@@ -112,8 +113,8 @@ pub fn held_bytes() -> u64 {
     STORAGE.get().map_or(0, |storage| storage.held_bytes())
 }
 
-/// Forgets which objects exist; see [`ObjectStorage::forget`]. It is for callers that look at the same paths
-/// repeatedly.
+/// Forgets which objects exist; see [`ObjectStorage::forget`]. Callers that look at the same paths repeatedly need this
+/// function.
 pub fn forget() {
     if let Some(storage) = STORAGE.get() {
         storage.forget();

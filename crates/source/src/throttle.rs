@@ -8,8 +8,8 @@ use format::PageId;
 
 use crate::{PageSource, ReadError, ReadFaults};
 
-/// A page source that reads the pages of another source at a limited rate. The limit, in bytes per second, is for all
-/// threads together.
+/// A page source that reads the pages of another source at a limited rate. All threads together read at most the given
+/// number of bytes per second.
 pub struct Throttled<'a> {
     inner: &'a dyn PageSource,
     bytes_per_second: u64,

@@ -153,8 +153,8 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
     assert!(trials >= 80, "{trials}");
 }
 
-/// A page whose LSN belongs to no record breaks its chain: an LSN between two records of the page, or after its last
-/// record.
+/// Gives a page an LSN that belongs to no record: an LSN between two records of the page, or after its last record. The
+/// chain of the page is then broken.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_whose_lsn_no_record_has_break_their_chain() {
@@ -183,7 +183,7 @@ fn pages_whose_lsn_no_record_has_break_their_chain() {
     assert!(trials >= 15, "{trials}");
 }
 
-/// The check reports damaged pages itself; the audit reports only that it has not compared them.
+/// The audit does not compare damaged pages: it reports only their number, because the check reports the damage.
 #[test]
 fn damaged_pages_that_the_log_changes_are_not_compared() {
     let crashed = workload(1, PageVerify::Checksum).crash(Stop::ShutDown, Flush::All);

@@ -183,7 +183,7 @@ fn every_limit_of_the_audit_is_met() {
     let (number, _) = pages.max_by_key(|(_, bytes)| lsn(bytes)).unwrap();
     page.files[0].1[number * PAGE_BYTES + 5000] ^= 1;
     met.extend(doubts_after(&page).into_iter().map(|kind| kind.limit().id));
-    // A record that no other record confirms, and a page that is older than the LSN that this record names.
+    // Tests a record that no other record confirms: the page is older than the LSN that this record names.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
@@ -193,7 +193,7 @@ fn every_limit_of_the_audit_is_met() {
             break;
         }
     }
-    // Log blocks without checksums, and a single record that contradicts a page.
+    // Tests log blocks without checksums in which a single record contradicts a page.
     for seed in 0..60 {
         let workload = Workload::new(Spec { seed, verify: PageVerify::None, ..Spec::default() }).unwrap();
         let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };

@@ -70,7 +70,8 @@ fn page_of(lost: &LostWrite) -> PageId {
 }
 
 /// Whether the audit reports the lost write as a finding. If the log has only one record of the page, and that record
-/// names a later LSN than the page has, no other record confirms it: then the audit must report a doubt instead.
+/// names a later LSN than the page has, no other record confirms it. In this case the audit must report a doubt
+/// instead.
 fn is_found(audit: &LogAudit, lost: &LostWrite) -> bool {
     let page = page_of(lost);
     let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();
@@ -142,7 +143,7 @@ fn logs_without_checksums_prove_what_their_links_prove() {
         let Some((crashed, lost)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
         let audit = audit(&crashed);
         if lost.is_in_log {
-            // If one of its bits was flipped, a single record may concern another page.
+            // If a bit of a record was flipped, the record may name another page.
             match audit.doubts.as_slice() {
                 [] => assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?}"),
                 [doubt] => assert_eq!(doubt.kind, LogAuditDoubtKind::LogUnprotected, "{seed} {lost:?}"),

@@ -90,7 +90,7 @@ impl Progress for Clock {
     fn phase(&self, name: &'static str, _pages: u64) {
         let now = clock_gettime(ClockId::ProcessCPUTime);
         let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
-        // The lock is poisoned only if a run panics; then the time of that run is missing.
+        // The lock is poisoned only if a run panics. The time of this run is then missing.
         if let Ok(mut starts) = self.0.lock() {
             starts.push((name, now));
         }

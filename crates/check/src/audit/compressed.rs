@@ -1,5 +1,5 @@
-//! Audits the records of a compressed leaf page (5274): first the page's compression information, then each record
-//! against it.
+//! Audits the records of a compressed leaf page (5274). The page's compression information is audited first, then each
+//! record is compared with it.
 
 use format::compressed::{CdFault, CdIssue, CdKind, CdRecord, CdTest, CompressionInfo, Expansion};
 use format::slots::{SlotEntry, SlotOrder};
@@ -57,7 +57,7 @@ pub(super) fn audit(
     sound.then_some(content)
 }
 
-/// Audits and expands all records together; `None` if one of them is unusual.
+/// Audits and expands all records together; `None` if this is impossible for one of the records.
 fn together(
     page: Page<'_>,
     expansion: &Expansion,
@@ -74,7 +74,7 @@ fn together(
     expanded.load_together(page, order, expansion, info, place).then_some(content)
 }
 
-/// The length of the record in `space`.
+/// Audits the record at the start of `space`, and returns the length of the record.
 fn record(
     space: &[u8],
     page: Page<'_>,
@@ -90,8 +90,8 @@ fn record(
     Ok(record.bytes().len())
 }
 
-/// A record that contradicts the catalog gets a message of its own, because the log may contain a change to the table
-/// that explains the contradiction.
+/// Creates the finding for a fault. A record that contradicts the catalog is reported with a different message than
+/// other faults, because the log may contain a change to the table that explains the contradiction.
 fn finding(check: &'static registry::Check, fault: CdFault, owner: Owner, part: &str) -> Finding {
     let check = match fault.test {
         CdTest::ColumnCount | CdTest::BitDescriptor => &registry::COMPRESSED_COLUMNS,

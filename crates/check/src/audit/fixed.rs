@@ -10,7 +10,8 @@ use crate::finding::Finding;
 
 /// Length of the record of a PFS page, in bytes.
 const PFS_RECORD_BYTES: usize = 8092;
-/// Lengths of the two records of a bitmap page, in bytes: first filler or the IAM header, then the bitmap.
+/// Lengths of the two records of a bitmap page, in bytes. The first record contains filler bytes or the IAM header, and
+/// the second record contains the bitmap.
 const MAP_RECORD_BYTES: [usize; 2] = [94, 7992];
 
 /// The first contradiction found on a page with fixed offsets.
@@ -22,15 +23,15 @@ pub(crate) struct FixedFault {
 }
 
 impl FixedFault {
-    /// The finding, with the contradiction added as evidence.
+    /// Adds the contradiction to `finding` as evidence.
     pub(crate) fn explain(self, finding: Finding) -> Finding {
         finding.text_value("test", self.test).number("value", self.value as i64).number("against", self.against as i64)
     }
 }
 
 /// The first contradiction between the header, the slot array and the records of the page, or the first record with a
-/// length that its page type does not allow. In the sound files of all releases, every page of these types has exactly
-/// this layout.
+/// length that its page type does not allow. In the sound files of all releases, every page with records at fixed
+/// offsets has exactly the layout that this function requires.
 pub(crate) fn fixed_fault(page: Page<'_>) -> Option<FixedFault> {
     layout(page).err()
 }
@@ -56,7 +57,7 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
         let taken = if aligned { length.next_multiple_of(4) } else { length };
         if header.kind() == Some(PageType::FileHeader) {
             let found = page.bytes().get(offset).copied().unwrap_or_default();
-            // The record is a row: in 258 of 258 files.
+            // The record of a file header page is a row: it was one in 258 of 258 files.
             same("hdr->r_tagA", found.into(), (status::NULL_BITMAP | status::VARIABLE).into())?;
         } else {
             let status = u16_at(page.bytes(), offset).unwrap_or(u16::MAX);
@@ -77,8 +78,8 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
 }
 
-/// The first header field that these pages do not use and that differs from the value that every release writes. The
-/// content of the page can be trusted nevertheless.
+/// The first wrong value in a header field that pages with fixed offsets do not use. Every release writes the same
+/// value into each of these fields. The content of a page can be trusted even if one of these fields is wrong.
 pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
     idle_fields(page).err()
 }
@@ -96,7 +97,8 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     if header.kind() == Some(PageType::Iam) {
         return Ok(());
     }
-    // The engine finds these pages by their page number alone, so they belong to unit 99 and have no neighbors.
+    // Except for IAM pages, the engine finds pages with records at fixed offsets by their page number alone. So these
+    // pages belong to unit 99 and have no neighbors.
     same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
     for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
         same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;

@@ -39,7 +39,7 @@ pub(crate) struct AuditRules<'a> {
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
-    /// Whether every record is audited on its own, even if all rows of a page have the same form.
+    /// Whether every record is audited on its own, even if all rows of a page have the same layout.
     pub(crate) row_by_row: bool,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct PageContent {
     pub(crate) forwarded: u32,
     /// Forwarding stubs.
     pub(crate) stubs: u32,
-    /// Whether the records were audited, so that their form is known.
+    /// Whether the records were audited.
     pub(crate) records_are_audited: bool,
     /// Whether the length of every record is known.
     pub(crate) lengths_are_known: bool,
-    /// Whether every ghost is recognized as one.
+    /// Whether `ghosts` is certainly the exact number of ghost records.
     pub(crate) ghosts_are_known: bool,
-    /// Compressed records in an undocumented form.
+    /// Number of compressed records in an undocumented form.
     pub(crate) undecided: u32,
 }
 
@@ -70,7 +70,7 @@ impl Audit {
         if self.is_same_shape { self.same_shape.spans() } else { self.records.spans() }
     }
 
-    /// The rows of the last page audited, if they all have the same form.
+    /// The rows of the last page audited, if they all have the same layout.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         self.is_same_shape.then(|| self.same_shape.of(page))
     }
@@ -87,7 +87,7 @@ impl Audit {
     ) -> Option<PageContent> {
         self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
-        // Accelerated database recovery keeps versions in rows, in an undocumented form.
+        // Accelerated database recovery stores older versions of rows in the rows themselves, in an undocumented form.
         let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
         let auditable = match kind {
             PageType::TextMix | PageType::TextTree => true,
@@ -125,8 +125,8 @@ impl Audit {
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
     }
 
-    /// Whether rows with version tags may be longer than their columns require: such a row may contain an older version
-    /// of itself if there is space for the version before the next row.
+    /// Whether rows with version tags may be longer than their columns require. A row with a version tag may contain an
+    /// older version of itself if there is space for that version before the next row.
     fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
         let header = page.header();
         let missing = self.free_bytes(page) - i64::from(header.free_count.get());
@@ -137,7 +137,7 @@ impl Audit {
             && missing <= self.room_for_versions(page)
     }
 
-    /// Bytes between each row with a version tag and the next record, added up.
+    /// The total number of bytes between the rows with a version tag and the records that follow them.
     fn room_for_versions(&self, page: Page<'_>) -> i64 {
         let mut spans: Vec<&Span> = self.spans().iter().filter(|span| span.length > 0).collect();
         spans.sort_unstable_by_key(|span| span.offset);

@@ -20,7 +20,7 @@ pub(super) struct Records {
     spans: Vec<Span>,
     bytes: i64,
     aligned_bytes: i64,
-    /// Bytes of all records if each shorter record occupies [`MIN_HEAP_RECORD_BYTES`], as in heaps.
+    /// Total bytes of all records, where each shorter record counts as [`MIN_HEAP_RECORD_BYTES`], as in heaps.
     padded_bytes: i64,
 }
 
@@ -60,8 +60,8 @@ impl Records {
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// Uses the records that `rows` has already located, on a page most of whose rows have the same form. `None` if a
-    /// record is of a kind that the page may not contain.
+    /// Counts the records of a page on which most rows have the same layout. `rows` has already located the records.
+    /// Returns `None` if a record is of a kind that the page may not contain.
     pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows, page: Page<'_>, owner: Owner) -> Option<PageContent> {
         // `aligned_bytes` is not needed: a page whose records start at multiples of 4 never counts as same-shape.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
@@ -121,8 +121,8 @@ impl Records {
         sound.then_some(content)
     }
 
-    /// Counts records that cannot be audited: compressed records by the type in their first byte, all others not at
-    /// all.
+    /// Counts compressed records that cannot be audited, by the type in their first byte. Uncompressed records are not
+    /// counted.
     pub(super) fn classify(&mut self, page: Page<'_>, order: &SlotOrder, compressed: bool) -> PageContent {
         self.start(page);
         let mut content = PageContent { ghosts: u32::from(page.header().ghost_count.get()), ..PageContent::default() };
@@ -170,14 +170,14 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
-    // By their status byte, rows with only sparse columns have neither a null bitmap nor a variable part, yet they are
-    // longer than their fixed part (docs/format/sparse.md#tables-of-sparse-columns-alone).
+    // In tables whose columns are all sparse, the status byte of a row shows neither a null bitmap nor a variable part,
+    // yet the row is longer than its fixed part (docs/format/sparse.md#tables-of-sparse-columns-alone).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever seen, so it is unknown whether the tag takes up space.
     content.lengths_are_known &= !(kind == RecordKind::ForwardingStub && status & status::VERSION_TAG != 0);
-    // It is unknown how much of its space a ghost version frees, and whether the free-space count in the header
-    // includes it.
+    // It is unknown how much of its space a ghost version record frees, and whether the free-space count in the header
+    // includes that space.
     content.lengths_are_known &= !is_tag_alone;
     // It is unknown whether the ghost count in the header includes deleted forwarded rows.
     let is_ghost_forwarded = page == PageType::Data && kind == RecordKind::Forwarded && bytes.get(1) == Some(&1);

@@ -155,8 +155,8 @@ fn all_keys() -> Vec<&'static Keys> {
     all
 }
 
-/// An upper bound of the bytes that all keys need, from the counts of rows and of pages in the catalog. If damage makes
-/// one count too large, the other count still limits the bound.
+/// An upper bound on the number of bytes that all keys need, computed from the row and page counts in the catalog. If
+/// damage makes one count too large, the other count still limits the bound.
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let rows = |keys: &Keys| {
@@ -169,7 +169,7 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
     rows.saturating_mul(BYTES_PER_KEY)
 }
 
-/// The distinct values of every referenced key, in ascending order. Lookups come in nearly the same order.
+/// The distinct values of every referenced key, in ascending order. Keys are looked up in nearly ascending order too.
 pub(super) struct KeySets(Vec<(&'static Keys, Option<Vec<Key>>)>);
 
 impl KeySets {
@@ -234,7 +234,7 @@ struct Finder<'k> {
     keys: &'k [Key],
     /// Position of the last key found.
     near: usize,
-    /// Whether only the first part of a key has to match.
+    /// Whether only the first column of a key has to match.
     is_of_first: bool,
 }
 

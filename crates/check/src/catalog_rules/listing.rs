@@ -59,7 +59,7 @@ impl CatalogReference {
     }
 }
 
-/// The number 9677 in a text like `Service Broker Msg 9677, State 1: text`.
+/// The number of the inner message in a template: 9677 in `Service Broker Msg 9677, State 1: text`.
 fn inner_number(template: &str) -> Option<u16> {
     template.split_once("Msg ")?.1.split_once(',')?.0.parse().ok()
 }

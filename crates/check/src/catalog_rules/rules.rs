@@ -1,4 +1,4 @@
-//! The parts of a rule about the catalog. The rules themselves are in [`super::table`].
+//! The types that describe a rule about the catalog. The rules themselves are in [`super::table`].
 
 use crate::registry::Check;
 
@@ -55,14 +55,14 @@ pub(super) struct Keys {
 
 /// How a dangling reference is reported.
 pub(super) enum Violation {
-    /// 3853: a column of the row names a row that does not exist.
+    /// 3853: a column of the row refers to a row that does not exist.
     Dangling,
     /// 3855: the row stores a value of another row, and that other row does not exist. The message prints the identity
     /// columns of the row as the attribute.
     OfNothing,
     /// 3857: the row lacks a value that every row of its kind must have.
     Lacks(&'static str),
-    /// 3852: the row has no matching row in the other table.
+    /// 3852: the row has no matching row in the referenced table.
     Alone,
     /// 8997: a Service Broker object refers to another one that does not exist.
     Broker(&'static Check),
@@ -73,8 +73,8 @@ pub(super) enum Violation {
 /// A reference: for every row of `rows`, the row that it refers to must exist in `to`.
 pub(super) struct Reference {
     pub(super) rows: Rows,
-    /// The referring columns: either all columns of the key of `to`, or only the first one. In the second case, any row
-    /// with that first value matches.
+    /// The referring columns. They refer to all columns of the key of `to`, or only to its first column. If they refer
+    /// only to the first column, any row of `to` with the same value in that column matches.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
     pub(super) says: Violation,

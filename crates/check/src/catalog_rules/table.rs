@@ -1,10 +1,12 @@
-//! The references between base tables. Each one is intact for every row of 137 data files of versions 611 to 998, ten
-//! of them created by SQL Server 2000, and of 62 databases in backups. The numbers in comments are the rows of the
-//! files on which a reference was tested. The classes of sysclsobjs, syssingleobjrefs and similar tables are explained
-//! in docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documentation of the catalog
-//! view. A reference is `Unproven` in two cases: few rows have it; or it is unknown whether the engine, on a change
-//! that would break the reference, refuses the change or adjusts the reference. An example of such a change is altering
-//! a view so that it loses a column that others refer to by name or property.
+//! The references between base tables. Each reference is intact for every row of 137 data files of versions 611 to 998,
+//! ten of them created by SQL Server 2000, and of 62 databases in backups. The numbers in comments say on how many rows
+//! of the data files a reference was tested. The classes of sysclsobjs, syssingleobjrefs and similar tables are
+//! explained in docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documentation of the
+//! catalog view.
+//!
+//! A reference is `Unproven` in two cases. In the first case, few rows have the reference. In the second case, a change
+//! could break the reference, and it is unknown whether the engine refuses such a change or adjusts the reference. For
+//! example, an altered view may lose a column that others refer to by name or property.
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
 use super::rules::Violation::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
@@ -179,7 +181,7 @@ references! {
     // In every real database, each table, table type and view has columns. The columns of the server's own views are in
     // the resource database.
     objects SYSSCHOBJS [Above("id", 0), Type(&["U", "IT", "TT", "V"])] {id object_id}, {id object_id} -> COLUMNS, Alone;
-    // The object and the type of 98,203 columns and 1,831 parameters.
+    // Columns and parameters refer to their object and to their type: 98,203 columns and 1,831 parameters.
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
@@ -197,13 +199,14 @@ references! {
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
     types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Unproven;
     types SYSSCALARTYPES [Not("chk", 0)] {id user_type_id}, {chk rule_object_id} -> OBJECTS, Unproven;
-    // 27,435: heaps, indexes and statistics.
+    // 27,435 heaps, indexes and statistics.
     indexes SYSIDXSTATS [] {id object_id, indid index_id}, {id object_id} -> OBJECTS, Dangling;
-    // The data spaces of 6,290 indexes and those of the LOB values of 641 indexes, all before 2012.
+    // The data spaces of 6,290 indexes and those of the LOB values of 641 indexes, all in versions before SQL Server
+    // 2012.
     indexes SYSIDXSTATS [Not("dataspace", 0)] {id object_id, indid index_id}, {dataspace data_space_id} -> DATA_SPACES, Dangling;
     indexes SYSIDXSTATS [Not("lobds", 0)] {id object_id, indid index_id}, {lobds lob_data_space_id} -> DATA_SPACES, Dangling;
-    // 27,136 indexes and statistics, none of them a columnstore or hash index. Status bit 2 means that there are
-    // columns.
+    // 27,136 indexes and statistics, none of them a columnstore or hash index. Status bit 2 means that the index or the
+    // statistics have columns.
     indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2), Below("type", 5)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
     // A filtered index has a filter definition: 10 of 10.
     indexes SYSIDXSTATS [Bit("status", 0x20000)] {id object_id, indid index_id}, {id object_id, indid index_id} -> FILTERS, Lacks("filter_definition");
@@ -213,7 +216,8 @@ references! {
     // 17,323 rowsets and 20,032 allocation units.
     sysrowsets SYSROWSETS [Is("ownertype", 1)] {rowsetid rowset_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
     allocation_units SYSALLOCUNITS [Not("fgid", 0)] {auid allocation_unit_id}, {fgid data_space_id} -> DATA_SPACES, Dangling;
-    // 114 files. The row of a dropped file stays in the table, and may stay after its filegroup was dropped.
+    // 114 files. The row of a dropped file stays in the table, and may stay even after the filegroup of the file was
+    // dropped.
     database_files SYSPRUFILES [Is("filestate", 0), Not("grpid", 0)] {fileid file_id}, {grpid data_space_id} -> DATA_SPACES, Dangling;
     // 1,349 texts of modules, defaults and CHECK constraints, and 1,349 objects that must have a text.
     sql_modules SYSOBJVALUES [Is("valclass", 1), Above("objid", 0)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
@@ -225,8 +229,8 @@ references! {
     trigger_events SYSOBJVALUES [Is("valclass", 70)] {objid object_id, subobjid type}, {objid object_id} -> OBJECTS, OfNothing;
     columns SYSOBJVALUES [Is("valclass", 119)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, Unproven;
     sysobjvalues SYSOBJVALUES [Is("valclass", 123)] {objid object_id}, {objid object_id} -> OBJECTS, Unproven;
-    // 3 sequences and 8 values of spatial indexes come from backups; synonyms and periods of temporal tables from
-    // single databases.
+    // The 3 sequences and the 8 values of spatial indexes were found in backups. Synonyms and periods of temporal
+    // tables were found in single databases.
     synonyms SYSOBJVALUES [Is("valclass", 4)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     sequences SYSOBJVALUES [Is("valclass", 63)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     spatial_index_tessellations SYSOBJVALUES [Above("valclass", 91), Below("valclass", 95)] {valnum valnum}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
@@ -316,7 +320,7 @@ references! {
     // 6 ledger tables.
     tables SYSSINGLEOBJREFS [Is("class", 84)] {depid history_table_id}, {indepid object_id} -> OBJECTS, Unproven;
     tables SYSSINGLEOBJREFS [Is("class", 84)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Unproven;
-    // 430 keys. `index_of_key` looks up the index.
+    // 430 primary key and unique constraints. `index_of_key` checks their index.
     key_constraints SYSSINGLEOBJREFS [Is("class", 93)] {indepid unique_index_id}, {depid object_id} -> OBJECTS, OfNothing;
     // XML schemas: 415 namespaces, 342 base types, 10,863 types, 82 names of XML indexes.
     xml_schema_namespaces SYSSINGLEOBJREFS [Is("class", 80)] {indepid nid}, {depid xml_collection_id} -> XML_COLLECTIONS, OfNothing;
@@ -337,7 +341,7 @@ references! {
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0), Not("depsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id, depsubid column_id} -> COLUMNS, Unproven;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Dangling;
-    // 10 columns that filters use.
+    // 10 columns to which filters of indexes refer.
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 5)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id, depsubid index_id} -> INDEXES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 5)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Dangling;
     // 274 contracts of services and 1,507 message types of contracts.
@@ -357,8 +361,8 @@ references! {
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {depid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
-    // 20,499 permissions, without the permissions on the server in master. 833 of them are on user objects, 6 on types,
-    // and 1, in a backup, on a principal.
+    // 20,499 permissions, not counting the permissions on the server in master. 833 of them are on user objects, 6 on
+    // types, and 1, in a backup, on a principal.
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;
@@ -373,7 +377,8 @@ references! {
     extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Unproven;
     extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Unproven;
     extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Unproven;
-    // 1,391 dependencies by name only: of the two objects, the row stores the ID of the referring one alone.
+    // 1,391 dependencies by name. Each row stores the ID of the referring object, but only the name of the object that
+    // it refers to.
     sql_expression_dependencies SYSSOFTOBJREFS [Is("depclass", 1), Above("depid", 0)] {depid referencing_id}, {depid referencing_id} -> OBJECTS, Dangling;
     // 139 XML collections.
     xml_schema_collections SYSNSOBJS [Is("class", 27)] {id xml_collection_id}, {nsid schema_id} -> SCHEMAS, Dangling;
@@ -388,10 +393,10 @@ references! {
     assembly_types SYSBINSUBOBJS [Is("class", 11)] {idmajor assembly_id}, {subid user_type_id} -> TYPES, Dangling;
 }
 
-/// The tables with rows of many classes. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0)
-/// and properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this
-/// catalog. In the master databases of four releases, server settings and rows about logins, endpoints and credentials
-/// do so too.
+/// The tables with rows of many classes. Rows of some classes refer to nothing, or to something outside this catalog:
+/// database settings (sysobjvalues 7), permissions on the database (sysprivs 0) and properties of the database and of
+/// files (sysxprops 0, 22). In the master databases of four releases, this is also true of server settings and of rows
+/// about logins, endpoints and credentials.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,

@@ -87,7 +87,7 @@ impl Verdicts<'_> {
 /// The rowsets by object, index and partition.
 struct Rowsets<'a> {
     database: &'a Database,
-    /// Indexes into [`Database::rowsets`].
+    /// Indexes into [`Database::rowsets`], sorted by object, index and partition.
     order: Vec<u32>,
     /// Position in `order` of the rowset that was looked up last.
     near: Cell<usize>,
@@ -138,8 +138,8 @@ impl<'a> ColumnsById<'a> {
     }
 }
 
-/// Whether both rows may be right about a column's collation. System tables have a collation of their own, but some
-/// rows about their columns name the collation of the database instead.
+/// Whether two rows that store these collations for the same column may both be right. System tables have a collation
+/// of their own, but some rows about their columns name the collation of the database instead.
 fn is_same_collation(database: &Database, object_id: i32, collations: [CollationId; 2]) -> bool {
     const SYSTEM_TYPES: [&str; 2] = ["S", "IT"];
     let [one, other] = collations;

@@ -19,7 +19,7 @@ pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetCol
     anti_matter_column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
 }
 
-/// Checks that no heap or clustered index has the column.
+/// Checks that no heap or clustered index has an anti-matter column.
 pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut FindingCollector, coverage: &mut Coverage) {
     for rowset in
         database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && anti_matter_column(rowset).is_some())

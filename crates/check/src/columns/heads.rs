@@ -1,6 +1,6 @@
-//! Off-row values that cannot be validated by their pointer alone: XML documents (their signature), sql_variant and
-//! spatial values (the whole value), and text values with a pointer that lacks the length. The sweep only records where
-//! these values are; if there are few enough, they are read after the sweep.
+//! Off-row values that cannot be validated by their pointer alone. For XML documents, the signature must be read, for
+//! sql_variant and spatial values the whole value, and for text values whose pointer lacks the length, the root that
+//! stores it. The sweep only records where these values are; if there are few enough, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::{Domain, Pieces};
@@ -22,8 +22,8 @@ const MAX_POINTER_BYTES: usize = 72;
 /// Limit on the bytes that are read for all values together.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The values to be read, as long a list as the limit allows. Whether the list exceeds the limit does not depend on how
-/// the values are distributed over threads.
+/// The values to be read, up to a limit. Whether their number exceeds the limit does not depend on how the values are
+/// distributed over threads.
 #[derive(Default)]
 pub(super) struct DeferredValues {
     list: Vec<Head>,

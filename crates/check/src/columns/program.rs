@@ -23,7 +23,7 @@ const VERSION_2022: u16 = 957;
 /// Length of the longest sql_variant, header included.
 const MAX_VARIANT_BYTES: u16 = 8016;
 
-/// The programs of all units. They are made before the sweep.
+/// The rules for the rows of all units, compiled before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
     /// Programs exist only for units that have pages.
@@ -54,7 +54,7 @@ impl Plans {
 pub(super) struct Program {
     /// The columns that are checked, in physical order.
     pub(super) columns: Vec<Column>,
-    /// Fixed columns of which not every byte pattern is a valid value.
+    /// Fixed columns for which some byte patterns are invalid.
     pub(super) fixed: Vec<FixedCheck>,
     /// The rules for variable columns, by number from 0; `None` if no column has that number or nothing is known about
     /// it.
@@ -176,8 +176,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         anti_matter: anti_matter::of_index(database, rowset),
     };
-    // A column may have been lengthened after the index was created. It is unknown whether the catalog then has the new
-    // length for the index too, so the greater of both lengths counts.
+    // A column may have been lengthened after the index was created. It is unknown whether the catalog then stores the
+    // new length for the index too, so the greater length counts: that of the table or that of the index.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;

@@ -1,5 +1,5 @@
-//! Checks the columns of all rows of a same-shape page together. This can only prove that all rows are valid. If the
-//! proof fails, the rows are checked one by one to find what is wrong.
+//! Checks the columns of all rows of a page together, if the rows have the same layout. This can only prove that all
+//! rows are valid. If the proof fails, the rows are checked one by one to find what is wrong.
 
 use format::domain::{Domain, ShortDecimals};
 use format::same_shape::Rows;
@@ -62,8 +62,8 @@ impl Program {
             && (self.fixed_reach <= rows.fixed_end() || self.has_no_column_after(rows))
     }
 
-    /// Whether the rows lack every column that would extend beyond their fixed part, because they were written before
-    /// the column was added.
+    /// Whether every column that would end beyond the fixed part of the rows is absent from the rows. It is absent if
+    /// the rows were written before the column was added.
     #[cold]
     fn has_no_column_after(&self, rows: Rows<'_>) -> bool {
         self.columns.iter().filter(|column| column.offset > 0).all(|column| {

@@ -1,4 +1,4 @@
-//! Checks integer computed columns for all rows of a same-shape page together.
+//! Checks integer computed columns for all rows of a page together, if the rows have the same layout.
 
 use format::same_shape::Rows;
 

@@ -21,10 +21,11 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes per stored key. A half-full hash table stores two hashes per key: one of the whole key, one of its letters.
+/// Bytes per stored key. A half-full hash table stores two hashes per key: the hash of the whole key and the hash of
+/// its letters.
 const BYTES_PER_KEY: u64 = 80;
-/// Bounds of the number of keys that a pass stores. The maximum takes about 40 MB. Within the bounds, a pass uses half
-/// of the unused memory grant.
+/// The minimum and maximum number of keys that a pass stores. The maximum takes about 40 MB. Between the two, a pass
+/// uses half of the unused memory grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 
 /// The page ranges of tables with foreign keys. One pass finds the ranges for all keys, because a database may have a

@@ -51,8 +51,9 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
     KeyValue::Value { hash: hasher.finish(), is_certain, letters: has_letters.then(|| of_letters.finish()) }
 }
 
-/// Adds a value in a form that is the same for all equal values, but may be the same for different values too. Returns
-/// whether the value has this form.
+/// Adds the letters of a string, or the same bytes as [`add`] for a value of another type. Equal values add the same
+/// bytes, but different strings may add the same bytes too. Returns false if it is uncertain whether equal values add
+/// the same bytes.
 fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let encoding = match column.column.info.xtype {
         xtype::CHAR | xtype::VARCHAR => Encoding::Ansi,
@@ -66,8 +67,8 @@ fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     is_known
 }
 
-/// Adds a value in a form that only equal values have. Returns whether values with different forms are certain to be
-/// different.
+/// Adds bytes that are the same only for equal values. Returns whether two values that add different bytes are certain
+/// to be different.
 fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let trimmed = |trailing: u8| bytes.len() - bytes.iter().rev().take_while(|byte| **byte == trailing).count();
     match column.column.info.xtype {

@@ -122,7 +122,7 @@ fn name(text: String) -> Option<&'static str> {
     Some(name)
 }
 
-/// The form for other processes of the same build: names are written as texts, not as numbers.
+/// Encodes a finding for other processes of the same build. The names of evidence are written as text, not as numbers.
 impl Wire for Finding {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence } = self;

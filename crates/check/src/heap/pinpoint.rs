@@ -76,7 +76,8 @@ struct Row {
 /// Reports the stubs and forwarded rows that do not match.
 ///
 /// # Errors
-/// [`Unread`]: then nothing is reported.
+///
+/// [`Unread`] if a page cannot be read. In this case, nothing is reported.
 pub(crate) fn forwarding(
     context: &Context<'_>,
     unit: UnitIndex,

@@ -1,6 +1,7 @@
-//! Finds unmatched rows with the help of tasks. The tasks first sum all rows by cells, then list the rows of the cells
-//! that differ. In all other cells the rows of table and index cancel, so the result equals that of a single look at
-//! all rows.
+//! Finds unmatched rows with the help of tasks, each of which reads one range of pages. Each row belongs to a cell,
+//! which its hash determines. The tasks first sum all rows by cell, then list the rows of the cells whose sums differ.
+//! In all other cells, the rows of the table and of the index cancel each other, so the result is the same as if one
+//! process read all rows.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, Unmatched, unmatched};
 use crate::wire::{Output, SumsError, Wire};
 
-/// The number of cells. It does not depend on the memory grant, because all tasks must use the same number.
+/// The number of cells over which rows are distributed. It does not depend on the memory grant, because all tasks must
+/// use the same number.
 const CELLS: usize = 1 << 16;
 
 fn cell_of(hash: RowHash) -> usize {

@@ -1,4 +1,5 @@
-//! The form in which values are hashed when table and index store them differently: only one of the two is compressed.
+//! The form in which values are hashed when table and index store them differently, because only one of the two is
+//! compressed.
 
 use catalog::RowsetColumn;
 use format::compressed::vardecimal;
@@ -21,7 +22,8 @@ pub(crate) enum Normalization {
 }
 
 impl Normalization {
-    /// The form for a column's values, for a table or index with a rowset that stores values differently.
+    /// The form in which the values of a column are hashed if some rowset of the table or index stores them
+    /// differently.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
     }

@@ -16,7 +16,7 @@ use crate::integers::IntegerScratch;
 use crate::off_row::Reader;
 use crate::values::{Column, ValueScratch, is_zero_decimal};
 
-/// What the index must do with a row of the table.
+/// Whether an index must have an entry for a row of its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexedAs {
     /// The index has an entry for the row, with this hash.
@@ -50,8 +50,8 @@ pub(crate) struct HashScratch {
     pub(crate) has_off_row: bool,
 }
 
-/// What the index of `work` must do with the row at `locator`; `indexes` is the number of indexes that the run
-/// compares.
+/// Whether the index of `work` must have an entry for the row at `locator`, and with which hash. `indexes` is the
+/// number of indexes that the run compares.
 pub(crate) fn standing(
     context: &Context<'_>,
     work: &UnitPlan,
@@ -130,8 +130,8 @@ pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
     page.to_le_bytes()
 }
 
-/// Adds an off-row value. Its hash equals that of the same value stored in the row: one side may store the value in the
-/// row, and the other side in its own LOB pages.
+/// Adds an off-row value. The table may store the value in the row and the index in its LOB pages, or vice versa, so
+/// the hash of an off-row value equals that of the same value stored in the row.
 #[cold]
 fn add_off_row(
     hasher: &mut Hasher<'_>,

@@ -36,7 +36,8 @@ const MAX_SHOWN_BYTES: usize = 1 << 12;
 /// than are listed.
 ///
 /// # Errors
-/// [`Unread`]: then nothing is reported about rows whose pages could not be read.
+///
+/// [`Unread`] if a page cannot be read. In this case, nothing is reported about rows whose pages could not be read.
 pub(crate) fn index_rows(
     (context, plans): (&Context<'_>, &Plans),
     plan: &Plan,
@@ -52,7 +53,7 @@ pub(crate) fn index_rows(
         None => unmatched(bounds, |visit| look.each(PageRange::ALL, visit))?,
         Some(rounds) => match far::find((rounds, context), plan_index, (&look.units(), bytes), bounds)? {
             Some(unmatched) => unmatched,
-            // Tasks must answer first; until then the report is not printed.
+            // The tasks must answer first. Until they have answered, the report is not printed.
             None => return Ok(false),
         },
     };
@@ -72,7 +73,7 @@ pub(crate) fn answer(
     far::answer(&Look::of((context, plans), plan, *at), of, PageRange::of_range(range), to).map(|()| true)
 }
 
-/// The table and the index of one plan, with all that is needed to hash their rows again.
+/// The table and the index of one plan, with the data needed to hash their rows again.
 pub(super) struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a Plan,

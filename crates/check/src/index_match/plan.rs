@@ -41,9 +41,10 @@ pub(crate) struct UnitPlan {
     pub(crate) forms: Vec<Normalization>,
     /// The filter of the index, for rows of the table; `None` if the index has all rows.
     pub(crate) filter: Option<Formula>,
-    /// Whether the filter only requires that the first cell is not NULL. Filters of indexes on sparse columns often do.
+    /// Whether the filter only requires that the first of the `cells` is not NULL. Filters of indexes on sparse columns
+    /// often do.
     pub(super) wants_first: bool,
-    /// How to hash all rows of a page together if they have the same form; `None` if that is impossible.
+    /// How to hash all rows of a page together if they have the same layout; `None` if that is impossible.
     pub(super) together: Option<BatchPlan>,
     /// The limit on the steps that the plan's expressions may use per page; 0 if they use none.
     pub(super) share: u64,
@@ -106,11 +107,11 @@ pub(crate) struct Plan {
     pub(crate) table_units: Vec<UnitIndex>,
     /// Units of the index, one per partition.
     pub(crate) index_units: Vec<UnitIndex>,
-    /// Names of the cells.
+    /// Names of the values that are compared.
     pub(crate) names: Vec<String>,
-    /// Types of the cells; `None` for the locator of a heap.
+    /// Types of the values that are compared; `None` for the locator of a heap.
     pub(crate) types: Vec<Option<TypeInfo>>,
-    /// The cells that identify the row, as positions in `names`; empty for a heap.
+    /// Positions, in `names`, of the values that identify a row; empty for a heap.
     pub(crate) identity: Vec<usize>,
     /// Units of the table and of the index that store off-row values.
     pub(crate) text_units: Vec<UnitIndex>,
@@ -124,7 +125,7 @@ pub(crate) struct Named {
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// An index that could be compared, but without any pages in the index or its table: there is nothing to compare.
+/// An index that could be compared, but neither the index nor its table has pages, so there is nothing to compare.
 pub(crate) struct Empty {
     /// Object ID of the table.
     pub(crate) object_id: i32,

@@ -1,4 +1,4 @@
-//! Hashes all rows of a page together, column by column and in place, if all rows have the same form.
+//! Hashes all rows of a page together, column by column and in place, if all rows have the same layout.
 
 mod words;
 
@@ -41,8 +41,8 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
-    /// Whether the first value is in the sparse vector and the index lacks rows where it is NULL. Then the filter has
-    /// no other condition.
+    /// Whether the first value is in the sparse vector and the index has no entry for rows in which this value is NULL.
+    /// If this is true, the filter has no other condition.
     wants_first: bool,
     places: Vec<Place>,
     /// The words to hash for each row, if all rows have the same number of words.
@@ -79,8 +79,8 @@ impl BatchPlan {
         Some(Self { filter, wants_first, places, words })
     }
 
-    /// The sum of the hashes of the live rows that belong in the index, or only of the plain rows of these. `None` if a
-    /// value is not in its expected place.
+    /// The sum of the hashes of the live rows for which the index must have an entry, or only of the plain rows among
+    /// them. `None` if a value is not in its expected place.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
@@ -143,7 +143,7 @@ impl Place {
         }
     }
 
-    /// The place for values that are hashed in this form; `None` if the two cannot be combined.
+    /// The place for values that are hashed in this form; `None` if the place and the form cannot be combined.
     fn formed(self, form: Normalization) -> Option<Self> {
         match (form, &self) {
             (Normalization::AsStored, _) => Some(self),
@@ -300,7 +300,7 @@ fn in_vector(
         }
         (Normalization::Vardecimal(_), _) => return None,
         _ => hashes.add(values, |hasher, value| match value {
-            // Hashing in one of the other forms never fails.
+            // Hashing can fail only for the form vardecimal, which is excluded above.
             Some(bytes) => _ = form.add(hasher, bytes),
             None => hasher.add_null(),
         }),
@@ -349,7 +349,7 @@ fn formed<'a>(
     null_bit: u16,
     form: Normalization,
 ) {
-    // Hashing in one of these forms never fails.
+    // Hashing can fail only for the form vardecimal, which values in these places never have.
     values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| _ = form.add(hasher, bytes));
 }
 

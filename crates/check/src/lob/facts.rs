@@ -37,7 +37,7 @@ pub(crate) enum Expects {
         /// Number of levels above the data.
         level: u16,
     },
-    /// A row-overflow value: the fragment is data or a root.
+    /// A row-overflow value. The fragment must be data or a root.
     Overflow {
         /// Size of the value in bytes.
         size: u64,
@@ -46,7 +46,7 @@ pub(crate) enum Expects {
     },
 }
 
-/// States of message 8961 for wrong sizes and wrong types.
+/// State of message 8961 for a wrong size. The next constant is the state for a wrong type.
 const SIZE_DIFFERS: u8 = 2;
 const TYPE_DIFFERS: u8 = 4;
 const SMALLEST_PIECE: u64 = 8;
@@ -108,7 +108,7 @@ pub(crate) enum Kind {
     },
     /// The fields of the fragment contradict each other.
     Malformed,
-    /// A node type that does not exist: 8962.
+    /// The fragment has a node type that does not exist (8962).
     Unknown,
     /// The fragment has an undocumented form, or is a ghost.
     Undescribed,
@@ -217,7 +217,8 @@ impl RowPlan {
                     visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
                 }
             }
-            // A column that was changed to a (max) type may still have such a pointer, as old rows are not rewritten.
+            // If a column was changed to a (max) type, old rows may still have row-overflow pointers, because the
+            // change does not rewrite them.
             (Pointer::Overflow { id, level, links }, _, Some(unit)) => {
                 for link in links.iter() {
                     let expects = Expects::Overflow { size: link.size, level };

@@ -17,9 +17,9 @@ use crate::units::{Shape, Unit, UnitIndex};
 /// Number of bytes after the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 
-/// For each PFS class above "empty": the most bytes used on any page that was seen in the class, and the most bytes
-/// that a page can use before a page of the next class was seen. The limits are 50, 80 and 95 percent; the class of a
-/// page within a few bytes of a limit is unknown.
+/// Two numbers of used bytes for each PFS class above "empty". The first is the most bytes used on any page that was
+/// seen in the class. The second is one less than the fewest bytes used on any page that was seen in the next class.
+/// The nominal limits are 50, 80 and 95 percent; the class of a page within a few bytes of a limit is unknown.
 const CLASSES: [(u32, u32); 4] = [(4040, 4053), (6472, 6477), (7681, 7699), (CAPACITY, CAPACITY)];
 
 /// The check that compares sound pages with their PFS bytes.

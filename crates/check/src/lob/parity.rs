@@ -36,8 +36,8 @@ pub(super) struct Parity {
     odd: Addresses,
 }
 
-/// A list of addresses, kept only if the threads together have few enough. The way the addresses are spread over
-/// threads does not matter.
+/// A list of addresses. It is kept only if all threads together have at most [`MOST`] addresses, no matter how these
+/// are distributed over the threads.
 #[derive(Default)]
 struct Addresses {
     kept: Vec<RecordId>,

@@ -4,7 +4,8 @@
 //! Reads only the pages of the rowset, in up to three passes. The first pass distributes fragments and references over
 //! cells; only cells whose two sums differ are examined further. The second pass collects the facts in these cells.
 //! They are a small share of all facts, and are sorted by address, so that each address can be checked independently.
-//! This yields facts about whole values, which are sorted by value ID. A third pass adds the rows that own values.
+//! The check of the addresses produces facts about whole values, which are sorted by value ID. The third pass finds the
+//! rows that own these values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ use crate::spill::Sorter;
 use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
-/// The maximum average number of fragments per cell, as long as `CELLS` allows enough cells.
+/// The approximate average number of fragments per cell, unless the limits of `CELLS` require another number.
 const FRAGMENTS_PER_CELL: u64 = 64;
 /// The minimum and maximum number of cells. The memory for facts may lower the maximum.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
@@ -39,7 +40,7 @@ enum Fact {
     Reference { from: From, live: bool, to: Reference },
 }
 
-/// The two sums of a cell: fragments found, and fragments that references name.
+/// The two sums of a cell: the fragments that were found, and the fragments that references point to.
 type Bucket = (Sum, Sum);
 
 struct Look<'a> {
@@ -74,7 +75,9 @@ struct Place {
 /// a fragment to which no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
 ///
 /// # Errors
-/// [`Unread`]: then nothing is reported, or nothing about the rows that own values.
+///
+/// [`Unread`] if a page cannot be read. In this case, either nothing is reported, or nothing about the rows that own
+/// values.
 pub(crate) fn lob(
     (context, plans): (&Context<'_>, &Plans),
     plan: &RowsetPlan,

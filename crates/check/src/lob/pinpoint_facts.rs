@@ -54,7 +54,7 @@ pub(super) struct OfValue {
 /// A fact about a value. Facts are sorted in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
-    /// A node of the value was lost: a fragment below it looks like an orphan.
+    /// A node of the value was lost, so a fragment below the node looks like an orphan.
     Lost,
     /// A fault at an address of the value that is referenced by a node rather than a row.
     Wrong,

@@ -55,7 +55,7 @@ pub(super) struct Column {
 /// Where the values of a column may be stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum ColumnRole {
-    /// The status and type of the column do not determine this.
+    /// The status and type of the column do not determine where its values may be stored.
     #[default]
     Unknown,
     /// A (max) or LOB type: values may be in the LOB unit.

@@ -15,7 +15,8 @@ use crate::wire::{Input, Output, SumsError, Wire};
 /// The maximum length of a path in a part; no system allows paths of this length.
 const MOST_PATH_BYTES: usize = 1 << 16;
 
-/// The result of sweeping a range, without the findings: these are written first, as there may be many.
+/// The result of sweeping a range, without the findings. There may be many findings, so they are written before the
+/// body.
 pub(super) struct Body {
     /// Failed reads of the sweep.
     pub(super) faults: ReadFaults,
@@ -55,8 +56,8 @@ pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Findi
     Ok(())
 }
 
-/// The failed reads in `now` that are not in `known`: the process may have met the other failures before this part.
-/// Reads that succeeded on a retry are not included.
+/// The failed reads in `now` that are not in `known`. `known` contains the failed reads that the process may have met
+/// before this part. Reads that succeeded on a retry are not included.
 pub(super) fn met_since(known: &ReadFaults, now: ReadFaults) -> ReadFaults {
     let of = |path: &Path| known.failed.iter().find(|failed| failed.path == path);
     let new = |mut failed: FailedReads| {

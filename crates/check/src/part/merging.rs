@@ -39,7 +39,8 @@ impl Surveyed<'_> {
     /// Checks that these ranges contain each page to be read exactly once.
     ///
     /// # Errors
-    /// The first place that no range or more than one range contains.
+    ///
+    /// [`Untiled`] with the first page that no range or more than one range contains.
     pub fn tile(&self, ranges: &[FileRange]) -> Result<(), Untiled> {
         (self.tile)(ranges)
     }
@@ -63,10 +64,11 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but leaves large second looks to tasks. The report is complete only if [`Rounds::end`] returns no
-/// further questions.
+/// Like [`merge`], but where many pages must be read a second time, leaves this to tasks, which answer the questions in
+/// `rounds`. The report is complete only if [`Rounds::end`] returns no further questions.
 ///
 /// # Errors
+///
 /// The errors of [`merge`].
 pub fn merge_in_rounds<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),

@@ -144,8 +144,8 @@ fn work(
     Ok(work)
 }
 
-/// The list of boundaries that fits these partitions, if only one of the candidates does. If none does, the error says
-/// why the last candidate does not fit.
+/// The list of boundaries that fits these partitions, if exactly one of the candidates fits. If no candidate fits, the
+/// error says why the last candidate does not fit.
 fn the_boundaries<'a>(
     candidates: &'a [Vec<Boundary>],
     rowsets: &[&Rowset],

@@ -1,12 +1,13 @@
 use super::*;
 use crate::test_tree::{Found, TestTree, id};
 
-/// A tree whose page 20 does not point back to its left neighbor. This gives a finding, if the tree is checked.
+/// A tree in which page 20 does not point back to its left neighbor. If the links of the tree are checked, this gives
+/// findings.
 fn broken() -> TestTree {
     TestTree::clustered().with(20, |leaf| leaf.prev = id(21))
 }
 
-/// Asserts that the unit is not checked, for this reason.
+/// Asserts that the links of the tree are not checked, and that `limit` is the only reason noted for this.
 #[track_caller]
 fn only_doubt(found: &Found, limit: &limits::Limit) {
     assert_eq!(*found, Found { findings: vec![], limits: vec![limit.id] });

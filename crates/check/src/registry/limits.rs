@@ -9,10 +9,10 @@ pub use table::*;
 #[path = "limits/table.rs"]
 mod table;
 
-/// The kind of reason that a limit gives.
+/// The kind of reason why something is not verified.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LimitKind {
-    /// Some other data is damaged or contradicts itself; a finding may describe this.
+    /// Data that the check depends on is damaged or contradicts itself. A finding may report this damage.
     Damaged,
     /// The operating system could not read the data.
     Unreadable,
@@ -20,7 +20,7 @@ pub enum LimitKind {
     NotGiven,
     /// A change was under way when the files or the backup were written.
     InFlight,
-    /// It is undocumented what SQL Server stores here.
+    /// The format of the stored data is undocumented.
     Undocumented,
     /// This program does not make the check.
     Unsupported,
@@ -40,14 +40,15 @@ impl LimitKind {
     }
 }
 
-/// Distinguishes a limit from others of its kind. In a row of the table, the mark follows the kind.
+/// A property that distinguishes a limit from other limits of its kind. In the table of limits, each entry gives the
+/// kind first, and then the mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
-    /// No distinction.
+    /// The limit has no special property.
     None,
     /// The limit is only a note.
     Note,
-    /// A whole part of the input is missing.
+    /// A whole part of the input is missing, such as a data file or a stripe.
     Root,
     /// The data is missing, but not because a file or stripe was not given.
     Apart,
@@ -59,7 +60,7 @@ pub struct Limit {
     pub id: &'static str,
     /// The kind of reason.
     pub kind: LimitKind,
-    /// Distinguishes the limit from others of its kind.
+    /// The property that distinguishes the limit from other limits of its kind.
     pub(crate) mark: Mark,
     /// The subject that is not verified: "key order", "pages".
     pub what: &'static str,
@@ -80,18 +81,19 @@ impl Limit {
         self.mark == Mark::Note
     }
 
-    /// Whether a whole part of the input is missing. Then all other limits may follow from this one.
+    /// Whether the limit says that a whole part of the input is missing, such as a data file. All other limits may be
+    /// consequences of the missing part.
     pub fn is_root(&self) -> bool {
         self.mark == Mark::Root
     }
 
-    /// Whether the limit may follow from a missing part of the input.
+    /// Whether the limit may be a consequence of a missing part of the input.
     pub fn may_follow(&self) -> bool {
         let may = matches!(self.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
         may && !matches!(self.mark, Mark::Root | Mark::Apart)
     }
 
-    /// The reason, with these values in place of `{}`, in order.
+    /// The reason text, in which each `{}` is replaced by the next of `values`.
     pub(crate) fn with(&'static self, values: &[&dyn Display]) -> Reason {
         let mut parts = self.reason.split("{}");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -132,7 +134,7 @@ impl fmt::Debug for Limit {
     }
 }
 
-/// A limit, with the text that results from the values.
+/// A limit, and its reason text with the values filled in.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Reason {
     /// The text for users. It is the first field because reports sort by it.
@@ -141,7 +143,7 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    /// This reason, restricted to one part of the place, such as `column C`.
+    /// This reason, with its text preceded by `part`. `part` names the affected part of the place, such as `column C`.
     pub(crate) fn about(self, part: impl Display) -> Self {
         Self { text: format!("{part}: {}", self.text), ..self }
     }
@@ -172,8 +174,8 @@ mod tests {
         }
     }
 
-    /// The name of a row is its ID in capital letters. Some code must use each name: a limit that no code notes must
-    /// not be listed.
+    /// The name of each constant in the table is the limit's ID in capital letters. Code outside the table must use
+    /// each constant, because a limit that the program never notes must not be listed.
     #[test]
     fn every_limit_is_noted_somewhere() {
         let mut sources = String::new();

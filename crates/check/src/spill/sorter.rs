@@ -170,7 +170,7 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
-    /// The storage whose waiting time includes the reads of this reader.
+    /// The storage to whose waiting time the read times of this reader are added.
     space: Option<TempStore>,
     item: PhantomData<T>,
 }

@@ -1,5 +1,5 @@
-//! The units that claim an extent. Their IAM pages contain the claims; where several units claim an extent, their IAM
-//! pages are read again.
+//! The units that claim an extent. The claims are bits in the IAM pages of the units. If several units claim an extent,
+//! their IAM pages are read again.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -62,7 +62,7 @@ pub(super) struct Interval {
 }
 
 impl Intervals {
-    /// Intervals of these IAM pages.
+    /// Sorts the intervals of all IAM pages.
     pub(super) fn new(mut pages: Vec<Interval>) -> Self {
         pages.sort_unstable();
         Self(pages)

@@ -110,7 +110,8 @@ impl Checker<'_> {
         }
         let mut claimants: Vec<Claimant> = owners.iter().map(|&unit| Claimant::Unit(unit)).collect();
         if free {
-            // Also the units whose IAM chain lists single pages in this extent, which is free according to the GAM.
+            // The GAM says that this extent is free. The units whose IAM chain lists single pages of the extent also
+            // claim it.
             let singles: BTreeSet<UnitIndex> =
                 self.file.singles().range(self.pages(extent)).map(|(_, single)| single.unit).collect();
             claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
@@ -138,7 +139,8 @@ impl Checker<'_> {
         if free && fixed {
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
-            // No real file was available to show what PFS contains for the pages next to the maps of a later interval.
+            // The extent contains the maps of a later GAM interval. Its other pages are not checked, because no real
+            // file was available to show their PFS bytes.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -172,8 +174,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether this is an incomplete last extent of a file, whose size is not a multiple of 8 pages, and none of its
-    /// pages is in use. Nothing is known about the bits of this extent.
+    /// Whether the extent is the incomplete last extent of the file and none of its pages is in use. The last extent is
+    /// incomplete if the number of pages in the file is not a multiple of 8. It is unknown which GAM and SGAM bits are
+    /// right for this extent.
     fn is_unused_tail(&self, extent: u32) -> bool {
         let pages = self.pages(extent);
         pages.len() < EXTENT_PAGES as usize
@@ -259,10 +262,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether pages that no chain lists may be listed in an unknown part of a chain. This is so if one of the pages
-    /// names a unit with an incomplete chain, or is too damaged to name any unit; and for all pages if IAM pages were
-    /// left out. A page that was listed by a damaged IAM page no longer has an owner; a server treats it in the same
-    /// way.
+    /// Whether `pages`, which no known part of an IAM chain lists, may be listed in an unknown part of a chain. This is
+    /// possible in three cases: one of the pages names a unit with an incomplete chain, one of the pages is too damaged
+    /// to name a unit, or IAM pages were left out. A page that was listed only by a damaged IAM page no longer has an
+    /// owner. A server also treats this page as unowned.
     fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
         let Chains { may_have_more, broken, partial, has_surplus, .. } = self.chains;
         if *has_surplus {

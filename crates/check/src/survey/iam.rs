@@ -1,5 +1,5 @@
-//! IAM pages: finds them through PFS and through their chains, checks the chains, and enters the claims of the pages
-//! into the file maps.
+//! IAM pages. Finds them through PFS and through their chains, checks the chains, and enters the claims of the IAM
+//! pages into the file maps.
 
 mod claim;
 mod links;
@@ -38,7 +38,8 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
-/// Limit on the extents beyond the end of the file that are reported per IAM page. More reports would not be useful.
+/// The maximum number of extents beyond the end of the file that are reported per IAM page. More reports would not be
+/// useful.
 const MAX_BEYOND_PER_PAGE: u64 = 200;
 
 /// The result of following the IAM chains.
@@ -53,11 +54,13 @@ pub(super) struct Chains {
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Whether there may be IAM pages whose content is unknown: pages that the system could not read, that are beyond
-    /// the end of a file or in a file that was not given, that only a damaged PFS page marks, or that were left out
-    /// because there were more than any database has. Damaged pages do not count here: they are no longer IAM pages.
+    /// Whether there may be IAM pages whose content is unknown. The reason may be that the system could not read an IAM
+    /// page, or that it is beyond the end of a file or in a file that was not given. Or it is marked only by a damaged
+    /// PFS page, or was left out because there were more IAM pages than any database has. Damaged IAM pages do not
+    /// count here: they are no longer IAM pages.
     pub(super) may_have_more: bool,
-    /// Whether IAM pages were left out because there were more than any database has. Their units may be unknown too.
+    /// Whether IAM pages were left out because there were more than any database has. The units of these pages may be
+    /// unknown too.
     pub(super) has_surplus: bool,
     /// The interval that each IAM page maps.
     pub(super) intervals: Intervals,
@@ -73,10 +76,10 @@ struct Follower<'a> {
     sound: BTreeMap<PageId, IamPage>,
     /// The number of IAM pages that are still accepted: for units in the catalog, and for all other units.
     room: [u64; 2],
-    /// Sound IAM pages that exceeded this number; `surplus` counts them.
+    /// Sound IAM pages that were not accepted, because the number in `room` was used up. `surplus` counts them.
     left_out: PageSet,
     surplus: u64,
-    /// Whether a pointer refers to a page that does not exist.
+    /// Whether the next pointer of an IAM page names a page that no given file contains.
     leads_out: bool,
     broken: BTreeSet<UnitIndex>,
     /// Units whose chain continues at a page that was left out.
@@ -86,8 +89,8 @@ struct Follower<'a> {
     unread: Vec<PageId>,
 }
 
-/// Follows all IAM chains and enters their claims into `files`. Returns the chains, and the claims to extents that
-/// another unit had already claimed.
+/// Follows all IAM chains, and enters the claims of their IAM pages into `files`. Returns the chains, and a list of the
+/// claims to extents that another unit had already claimed.
 pub(super) fn follow(
     source: &dyn PageSource,
     database: &Database,
@@ -179,7 +182,7 @@ impl Follower<'_> {
 
     /// Reads a page, and the pages that follow it along the next pointers.
     fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
-        // `visited` cannot contain pages beyond the end of the file according to its header, so `sound` is tested too.
+        // `visited` cannot contain pages beyond the file size in the file header. So `sound` is tested too.
         while !visited.contains(id) && !self.sound.contains_key(&id) {
             visited.insert(id);
             let file = files.iter().find(|file| file.file_id == id.file);
@@ -194,8 +197,9 @@ impl Follower<'_> {
         }
     }
 
-    /// Reads a page that may be an IAM page. If it is damaged, it is reported only if PFS marks it as an IAM page.
-    /// Otherwise a wrong pointer refers to another page of some unit, and the sweep reports the damage.
+    /// Reads a page that may be an IAM page. If the page is damaged, this is reported only if PFS marks the page as an
+    /// IAM page. Otherwise the pointer to the page was wrong: the page belongs to some unit, and the sweep reports the
+    /// damage.
     fn read(&mut self, id: PageId, by_pfs: bool) -> Option<IamPage> {
         if !self.source.contains(id) {
             return None;
@@ -250,7 +254,7 @@ impl Follower<'_> {
         self.unread.push(id);
     }
 
-    /// The unit of an IAM page, if the limit on IAM pages allows this page.
+    /// The unit of an IAM page; `None` if there are already too many IAM pages or units.
     fn take_room(&mut self, named: AllocUnitId) -> Option<UnitIndex> {
         let [of_known, of_strays] = &mut self.room;
         let unit = self.units.index_of_iam(named)?;
@@ -285,7 +289,7 @@ fn is_iam_by_pfs(file: &FileMap, page: u32) -> bool {
     matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam())
 }
 
-/// sysprufiles.filetype of a data file.
+/// The value of sysprufiles.filetype for a data file.
 const DATA: u8 = 0;
 
 /// Whether `file_id` is a data file that is in the catalog but was not given.

@@ -49,18 +49,20 @@ pub(crate) struct FileMap {
     pub(crate) pages: u32,
     /// The first page that the maps describe: 0, or the start of the range, which is the first page of an extent.
     first: u32,
-    /// Whether the maps were asked for a page of the file outside the range, so that they could not answer.
+    /// Whether a page of the file was looked up that is outside the range, so that the maps did not contain it.
     missed: AtomicBool,
-    /// Number of pages that the file should have after its end according to its header: the file was truncated.
+    /// Number of pages that are missing at the end of the file according to the file header. Greater than 0 if the file
+    /// was truncated.
     pub(crate) lost_from_header: u32,
     /// The PFS byte of each page, up to the end of the last extent.
     pfs: Vec<u8>,
-    /// For each PFS interval, starting with that of the first page: whether the PFS page is sound.
+    /// For each PFS interval, starting with the interval of the first page: whether the PFS page is sound.
     pfs_is_sound: Vec<bool>,
     /// For each extent: bit 0 means "free" in GAM, bit 1 means "mixed with free pages" in SGAM. The higher bits count
     /// the units, other than the owner, that claim the extent, up to [`MAX_CLAIMS`].
     extents: Vec<u8>,
-    /// For each GAM interval, starting with that of the first page: whether the GAM page and the SGAM page are sound.
+    /// For each GAM interval, starting with the interval of the first page: whether both the GAM page and the SGAM page
+    /// are sound.
     gam_is_sound: Vec<bool>,
     /// For each extent: the ordinal of the unit whose IAM page claims the extent, plus 1; 0 if no unit claims it.
     owners: Vec<u32>,
@@ -98,7 +100,8 @@ impl FileMap {
         PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
     }
 
-    /// The entry with this number in `map`, which describes `page`. The first entry of `map` has the number `first`.
+    /// The entry of `map` for `page`. `number` is the number of this entry, and `first` is the number of the first
+    /// entry of `map`.
     #[inline]
     fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
         let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
@@ -113,7 +116,7 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Whether these maps were asked for a page of the file outside their range.
+    /// Whether a page of the file was looked up that is outside the range of these maps.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
@@ -135,7 +138,7 @@ impl FileMap {
         }
     }
 
-    /// The pages in use that PFS marks as IAM pages, in ascending order. Only for the maps of a whole file.
+    /// The pages in use that PFS marks as IAM pages, in ascending order. Works only if the maps describe a whole file.
     pub(super) fn iam_pages_by_pfs(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         let of_file = self.pfs.get(..self.pages as usize).unwrap_or(&self.pfs);
         let intervals =
@@ -154,11 +157,12 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` in those extents in which a unit claims the extent or a page, in ascending order. Pages in
-    /// other extents have no owner, and must be skipped quickly: a wrong file header can claim a terabyte of them.
+    /// The pages of `range` whose extent is claimed, or contains a page that is claimed on its own. They are in
+    /// ascending order. Pages in other extents have no owner. They must be skipped quickly, because the file may have a
+    /// terabyte of them if its header is wrong.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // These lookups record that the maps were asked for pages outside their range, if that is so.
+        // If `range` is not within the range of these maps, these two lookups record this.
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }
@@ -183,8 +187,8 @@ impl FileMap {
         self.of_extent(extent, &self.owners)?.checked_sub(1)
     }
 
-    /// Claims an extent for a unit. Returns true if another unit already owns the extent and the limit on claims allows
-    /// this claim to be recorded.
+    /// Claims an extent for a unit. Returns true if another unit already owns the extent and the claim was recorded. A
+    /// claim is not recorded if [`MAX_CLAIMS`] claims were already recorded in addition to the owner's.
     pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
         // At this stage, the maps always describe a whole file.
         let at = extent as usize;
@@ -210,12 +214,12 @@ impl FileMap {
         self.pages..end
     }
 
-    /// The pages that IAM chains list one by one, in ascending order, with the IAM pages.
+    /// The IAM pages, and the pages that IAM chains list one by one, in ascending order.
     pub(crate) fn singles(&self) -> &BTreeMap<u32, Single> {
         &self.singles
     }
 
-    /// Claims a single page. Returns the earlier claim, if there is one; it is kept.
+    /// Claims a single page. If the page is already claimed, keeps the earlier claim and returns it.
     pub(crate) fn claim_single(&mut self, page: u32, single: Single) -> Option<Single> {
         match self.singles.entry(page) {
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -408,8 +412,8 @@ impl FixedPages<'_> {
         Some(CONFIG.page)
     }
 
-    /// An allocation map page, if it is sound and of the required type. Otherwise reports message 8946, and the faults
-    /// that the audit of the page found.
+    /// Reads an allocation map page. If it is not sound or has the wrong type, reports message 8946 and the faults that
+    /// the audit of the page found.
     fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
         if !self.source.contains(id) {
             // The file was truncated before this page.
@@ -495,7 +499,8 @@ impl FixedPages<'_> {
         self.is_one_interval = start == first;
     }
 
-    /// Notes adjacent unchecked intervals together: a file that consists mostly of a hole has thousands of them.
+    /// Notes adjacent unchecked intervals in one entry, because a sparse file that consists mostly of a hole has
+    /// thousands of them.
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));

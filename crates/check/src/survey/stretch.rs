@@ -28,8 +28,8 @@ impl Survey {
         self.files.write(to)
     }
 
-    /// Reads the output of [`Self::write_common`] in a process that has read the same catalog. Adds units that only the
-    /// maps name.
+    /// Reads the output of [`Self::write_common`] in a process that has read the same catalog. Adds to `units` the
+    /// units that only the maps name.
     pub(crate) fn read_common(
         source: &dyn PageSource,
         units: &mut Units,

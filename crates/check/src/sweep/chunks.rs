@@ -1,4 +1,4 @@
-//! The chunks in which files are read, numbered in page order. The chunk with a number is computed, not looked up in a
+//! The chunks in which files are read, numbered in page order. A chunk is computed from its number, not looked up in a
 //! list.
 
 use format::PageId;
@@ -15,8 +15,8 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Splits the chunk into its first `pages` pages and the remainder. The remainder is never a single page, because a
-    /// failed read of a single page is not repeated.
+    /// Splits the chunk into its first `pages` pages and the remainder. If `pages` is greater than 1, the remainder is
+    /// never a single page, because a failed read of a single page is not repeated.
     pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
         let pages = match self.pages.checked_sub(pages) {
             None | Some(0) => self.pages,

@@ -53,8 +53,9 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope, but not more pages than `pages` allows for its first page; the
-/// remainder is stored in `rest` for the next call. Calls `passed` with the chunks that are skipped.
+/// Reads the next chunk that has pages in scope. For the first page of the chunk, `pages` returns the maximum number of
+/// pages to read. The part of the chunk beyond this number is stored in `rest` for the next call. Calls `passed` with
+/// each chunk that is skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -117,7 +118,7 @@ impl Queue {
         Self { state: Mutex::new(state), ready: Condvar::new(), free: Condvar::new() }
     }
 
-    /// Reads all chunks of `counter`.
+    /// Reads the chunks whose numbers `counter` hands out, and adds them to the queue.
     pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(Chunk)) {
         let whole = |_| CHUNK_PAGES;
         while let Some(loaded) = read_next(context, chunks, counter, (&mut None, whole), self.buffer(), &passed) {

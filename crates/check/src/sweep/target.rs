@@ -25,8 +25,8 @@ pub(crate) struct Target {
     pub(crate) records: PageRecords,
 }
 
-/// Limit on the findings about rows that are listed per page. More would not be useful, and a wrong type in the catalog
-/// could cause a finding for every row of a table.
+/// The maximum number of findings about rows that are listed per page. More findings would not be useful. Without a
+/// limit, a wrong type in the catalog could cause a finding for every row of a table.
 const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
 /// The result of auditing a page.
@@ -36,7 +36,8 @@ pub(crate) enum Verdict {
     Sound(UnitIndex, PageContent),
     /// A page of this unit that is damaged or whose header names another unit. It contributes no facts.
     Bad(UnitIndex),
-    /// A page that is not checked here: free, not of a unit in scope, or already read by the survey.
+    /// A page that the sweep does not check, because it is free, belongs to no unit in scope, or was already read by
+    /// the survey.
     Passed,
     /// A page whose owner is unknown: several units claim its extent, and one of their IAM pages could not be read.
     Unread,
@@ -70,7 +71,7 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
 }
 
 impl Target {
-    /// Checks a page, given as read from disk, and adds the results to `swept`.
+    /// Checks a page and adds the results to `swept`. `bytes` contains the page as read from disk.
     pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
@@ -96,7 +97,7 @@ impl Target {
         }
     }
 
-    /// The verdict on a page, without any other results, for second looks.
+    /// The verdict on a page, without findings and totals. Used by second looks.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
@@ -143,8 +144,8 @@ impl Target {
         }
         partial.pages_allocated += u64::from(byte.is_some());
         let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
-            // No unit claims the page, which the survey has already reported. The page may never have been written, so
-            // its content is not checked.
+            // No unit claims the page, and the survey has already reported this. The content of the page is not
+            // checked, because the page may never have been written.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
@@ -236,7 +237,7 @@ fn rows<C: CheckList>(
         return;
     }
     let before = findings.len();
-    // Checking rows together is faster only if this covers most rows of the page.
+    // Checking rows together is faster only if most rows of the page have the same form.
     let same_shape = records.same_shape(page).filter(|rows| 2 * rows.live_count() > spans.len());
     let batch = same_shape.map(|rows| {
         let page = RowPage { unit, id, rows };
@@ -268,7 +269,7 @@ fn rows<C: CheckList>(
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
-/// The exception for a slot, if the slot does not contain a plain row.
+/// The entry for a slot in the list of exceptions; `None` if the slot contains a plain row.
 fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
     let at = rows.exceptions().binary_search_by_key(&slot, |exception| exception.slot).ok()?;
     rows.exceptions().get(at).copied()

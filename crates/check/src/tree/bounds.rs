@@ -1,8 +1,9 @@
-//! Key bounds: all keys of a page must be between the entry that names the page in its parent and the next entry (8933,
-//! 8934).
+//! Key bounds. All keys of a page must lie between two entries of its parent: the entry that names the page, and the
+//! next entry (8933, 8934).
 //!
-//! The sweep keeps images of the first and last key of each page. The non-leaf pages, about one page in a hundred, are
-//! read again. The keys themselves are compared only if the images do not decide the order.
+//! For the first and last key of each page, the sweep keeps an image: the start of the key, in a fixed size. The
+//! non-leaf pages, about one page in a hundred, are read again. The keys themselves are compared only if the images do
+//! not decide the order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -48,7 +49,8 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums,
     end(swept, sums);
 }
 
-/// Checks the children that are in the same part as their parent. Keeps the bounds of all other pages.
+/// Checks the children that are in the same part as their parent. Keeps the bounds of the pages that were not checked,
+/// because their parents are in other parts.
 pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let limit = limit_of::<PageBounds>(context.space);
     let nodes = std::mem::take(&mut sums.nodes);
@@ -71,13 +73,15 @@ pub(super) fn check_between_parts(
 ) {
     let nodes = std::mem::take(&mut sums.nodes);
     let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
-    // If the sweep met unreadable pages in the unit, the page that cannot be read now was one of them.
+    // If the sweep could not read some page of the unit, the unit already counts as unread. So only the other units are
+    // added.
     let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
     sums.unread.extend(unreadable.into_iter().filter(is_new));
     end(swept, sums);
 }
 
-/// Marks units with pages that could not be read again, so that part of each unit counts as unknown from now on.
+/// Counts an unread page for each unit with pages that could not be read again. So part of the unit counts as unknown
+/// from now on.
 fn end(swept: &mut Tallies, sums: &mut Sums) {
     for unit in std::mem::take(&mut sums.unread) {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
@@ -158,7 +162,7 @@ struct Outcome<'a> {
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
-    /// Units with a page that could not be read now and whose bounds its part did not keep.
+    /// Units with a page whose bounds were not kept and that could not be read again.
     unreadable: &'a mut BTreeSet<UnitIndex>,
     /// Pages whose bounds were compared; recorded only when a part is checked.
     checked: &'a mut PageSet,
@@ -180,8 +184,8 @@ impl<'a> Checker<'a> {
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
         let known = self.bounds.get(page, &mut self.last);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
-            // Either the page's part has already compared its bounds with another parent that also names the page, or
-            // the page has no bounds.
+            // There are two possible reasons why no bounds were kept. Either the page was already checked in its own
+            // part, under another parent that also names it. Or the page has no bounds.
             return self.bounds_read_again(page, unit);
         }
         known.filter(|bounds| bounds.unit == unit)
@@ -191,7 +195,8 @@ impl<'a> Checker<'a> {
         let context = self.context;
         match pinpoint::look_at_content(context, &mut self.target, id) {
             Err(_) => {
-                // If the sweep could not read the page either, this is known already, and the page has no bounds.
+                // If the sweep could not read the page either, the page has no bounds, and the unit already counts as
+                // unread.
                 if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
                     self.outcome().unreadable.insert(unit);
                 }
@@ -206,7 +211,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reads a page that was sound in the sweep again.
+    /// Reads again a page that was sound in the sweep.
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
         let found = pinpoint::sound(self.context, &mut self.target, unit, page).ok().flatten();
         if found.is_none() {
@@ -221,9 +226,9 @@ impl<'a> Checker<'a> {
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
         let spans = self.target.records.spans().to_vec();
-        // The upper bound of the last child would be the first entry of the next page of the level, but it is not
-        // proven that this entry has a key. For the same reason, the first entry of this page is not used as a lower
-        // bound.
+        // The last child has no upper bound here. This bound would be the first entry of the next page on the level,
+        // but it is not proven that this entry has a key. For the same reason, the first entry of this page is not used
+        // as a lower bound.
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };

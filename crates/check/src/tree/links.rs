@@ -72,7 +72,7 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
 
 /// Adds the links between the last child of each non-leaf page and the first child of the next page.
 pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
-    // Uses the memory reserved for windows, because no window is open yet.
+    // The sorter uses the memory that is reserved for reading key bounds back, because this has not started yet.
     let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);
     for run in &sums.nodes {
         run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {
@@ -96,8 +96,9 @@ pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
     }
 }
 
-/// One side of the boundary between the children of two adjacent non-leaf pages. Either the last child of page `of`; or
-/// the first child of a page of the same unit and level that names `of` as its left neighbor.
+/// One of the two children at the boundary between two adjacent non-leaf pages. It is either the last child of page
+/// `of`, or the first child of the next page. The next page is the page of the same unit and level that names `of` as
+/// its left neighbor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct End {
     of: PageId,

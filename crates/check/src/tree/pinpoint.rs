@@ -25,10 +25,11 @@ use crate::units::{Shape, UnitIndex};
 struct Parent {
     page: PageId,
     slot: u16,
-    /// The child before the page, according to the parents; `None` if the non-leaf page with its entry was not seen.
+    /// The page that precedes this page in the order of the parent entries. [`PageId::NONE`] if no page precedes it;
+    /// `None` if the non-leaf page with the entry of the preceding page was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent page. `None` if the catalog names the page as the root; but if the root contains rows and
-    /// has the level number of a non-leaf page, this is the level above a leaf.
+    /// Level of the parent page. Usually `None` if the catalog names the page as the root. But if the root contains
+    /// rows and has the level number of a non-leaf page, this is the level above a leaf.
     level: Option<TreeLevel>,
 }
 
@@ -46,7 +47,9 @@ struct Tree<'a> {
 /// Reports the faults in the links of a B-tree.
 ///
 /// # Errors
-/// [`Unread`]: then nothing is reported, or nothing about those pages that links name but that could not be read.
+///
+/// [`Unread`] if a page cannot be read. If the page belongs to the tree, nothing is reported. If the page is only named
+/// by links, the other faults of the tree are reported.
 pub(crate) fn tree(
     context: &Context<'_>,
     index: UnitIndex,
@@ -84,8 +87,8 @@ struct PageLinks {
     parents: [Option<Parent>; 2],
     /// The first page whose next pointer names the page.
     left: Option<PageId>,
-    /// For a page that does not exist in this tree: the other unit that it belongs to, if any. `None` until this was
-    /// looked up.
+    /// For a page that does not exist in this tree: the owner and the previous page of the page, if it belongs to
+    /// another unit. The outer `None` means that this was not looked up yet.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -182,15 +185,15 @@ impl Tree<'_> {
         Ok(said)
     }
 
-    /// Pages that are leaves because of their depth below the root, so that they name no children, whatever their level
-    /// number is. `None` for a clustered index, in which the page type distinguishes leaves.
+    /// Pages that are leaves because of their depth below the root. They name no children, whatever their level number
+    /// is. `None` for a clustered index, in which the page type shows which pages are leaves.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
         }
         let files = &self.context.survey.files;
-        // `nodes` contains the pages with entries that have not been reached yet, `level` those on the current level,
-        // and `below` those on the level below.
+        // These sets contain pages with entries. `nodes` contains the pages that have not been reached yet. `level`
+        // contains the pages on the current level, and `below` contains the pages on the level below.
         let (mut nodes, mut level) = (PageSet::new(files), PageSet::new(files));
         let mut number = None;
         for_each_sound(self.context, self.index, self.stretch, |id, page, _| {
@@ -221,7 +224,7 @@ impl Tree<'_> {
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
-    /// Checks one fact about a page against the facts that arrived before.
+    /// Stores one fact about a page. A fact about a next pointer is also checked against the facts that arrived before.
     fn hear(&self, judged: &mut PageLinks, what: LinkKind, findings: &mut FindingCollector) -> Result<(), Unread> {
         match what {
             LinkKind::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
@@ -344,8 +347,8 @@ impl Tree<'_> {
         }
     }
 
-    /// The finding for a page that does not exist in the tree but that other pages name. Its first parent entry is the
-    /// proof.
+    /// The finding for a page that does not exist in the tree although parent entries name it. The first of these
+    /// entries is the proof.
     fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };
@@ -385,8 +388,7 @@ impl Tree<'_> {
         if prev.is_none() { finding } else { finding.page_value("other_page", prev) }
     }
 
-    /// If a page is not a sound page of this tree, but a sound page of another unit: the owner of this unit, and the
-    /// previous page of the page.
+    /// The owner and the previous page of a page, if it is a sound page of another unit. `None` for any other page.
     fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
         let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
         let found = look(self.context, &mut Target::default(), page)?;

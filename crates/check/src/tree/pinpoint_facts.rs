@@ -26,7 +26,7 @@ pub(super) enum LinkKind {
     Left { by: PageId, level: TreeLevel },
 }
 
-/// One side of the boundary between the children of page `of` and the children of the next page.
+/// One of the two children at the boundary between the children of page `of` and the children of the next page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
     pub(super) of: PageId,

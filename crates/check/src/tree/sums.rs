@@ -16,8 +16,9 @@ use crate::sums::CheckSums;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 
-/// A level of a tree, which consists either of data pages or of index pages with the same level number. Data pages with
-/// a level number other than 0 are also kept apart, so that their sums never match.
+/// A level of a tree. It consists either of data pages or of index pages, all with the same level number. Data pages
+/// must have level number 0. Data pages with another number are kept as a level of their own, so that the comparison of
+/// the sums finds them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum TreeLevel {
     /// Data pages with this level number.
@@ -49,9 +50,10 @@ impl Sums {
         }
     }
 
-    /// Writes facts to temporary files when the thread has reached its limit. Key bounds may use twelve sixteenths of
-    /// the memory for facts, and non-leaf pages one sixteenth. The remaining three sixteenths are for the windows in
-    /// which facts are read back, because the system may not yet have reclaimed the memory that the threads released.
+    /// Writes facts to temporary files when the thread has reached its limit. Of the memory for facts, key bounds may
+    /// use twelve sixteenths, and non-leaf pages one sixteenth. The remaining three sixteenths are used later, when
+    /// facts are read back. They are reserved because the system may not have reclaimed the memory that the threads
+    /// released by then.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
         if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
@@ -306,8 +308,8 @@ impl Fact for PageBounds {
         })
     }
 
-    /// The first key of a page is usually similar to the last key of the previous page, and its last key to its first
-    /// key.
+    /// The first key is written as the difference from the last key of the previous page, and the last key as the
+    /// difference from the first key. These keys are usually similar.
     fn pack(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
         let is_next = next.is_some_and(|(page, _)| page == self.page);
@@ -353,8 +355,8 @@ impl Fact for PageBounds {
     }
 }
 
-/// This bit of the first byte says that an image has the same length as the image to which it is similar. The other
-/// bits of the byte are the number of leading bytes that both images share.
+/// If this bit of the first byte is set, an image has the same length as the similar image from which it differs. The
+/// other bits of the byte are the number of leading bytes that both images share.
 const SAME_LENGTH: u8 = 0x80;
 
 /// Writes an image as the difference from a similar image.
@@ -380,7 +382,7 @@ fn unpack_image(like: Option<KeyImage>, take: &mut dyn FnMut(&mut [u8]) -> Optio
     }
     let shared = usize::from(first[0] & !SAME_LENGTH);
     let mut image = [0; IMAGE_BYTES + 1];
-    // This number may exceed the length of the image, because its unused bytes are compared too.
+    // `shared` may exceed the length of the image, because unused bytes of the images are compared too.
     let kept = shared.min(usize::from(length[0] >> 1));
     image.get_mut(..kept)?.copy_from_slice(like.get(..kept)?);
     if let Some(rest) = image.get_mut(..IMAGE_BYTES)?.get_mut(kept..usize::from(length[0] >> 1)) {

@@ -1,5 +1,6 @@
-//! If a database was shut down cleanly, a page changed after its last checkpoint is noted, but is never a finding: when
-//! a file is copied while the server uses it, the clean shutdown bit may be set in the copy.
+//! If a database was shut down cleanly, a page that was changed after the last checkpoint is noted, but is never a
+//! finding. The reason is that the clean shutdown bit may also be set in a file that was copied while the server used
+//! it.
 
 use format::PageBytes;
 use format::boot::status::CLEAN_SHUTDOWN;
@@ -9,15 +10,16 @@ use crate::damage::REAL;
 use crate::image::Image;
 use crate::subjects;
 
-/// Offset of the boot record in its page; the two constants below are the offsets of its fields.
+/// Offset of the boot record on the boot page. The next two constants are the offsets of two fields of the boot record
+/// on this page.
 const RECORD: usize = 96;
 const STATUS: usize = RECORD + 0x24;
 const CHECKPOINT: usize = RECORD + 0x15C;
 /// Offset of a page's LSN. It has ten bytes, as in the boot record.
 const PAGE_LSN: usize = 40;
 
-/// The name of the test; a change of the LSN of the given page, and in one case of the boot page; whether the page must
-/// be noted.
+/// A test case: its name, a change, and whether the changed page must be noted. The change sets the LSN of the given
+/// page. In one case, it also changes the boot page.
 type Case = (&'static str, fn(&mut Image, u32), bool);
 
 const CASES: [Case; 4] = [

@@ -45,8 +45,8 @@ fn mark(image: &mut Image, index: &str, column: u32) {
     image.edit_row_by(3, &key, |row| row[4 + 36] |= ANTI_MATTER as u8);
 }
 
-/// Marks the second column of the index on PostalCode. This is the locator, the employee's number from 1 to 9, so no
-/// value is 0.
+/// Tests rows of an index that have anti-matter values. Marks the second column of the index on PostalCode as
+/// anti-matter. This column contains the employee's number, from 1 to 9, so no value is 0.
 fn rows(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     mark(&mut image, "PostalCode", 2);
@@ -80,7 +80,7 @@ fn paused(image: &Image) -> Result<(), Failed> {
     if report.findings.is_empty() && is_told { Ok(()) } else { Err(format!("{:#?}", report.findings).into()) }
 }
 
-/// In a build that may be paused, an index may have the same key twice and lack rows of the table.
+/// Tests that an index whose build may be paused may contain the same key twice and lack rows of the table.
 fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let database = image.database();

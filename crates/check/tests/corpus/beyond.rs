@@ -14,7 +14,8 @@ use crate::damage::subject;
 use crate::image::{Image, offset_of};
 use crate::subjects;
 
-/// Changes the image. Returns the expected findings in order, each as the parts of its text.
+/// Changes the image. Returns the expected findings in order. Each finding is given as a list of texts that its message
+/// must contain.
 type Damage = fn(&mut Image) -> Vec<Vec<String>>;
 
 /// Changes the image. Returns the reason why a constraint is then not verified; `None` if all constraints are still
@@ -25,7 +26,7 @@ fn all(max_threads: usize) -> Options {
     Options { constraints: true, identities: true, max_threads, ..Options::default() }
 }
 
-/// Tests that violate a constraint in a lab database by a changed key or value.
+/// Tests in which a changed key or value in a lab database violates a constraint.
 pub fn lab_trials() -> Vec<Trial> {
     const CASES: [(&str, &str, i32, [&str; 2]); 2] = [
         (
@@ -169,7 +170,8 @@ fn legals() -> Vec<(&'static str, Legal)> {
     ]
 }
 
-/// Tests that a row that violates an untrusted constraint is reported if all constraints are requested.
+/// Tests that a row that violates an untrusted or disabled constraint is reported if the check of all constraints is
+/// requested.
 fn all_constraints(corpus: Corpus) -> Trial {
     Trial::test("beyond: a constraint that is not trusted is checked when all are asked for", move || {
         let mut image = subject(&corpus);
@@ -196,7 +198,7 @@ fn texts(report: &Report) -> Vec<String> {
 }
 
 /// Asserts that no constraint is reported as violated. If `reason` is given, a constraint must be listed as not
-/// verified for it.
+/// verified for this reason.
 fn silent(report: &Report, reason: Option<&str>) -> Result<(), Failed> {
     let found = texts(report);
     let told = |reason: &str| report.not_verified.iter().any(|entry| entry.reason.contains(reason));

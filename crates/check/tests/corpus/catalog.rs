@@ -1,5 +1,5 @@
-//! References between base tables: in real files, every reference is of a known class and intact; a damaged reference
-//! is reported.
+//! Tests of references between base tables. In real files, every reference must be intact and of a known class. A
+//! damaged reference must be reported.
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
@@ -75,8 +75,8 @@ fn all_is_known(corpus: &Corpus) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Base table, class and column of references that no row of these files has. The comment on the rule of each reference
-/// names the evidence for it.
+/// Base table, class and column of the references that no row of these files has. In the program, the rule of each of
+/// these references has a comment that names the evidence for the rule.
 const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("syscolpars", None, "chk"),
     ("sysscalartypes", None, "dflt"),
@@ -110,8 +110,8 @@ const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("sysguidrefs", Some(1), "id"),
 ];
 
-/// Breaks a reference: takes the row that has it and the largest ID, and makes this row refer to an object that does
-/// not exist.
+/// Breaks a reference. Among the rows that have the reference, changes the row with the largest ID, so that it refers
+/// to an object that does not exist.
 fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if matches!(reference.message(), Some(3852 | 3857)) {
         return Ok(()); // These require a row elsewhere, whatever its content: see `lacking`.
@@ -131,7 +131,8 @@ fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
 fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Failed>> {
     let table = BaseTable::of(&image.database(), reference.table().0)?;
     let is_about = |record: &[u8]| reference.applies(|column| table.value(record, column));
-    // Changes the last referring column with which the reference still applies to the row.
+    // Chooses the column to change: the last column of the reference whose new value still lets the reference apply to
+    // the row.
     let nobody = |column: &str| if table.length(column) < 4 { 250 } else { NOBODY };
     let keeps = |record: &[u8], changed: &str| {
         reference.applies(|column| if column == changed { Some(nobody(changed)) } else { table.value(record, column) })

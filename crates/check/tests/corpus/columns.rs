@@ -23,7 +23,8 @@ const FLOATS: &str = "raghda-ali__Pharmacy/App_Data.rar.d/App_Data/Pharmacy.Mode
 const DATETIME2: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 const VERSIONS: &str = "MAFG199626__PEDFAM-FINAL/App_Data.rar.d/App_Data/aspnet-PEDFAM-20241114105044.mdf";
 
-/// The lowest ID of an XML index. The rows of an XML index contain the content of a column, not its bytes.
+/// The lowest ID of an XML index. The rows of an XML index contain parts of the documents in a column, not the bytes of
+/// the column.
 const XML_INDEXES: i32 = 256_000;
 
 /// A column in one row.
@@ -78,7 +79,8 @@ impl Spot {
     }
 }
 
-/// The columns that no index contains, in all rows of user tables without computed columns, in page and slot order.
+/// The columns in rows that satisfy `wanted`, in page and slot order. Only user tables without computed columns are
+/// searched, and only columns that no index contains.
 fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>) -> bool) -> Vec<Spot> {
     let database = image.database();
     let mut spots = Vec::new();
@@ -145,7 +147,7 @@ fn free_columns<'a>(
         .filter_map(|column| Some((column, table.iter().find(|table| table.id == column.id)?)))
 }
 
-/// The first column value of a type.
+/// The first column in a row that has the type `kind` and an in-row value.
 fn value(image: &Image, kind: u8) -> Spot {
     let wanted =
         |column: &RowsetColumn, stored: Stored<'_>| column.info.xtype == kind && matches!(stored, Stored::Plain(_));
@@ -198,7 +200,8 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The kinds of damage for which a lab database has the right column types, applied to lab databases.
+/// The kinds of damage that are also applied to lab databases, because lab databases have the column types that the
+/// damage needs.
 fn of_the_lab() -> Vec<(&'static str, &'static str, Damage)> {
     let there = |name: &str| match name {
         "an older version of no transaction"

@@ -111,7 +111,7 @@ fn sound(original: &Image, what: What, mode: Mode) -> Result<(), Failed> {
     if (now.rows, now.rows_checked) != (then.rows, then.rows_checked) || !as_many {
         return Err(format!("rows and values checked: {now:?}, before {then:?}").into());
     }
-    // Except for undocumented forms, nothing may be unverified that was verified before.
+    // Everything that was verified before must still be verified, except for undocumented forms.
     let notes = |report: &Report| -> BTreeSet<String> {
         report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason)).collect()
     };
@@ -150,8 +150,8 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor of a set bit in another column", |image| {
         let mut subject = Subject::table(image, Mode::Row);
         let at = offset_of(&subject.page_bytes(), 0);
-        // The second column had a long value, and its descriptor now says that it has no bytes. So the record has one
-        // long value too many, a form that was never seen.
+        // The second column had a long value. Its descriptor now says that it has no bytes, so the record has one long
+        // value more than its descriptors say. Real records with this form were never seen.
         subject.edit(|page| page[at + 2] = page[at + 2] & 0x0F | 0xB0);
         subject.is_silent_but("records of Suppliers.PK_Suppliers: compressed rows of an undocumented form")
     }),
@@ -414,7 +414,7 @@ impl Subject {
         panic!("no such value on the page")
     }
 
-    /// Asserts that the page fails its audit with exactly this test, and that 8928 is the only other message.
+    /// Asserts that the audit of the page fails with the internal test `test`, and that 8928 is the only other message.
     fn fails(&self, part: &str, test: &str, values: &str) -> Result<(), Failed> {
         let report = self.image.check();
         let text =

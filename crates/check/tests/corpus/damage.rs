@@ -113,11 +113,11 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     trials
 }
 
-/// As an expected message, means that other messages are allowed too: the test verifies only that the listed messages
-/// are present.
+/// A special number in a list of expected messages. It allows other messages too: the test verifies only that the
+/// listed messages are present.
 const ANY: u16 = 1;
-/// As an expected message, means that the file was truncated: that must be reported as a read error, and the run must
-/// be incomplete.
+/// A special number in a list of expected messages. It says that the file was truncated. The report must contain a read
+/// error, and the run must be incomplete.
 const CUT: u16 = 2;
 
 fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
@@ -225,7 +225,7 @@ fn listed(image: &Image, iam: u32) -> (Vec<u32>, Vec<u32>) {
     (singles, set_bits(bitmap(page).expect("IAM page")).collect())
 }
 
-/// The messages 8976, 8980 and 8978 for a tree in which the pages `lost` are not seen.
+/// The messages 8976, 8980 and 8978 for a tree whose pages `lost` are missing.
 fn unseen_leaves(tree: &Tree, lost: &[u32]) -> Expected {
     let is_lost = |at: usize| tree.leaves.get(at).is_some_and(|leaf| lost.contains(leaf));
     let mut expected = Vec::new();

@@ -17,7 +17,7 @@ const FILES: [&str; 2] = [
 const TABLE: &str = "ProductModel";
 const DOCUMENT: &str = "CatalogDescription";
 
-/// Changes the image. Returns the expected messages: number, and part of the text.
+/// Changes the image. Returns the number of each expected message, and part of its text.
 type Change = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test per change and file.
@@ -57,7 +57,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 let expected = change(&mut image);
                 let options = Options { extended_logical_checks: true, ..Options::default() };
                 agree(&image.check_with(&options), &expected)?;
-                // Without the option, documents and index are not compared.
+                // Without the option for extended logical checks, documents are not compared with the index.
                 let others: Vec<_> = expected.into_iter().filter(|(msg, _)| !matches!(msg, 8907 | 8908)).collect();
                 messages_agree(&image.check(), &others)
             }));

@@ -184,7 +184,8 @@ impl Image {
         panic!("object {object} is not in sysschobjs")
     }
 
-    /// Among the B-trees of user tables, clustered or nonclustered, the one with the most leaf pages.
+    /// The B-tree of a user table that has the most leaf pages. `clustered` says whether clustered or nonclustered
+    /// indexes are searched.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();
         let mut best: Option<Tree> = None;

@@ -1,5 +1,5 @@
-//! Table rows and index rows that do not match: 8951 with 8955, 8952 with 8956, with the values of the rows, and no
-//! other message. Rows that were lost with a damaged page give none of these messages.
+//! Tests of table rows and index rows that do not match. The only messages must be 8951 with 8955 and 8952 with 8956,
+//! with the values of the rows. Rows that were lost with a damaged page must give none of these messages.
 
 mod details;
 
@@ -23,7 +23,7 @@ const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d
 /// A database with an index that has an included column; the index is on a system table.
 const INCLUDED: &str = "inat97__CSDLNC/NORTHWND.MDF";
 
-/// A row without a matching row on the other side, which is the table or the index.
+/// A table row without a matching index row, or an index row without a matching table row.
 struct Lone {
     is_of_table: bool,
     at: RecordId,
@@ -192,7 +192,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("row of an index whose filter leaves it out changed otherwise", |image| {
             *image = subjects::image(FILTERED);
-            // The filter excludes the changed row, so the row is right without its index row.
+            // The filter excludes the changed row, so it is right that the index has no row for it.
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
             let (at, _) = user(image, &subject, false, entry);
@@ -246,7 +246,8 @@ fn null_address(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     (*at, *entry.expect("index row"))
 }
 
-/// An address and its index row as rows that do not match, with the text of the second line of each.
+/// Describes an address and its index row as two rows without a match. `second_lines` contains the text of AddressLine2
+/// in the table row, and then its text in the index row.
 fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, second_lines: [&str; 2]) -> [Lone; 2] {
     let text = |name| subject.table.text(image, at, subject.table.named(name));
     let identity = format!("AddressID = {}", subject.table.int(image, at, subject.table.named("AddressID")));
@@ -267,8 +268,8 @@ fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, se
     [lone(true, at, second_lines[0]), lone(false, entry, second_lines[1])]
 }
 
-/// The address of the user's table row whose index row is `entry`, and the texts that messages print for the table row
-/// or the index row.
+/// The address of the table row of the user whose index row is `entry`, and a description of a row without a match.
+/// `is_of_table` says whether the description is about the table row or about the index row.
 fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) -> (RecordId, Lone) {
     let id = subject.index.text(image, entry, subject.index.column(2));
     let column = subject.table.named("Id");
@@ -309,7 +310,7 @@ fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, u
     (at, place.1)
 }
 
-/// Tests a value that is off row in the table and in the row in its index.
+/// Tests a value that the table stores off row and the index stores in the row.
 fn off_row() -> Result<(), Failed> {
     let image = subjects::image(NORTHWIND);
     let subject = Subject::new(&image, "Employees", "LastName");
@@ -337,8 +338,8 @@ fn off_row() -> Result<(), Failed> {
         let room = slot_at(get16(&bytes, 22)).saturating_sub(get16(&bytes, 30).into());
         header.page_type == 3 && header.alloc_unit() == unit.id && header.page_id().page == *page && room >= 40
     });
-    // On most pages, the additional fragment makes the free space in the PFS page wrong, so a page without this effect
-    // is searched for.
+    // On most pages, the additional fragment changes the free space so much that the PFS byte of the page is wrong. So
+    // the test searches for a page whose PFS byte is still right.
     for page in pages {
         let mut moved = image.clone();
         let (at, place) = move_off_row(&mut moved, &subject, page);

@@ -239,8 +239,8 @@ fn settings_of_the_server(image: &mut Image) {
 const HEAP: &str = "Dirie__From-Database/Shafici.mdf";
 const HEAP_TABLE: &str = "PaymentMohts";
 
-/// The database with each row of the heap replaced by `row`. In the free space of the page, each row counts as
-/// `counted` bytes.
+/// The database in which each row of the heap is replaced by `row`. The free-space count of the page assumes that each
+/// row has `counted` bytes.
 fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     let page = heap_page(image);
     let mut image = image.clone();
@@ -259,15 +259,16 @@ fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     image
 }
 
-/// Rows keep the columns that were dropped in SQL Server 2000. At most the number of these columns is in the catalog.
+/// Rows keep the columns that were dropped in SQL Server 2000. The catalog does not describe these columns. At most, it
+/// stores how many of them there are.
 fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
     let is_heap = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (table, 0);
     let layout = &database.rowsets.iter().find(is_heap).expect("a heap").layout;
     let stored = layout.columns.iter().filter(|column| column.leaf_offset < 0).count() as u16 + 1;
-    // A row with one fixed byte and one column, which is NULL. All its variable columns are empty, but it has one too
-    // many, with one byte.
+    // A row with one fixed byte and one column, which is NULL. The row has one variable column more than the table.
+    // This column has one byte, and all other variable columns are empty.
     let mut row = vec![0x30, 0, 5, 0, 0, 1, 0, 1];
     row.extend(stored.to_le_bytes());
     let start = row.len() as u16 + 2 * stored;
@@ -298,8 +299,8 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A heap reserves nine bytes for every row, so that a forwarding stub can replace the row. A row of eight bytes may
-/// count as nine bytes or as eight.
+/// A heap reserves nine bytes for every row, so that a forwarding stub can replace the row. The free-space count of the
+/// page may count a row of eight bytes as nine bytes or as eight.
 fn short_rows(image: &Image) -> Result<(), Failed> {
     // A row with one fixed byte and one column, which is NULL.
     const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
@@ -325,7 +326,7 @@ const VERSIONED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database
 const VERSIONED_PAGE: u32 = 280;
 
 /// Accelerated database recovery stores a short older version within the row. Only the free-space count of the page
-/// shows it.
+/// shows that this version exists.
 fn longer_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     if Page::new(&image.page(VERSIONED_PAGE)).header().flags.get() & page_flags::VERSION_INFO == 0 {

@@ -1,5 +1,5 @@
-//! Triggers limits by changing the catalog of a sound database in memory: it then declares something unknown, or
-//! something that makes verification impossible. The result must never be a finding.
+//! Triggers limits by changing the catalog of a sound database in memory. The changed catalog declares something that
+//! is unknown or that makes verification impossible. This must never cause a finding.
 
 use catalog::{
     Boundary, ConstraintKind, Database, Expression, ExpressionKind, Identity, IdentityMark, IndexType, Rowset,
@@ -243,7 +243,7 @@ fn partitions() -> Vec<Case> {
 
 fn tables() -> Vec<Case> {
     vec![
-        // No release has version 645: an upgrade from SQL Server 2005 was interrupted.
+        // No release has version 645. A database has it if an upgrade from SQL Server 2005 was interrupted.
         (&limits::CATALOG_VERSION, SHOP, |database| database.boot.as_mut().expect("boot page").version = 645),
         (&limits::VERSION_UNKNOWN, ORDERS_2019, |database| database.boot.as_mut().expect("boot page").version = 1_100),
         (&limits::FILESTREAM_FILES, SHOP, |database| {

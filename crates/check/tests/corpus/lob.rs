@@ -21,12 +21,12 @@ use special::{any_threads, documents, impossible_length, only_a_ghost, overflow,
 
 /// A database with text pointers and trees written by SQL Server 2000, and torn-page protection.
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
-/// A database with roots in the row. Some have an internal node below them.
+/// A database whose rows contain the roots of LOB trees. Some of these roots have an internal node below them.
 const ROOTS: &str = "aehyok__DotNetCore/database/database.rar.d/aehyokCore2.mdf";
-/// A database with roots that follow other variable columns in the row.
+/// A database whose rows contain the roots of LOB trees. In the rows, other variable columns precede the roots.
 const KNJIZNICA: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 
-/// A database with roots in the row that point directly to data.
+/// A database whose rows contain the roots of LOB trees. These roots point directly to data fragments.
 const DIRECT: &str = "Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf";
 
 /// A fragment of an off-row value.

@@ -112,7 +112,8 @@ fn main() {
     conclusion.exit();
 }
 
-/// The folder with the real files, and the folder with independently made counts about them.
+/// The folder with the real files, and the folder with counts about these files that were made independently of this
+/// program.
 #[derive(Clone)]
 pub struct Corpus {
     /// The unpacked files.
@@ -124,8 +125,8 @@ pub struct Corpus {
 /// Whether real files are tested too, as in the full tier.
 static IS_FULL: OnceLock<bool> = OnceLock::new();
 
-/// The corpus, if it is available and the full tier runs. If `MDFSCK_WITHOUT_CORPUS` is set, it counts as unavailable,
-/// so that only the tests of a plain clone run.
+/// The corpus; `None` if it is not available or if only the quick tier runs. If `MDFSCK_WITHOUT_CORPUS` is set, the
+/// corpus counts as unavailable, so that only the tests of a plain clone run.
 pub fn corpus() -> Option<Corpus> {
     if IS_FULL.get() != Some(&true) || std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

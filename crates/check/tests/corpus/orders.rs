@@ -1,5 +1,5 @@
-//! Compares neighboring keys in all B-trees of the real files. Counts by which rule their strings are ordered, and
-//! asserts that no pair is in the wrong order.
+//! Compares neighboring keys in all B-trees of the real files. Counts how many pairs are ordered by each rule for
+//! strings, and asserts that no pair is in the wrong order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -10,8 +10,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::damage::ADVENTURE_WORKS;
 use crate::subjects;
 
-/// The name of the test; the boundary (ProductIDs are 680 to 999); the number of rows that must be reported in a wrong
-/// partition; and the reason for which rows must be listed as not verified, if any.
+/// A test case: its name, the boundary, the number of rows that must be reported in a wrong partition, and the reason
+/// why rows must be listed as not verified, if any. The ProductIDs are 680 to 999.
 type Case = (&'static str, i32, usize, Option<&'static str>);
 
 const CASES: [Case; 5] = [
@@ -73,7 +73,8 @@ fn agree(report: &Report, boundary: i32, wrong: usize, told: Option<&str>) -> Re
     }
 }
 
-/// Makes Product, which is clustered on ProductID, the first of two partitions.
+/// Divides the table Product into two partitions in the catalog. The table is clustered on ProductID. All its rows stay
+/// in the first partition, and the second partition is empty.
 pub fn partition(database: &mut Database, boundary: i32) {
     const FUNCTION: i32 = 65_536;
     let object = database.objects.values().find(|object| object.name == "Product" && object.type_code == "U");

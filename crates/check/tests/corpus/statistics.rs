@@ -203,8 +203,8 @@ fn extended() -> Options {
     Options { extended_logical_checks: true, ..Options::default() }
 }
 
-/// Asserts that with extended checks, `limit` is the only entry about statistics and there is no finding, and that
-/// without extended checks there is no such entry.
+/// Asserts two results. With extended checks, there is no finding, and `limit` is the only entry about statistics.
+/// Without extended checks, there is no entry about statistics.
 fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
     let report = image.check_with(&extended());
     let list = if limit.is_note() { &report.notes } else { &report.not_verified };
@@ -229,7 +229,8 @@ fn sound_ones_are_silent() -> Result<(), Failed> {
     is_silent(&subjects::image(STATISTICS), &extended())
 }
 
-/// The statistics are about a number, but sysiscols is changed to name a column whose values are longer.
+/// Tests statistics about a column of numbers, after sysiscols was changed so that it names a column with longer
+/// values.
 fn another_type() -> Result<(), Failed> {
     const SYSISCOLS: i32 = 55;
     let mut image = subjects::image(STATISTICS);
@@ -277,7 +278,8 @@ fn blobs(image: &Image) -> Vec<At> {
     found
 }
 
-/// The bytes from the given step of the histogram on; the histogram is the blob's only part.
+/// The bytes of the blob from the given step of the histogram to the end. The blob has no part other than the
+/// histogram.
 fn step(blob: &mut [u8], number: usize) -> &mut [u8] {
     const BASE: usize = 348;
     let start = u16::from_le_bytes([blob[BASE + 8 * number], blob[BASE + 8 * number + 1]]);

@@ -22,7 +22,7 @@ use crate::orders::{columns, is_allocated, read, record, search, values};
 
 /// The size, in bytes, of the largest file that is used.
 const MAX_BYTES: u64 = 24 << 20;
-/// The most swaps in one copy. Each swap is on a page of its own.
+/// The maximum number of swaps in one copy. Each swap is on a page of its own.
 const MAX_SWAPS: usize = 400;
 
 /// One test over all files.

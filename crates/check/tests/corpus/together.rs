@@ -1,6 +1,6 @@
-//! Rows of the same form are checked together, all other rows one by one. If all rows are checked one by one instead,
-//! the facts are the same, to the last bit of every sum, and so is the report. This holds for sound and for damaged
-//! databases.
+//! Rows of the same form are checked together, and all other rows are checked one by one. If instead all rows are
+//! checked one by one, the report must be the same. All facts must also be the same, to the last bit of every sum. This
+//! holds for sound and for damaged databases.
 
 mod decimals;
 mod forms;
@@ -57,7 +57,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Asserts that both ways give the same result, with all checks and with some of the checks disabled.
+/// Asserts that the result does not depend on whether rows are checked together or one by one. This is tested with all
+/// checks, and with some of the checks disabled.
 pub fn same(files: &dyn PageSource, database: &Database) -> Result<(), Failed> {
     let all = Options { hash_seed: Some(11), constraints: true, identities: true, ..Options::default() };
     same_facts(files, database, &Options { physical_only: true, ..all.clone() })?;
@@ -101,8 +102,8 @@ fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
     Ok(bytes)
 }
 
-/// Changes one page and compares the facts of the table that the page belongs to. The catalog is that of the sound
-/// database.
+/// Changes one page. Asserts that the facts of the page's table do not depend on whether rows are checked together or
+/// one by one. The catalog is that of the sound database.
 fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
     let unit = Page::new(&read(files, page)?).header().alloc_unit();
     let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));
@@ -113,7 +114,7 @@ fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: Page
     same_facts(&changed, database, &Options { scope, hash_seed: Some(11), max_threads: 1, ..Options::default() })
 }
 
-/// Compares copies in which one field of a page or record is changed, by a random kind of change.
+/// Checks copies in which one field of a page or record is changed. The kind of change is random.
 fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let survey = Survey::of(files, &database, 1);
@@ -130,8 +131,8 @@ fn fields(files: &MemoryFiles) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compares copies in which random bytes of a page are changed: in the header, in the slot array, near the first record
-/// or anywhere.
+/// Checks copies in which random bytes of a page are changed. The bytes are in the header, in the slot array, near the
+/// first record, or anywhere.
 fn noise(files: &MemoryFiles) -> Result<(), Failed> {
     let database = catalog::load(files);
     let mut random = Random::new(5);

@@ -17,7 +17,7 @@ const SUBJECTS: [&str; 3] = [
 
 /// The way in which a change is reported.
 enum Told {
-    /// 3858 about an attribute of this name.
+    /// Message 3858 is reported, about an attribute with this name.
     Invalid(&'static str),
     /// An entry with this scope is listed as not verified.
     Doubt(&'static str),

@@ -12,7 +12,7 @@ use crate::subjects;
 const FLAGS: usize = 4;
 const STATUS: usize = 96 + 0x24;
 
-/// The name of the test, a change of two pages, and by how much the number of noted pages then grows.
+/// A test case: its name, a change of two pages, and the number of pages by which the note then grows.
 type Case = (&'static str, fn(&mut Image, &[u32]), u64);
 
 const CASES: [Case; 3] = [

@@ -14,8 +14,8 @@ use trials::mutate::Random;
 
 use crate::invariance::damaged::Subject;
 
-/// The number of damaged copies of each database; the next constant is the number of failures per copy. The environment
-/// variable UNREAD sets the number of copies, for example UNREAD=200 for a longer campaign.
+/// The number of damaged copies of each database. The environment variable UNREAD sets this number, for example
+/// UNREAD=200 for a longer campaign.
 fn copies() -> u64 {
     std::env::var("UNREAD").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
@@ -185,8 +185,8 @@ fn answer_to_reads(files: &MemoryFiles, failure: Option<Failure>, pages_per_read
     Answer { findings, not_verified, read_errors: report.read_errors, failed: memory.failed, asked: memory.asked }
 }
 
-/// What is wrong in the results of a run with failed reads, compared with a run without them; `None` if nothing is
-/// wrong.
+/// Describes what is wrong with the results of a run in which reads failed. `clean` contains the results of a run
+/// without failed reads. `None` if nothing is wrong.
 fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     let more = failing.findings.iter().filter(|(key, _)| !clean.findings.contains_key(key));
     let more: Vec<&String> = more.map(|(_, text)| text).collect();
@@ -202,8 +202,8 @@ fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     (is_less && !has_reason).then(|| "a finding is gone, and nothing more is listed as not verified".to_owned())
 }
 
-/// The failures to try, for each page: every single read, every two consecutive reads, all reads from a given one on,
-/// and all reads before a given one.
+/// The failures to try for each page. Every single read fails, every two consecutive reads fail, all reads from some
+/// read on fail, or all reads before some read fail.
 fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });

@@ -13,7 +13,8 @@ use crate::Moment;
 const MAX_BYTES: u64 = 16 << 20;
 /// Maximum number of collections in a package. Servers write nine kinds of collections.
 const MAX_COLLECTIONS: u32 = 1000;
-/// Types of the static values of an event. Static values of all other types have eight bytes.
+/// Type of a static value that is a text. The next constant is the type of a static GUID. Static values of all other
+/// types have eight bytes.
 const STATIC_TEXT: u32 = 15;
 const STATIC_GUID: u32 = 16;
 
@@ -115,7 +116,7 @@ impl Metadata {
         cursor.skip(32)?;
         let clock = TickClock { start: cursor.u64()?.cast_signed(), frequency: cursor.u64()? };
         let header = cursor.object()?;
-        // Skips two GUIDs and a version.
+        // Skips two GUIDs and a version number.
         cursor.skip(34)?;
         let collections = cursor.u32().filter(|count| *count <= MAX_COLLECTIONS)?;
         cursor.skip(collections as usize * 12)?;
@@ -174,7 +175,7 @@ impl Metadata {
     }
 }
 
-/// The fields at the start of every object.
+/// The fields at the start of each metadata object.
 struct Object {
     id: u32,
     name: Arc<str>,

@@ -10,10 +10,11 @@ use super::values::{Payload, value};
 use super::{MAGIC, VERSION, kind};
 use crate::{Event, Value};
 
-/// Sizes of the header of a file and of the header of a buffer.
+/// Size of the header of a file. The next constant is the size of the header of a buffer.
 const FILE_HEADER_BYTES: usize = 24;
 const BUFFER_HEADER_BYTES: usize = 32;
-/// Sizes of the header of an event, before its fields, and of the header of an action, before its value.
+/// Size of the header of an event, which precedes its fields. The next constant is the size of the header of an action,
+/// which precedes its value.
 const EVENT_HEADER_BYTES: usize = 24;
 const ACTION_HEADER_BYTES: usize = 8;
 /// Maximum size of a buffer. Sessions use some megabytes, unless MAX_EVENT_SIZE is larger.
@@ -80,10 +81,10 @@ pub struct Reader<R> {
     metadata: Metadata,
     names: Vec<String>,
     passed_over: u64,
-    /// The current buffer, and its offset in the file.
+    /// The current buffer. The next field is its offset in the file.
     buffer: Vec<u8>,
     buffer_at: u64,
-    /// Offset in the buffer of the next event, and the end of the buffer's events.
+    /// Offset in the buffer of the next event. The next field is the offset at which the events of the buffer end.
     at: usize,
     end: usize,
     /// Whether the file ends inside the current buffer.
@@ -284,8 +285,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Makes the fault for content that extends beyond its buffer: the file is cut if it ends in this buffer, else it
-    /// is damaged.
+    /// Makes the fault for content that extends beyond its buffer. If the file ends in this buffer, the file is cut
+    /// off; otherwise it is damaged.
     fn misfit(&mut self, at: usize, what: &'static str) -> Fault {
         match self.is_cut {
             true => self.cut(),

@@ -49,7 +49,7 @@ pub(super) fn base_type(type_id: u32) -> Option<u32> {
 pub(super) struct Payload<'a> {
     bytes: &'a [u8],
     /// Number of bytes that further values may use. In a sound event, values do not overlap, so all values together are
-    /// no larger than the event. Without this limit, overlapping values could make a small file use much memory.
+    /// at most as large as the event. Without this limit, overlapping values could make a small file use much memory.
     left: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Generated sequences of checkpoints. Every file format yields the same checkpoints, and damage never yields wrong
-//! ones.
+//! Generated sequences of checkpoints. All file formats yield the same checkpoints, and damaged files never yield wrong
+//! checkpoints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use events::checkpoints::{Mark, Paired, pair};

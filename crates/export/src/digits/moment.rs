@@ -90,7 +90,7 @@ fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
 
 /// Writes the date, the character `between`, and the time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    // Composes words of eight bytes. Writing single bytes and then reading them as a word would stall the processor.
+    // Composes words of eight bytes. Single bytes that are written and then read as one word would stall the processor.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
     let year_and_month = date & 0xFFFF_FFFF | byte(b'-', 4) | (date >> 32 & 0xFFFF) << 40 | byte(b'-', 7);

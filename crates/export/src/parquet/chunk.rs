@@ -16,7 +16,7 @@ use super::plain::{Plain, Presence};
 use super::schema::{FileColumn, Part};
 use super::{hybrid, range};
 
-/// Bytes of values at which a page ends, so that a page fits into the processor's cache.
+/// A page ends when its values have at least this many bytes, so that the page fits into the processor's cache.
 const PAGE_BYTES: usize = 256 << 10;
 /// The maximum number of rows on a page; a multiple of eight.
 const PAGE_ROWS: usize = 128 << 10;
@@ -121,8 +121,8 @@ impl ChunkEncoder {
     }
 }
 
-/// The end of the page that begins at `from`. A page has a multiple of eight rows, so that its presence bits fill whole
-/// bytes, unless it ends with the last row.
+/// The end of the page that begins at `from`. The page has a multiple of eight rows, so that its presence bits fill
+/// whole bytes. Only the page with the last row may have another number of rows.
 fn page_end(from: Place, plain: &Plain, presence: &Presence) -> Place {
     let mut to = from;
     while to.row < presence.rows() && to.byte - from.byte < PAGE_BYTES && to.row - from.row < PAGE_ROWS {
@@ -143,8 +143,9 @@ struct Pages<'e> {
 }
 
 impl Pages<'_> {
-    /// Decides from the start of the first page whether to compress the column. It is compressed only if the sample
-    /// shrinks by at least a quarter; for less, compression would take more time than the rest of the export.
+    /// Decides from the start of the first page whether to compress the column. The column is compressed only if the
+    /// sample shrinks by at least a quarter. For a smaller gain, compression would take more time than the whole export
+    /// without compression.
     fn choose(&mut self, body: &[u8]) {
         let sample = body.get(..SAMPLE_BYTES).unwrap_or(body);
         let is_compressible = self.encoder.compress(sample).is_ok_and(|bytes| bytes.len() * 4 <= sample.len() * 3);

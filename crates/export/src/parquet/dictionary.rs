@@ -9,7 +9,7 @@ use super::plain::Plain;
 
 /// The maximum size of the distinct values in a dictionary, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// After this number of values, the attempt ends if more than half of them are distinct.
+/// The number of values after which building the dictionary stops, if more than half of them are distinct.
 const SAMPLE: usize = 1024;
 
 /// The distinct values of a column, in order of first appearance.

@@ -17,12 +17,12 @@ use parquet::schema::types::SchemaDescPtr;
 const MOST_IN_MEMORY: usize = 1 << 20;
 /// The bytes after the footer: its length, and the magic bytes.
 const TAIL_BYTES: usize = 8;
-/// The header byte of a list of structs in Thrift's compact protocol. The upper four bits are the length if the list is
-/// short.
+/// The header byte of a list of structs in Thrift's compact protocol. For a short list, its upper four bits are the
+/// length.
 const STRUCTS: u8 = 0x0C;
 /// The header byte of a list with one struct.
 const ONE_STRUCT: u8 = 0x1C;
-/// The length bits of a longer list. The length itself follows the header byte.
+/// The upper four bits of the header byte for a longer list. The length of the list follows the header byte.
 const LONG: u8 = 0xF0;
 const LONGEST_SHORT: u64 = 14;
 
@@ -40,7 +40,7 @@ pub(super) struct Footer {
 
 /// The encoded parts of a footer before and after the list of row groups.
 struct Frame {
-    /// The number of bytes before the list, without the bytes of the row count.
+    /// The number of bytes before the list, not counting the bytes of the row count.
     before_bytes: usize,
     behind: Vec<u8>,
 }
@@ -77,8 +77,8 @@ impl Footer {
             out.write_all(&self.footer(Vec::new())?)?;
             return Ok(());
         };
-        // The start of a footer contains the row count of the file. A footer with all rows in one row group has the
-        // right count.
+        // The start of a footer contains the row count of the file. To get the right count, the footer is written for a
+        // single row group with all rows.
         let whole = self.footer(vec![last.into_builder().set_num_rows(self.rows).build()?])?;
         let (before, _) = self.split(&whole, self.rows)?;
         let header = list_header(self.groups);
@@ -95,8 +95,8 @@ impl Footer {
         Ok(())
     }
 
-    /// Finds the parts before and after the list by comparing two footers: one without row groups, and one with an
-    /// empty row group.
+    /// Finds the bytes before and after the list of row groups by comparing two footers: one without row groups, and
+    /// one with an empty row group.
     fn frame_of(&self, group: RowGroupMetaData) -> Result<Frame> {
         let (empty, one) =
             (self.footer(Vec::new())?, self.footer(vec![group.into_builder().set_num_rows(0).build()?])?);
@@ -110,8 +110,8 @@ impl Footer {
         }
     }
 
-    /// Takes the footer of a file with `rows` rows and one row group. Returns the bytes before the list, and the bytes
-    /// of the list's only element.
+    /// Splits the footer of a file with `rows` rows in one row group. Returns the bytes before the list of row groups,
+    /// and the bytes of the only element in the list.
     fn split<'w>(&self, whole: &'w [u8], rows: i64) -> Result<(&'w [u8], &'w [u8])> {
         let split = || {
             let frame = self.frame.as_ref()?;

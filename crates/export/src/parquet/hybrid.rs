@@ -4,8 +4,8 @@
 /// The minimum number of equal numbers that are written as a run.
 const LEAST_RUN: usize = 8;
 
-/// Appends the definition levels of `rows` rows, which say whether each row has a value, preceded by their length in
-/// bytes. `bits` has one bit per row; `None` means that all rows have a value.
+/// Appends the definition levels of `rows` rows, preceded by their length in bytes. The levels say whether each row has
+/// a value. `bits` has one bit per row; `None` means that all rows have a value.
 pub(super) fn levels(out: &mut Vec<u8>, bits: Option<&[u8]>, rows: usize) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -45,7 +45,8 @@ pub(super) struct Encoded {
 }
 
 impl Lanes {
-    /// Creates columns without rows. The values of a row group, and of a single row, have at most `most_bytes` bytes.
+    /// Creates columns without rows. The values of a row group have at most `most_bytes` bytes; the same limit applies
+    /// to the values of a single row.
     pub(super) fn new(columns: &[FileColumn], most_bytes: usize) -> Self {
         let lane = |column: &FileColumn| Lane {
             field: column.field,
@@ -63,8 +64,8 @@ impl Lanes {
         self.rows
     }
 
-    /// Whether the row group is full: it has the maximum number of rows, or another row as long as the last would not
-    /// fit.
+    /// Whether the row group is full: it has the maximum number of rows, or a row of the same length as the last row
+    /// would not fit.
     pub(super) fn is_full(&self) -> bool {
         self.bytes + self.of_row > self.most_bytes || self.rows >= GROUP_ROWS
     }
@@ -208,7 +209,7 @@ fn micros(moment: DateTime) -> i64 {
 fn decimal(to: &mut Vec<u8>, length: usize, unscaled: i128) -> Option<usize> {
     let bytes = unscaled.to_be_bytes();
     let (sign, digits) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
-    // The removed upper bytes must only repeat the sign.
+    // The upper bytes that are cut off must only repeat the sign.
     let is_negative = digits.first().is_some_and(|byte| byte & 0x80 != 0);
     let fill = if is_negative { 0xFF } else { 0 };
     if sign.iter().any(|byte| *byte != fill) {

@@ -7,7 +7,7 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use super::plain::{LENGTH_BYTES, Plain};
 use super::schema::Part;
 
-/// The maximum length of a minimum or maximum, in bytes. A longer one does not help a reader.
+/// The maximum length of a minimum or maximum, in bytes. Longer values do not help a reader, so they are not written.
 const MOST_BYTES: usize = 64;
 
 /// The statistics of a column for the footer of the file. `values` contains each distinct value at least once.

@@ -40,7 +40,7 @@ pub(super) enum Part {
     TimeMicros,
     /// Microseconds since 1970-01-01; in UTC for a datetimeoffset.
     Moment,
-    /// The units of 100 ns beyond whole microseconds, 0 to 9.
+    /// The number of 100 ns units after the last whole microsecond, 0 to 9.
     Rest,
     /// Minutes east of UTC.
     Offset,
@@ -82,8 +82,8 @@ fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
     other
 }
 
-/// The columns that hold a value, with the suffixes of their names. All readers accept microseconds. If a type has a
-/// seventh digit, a second column holds it, so that no precision is lost.
+/// The columns that hold a value, with the suffixes of their names. Times are stored in microseconds, because all
+/// readers accept them. If the type has a seventh digit, a second column holds it, so that no precision is lost.
 fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     let with_rest = |part: Part, digits: u8| {
         let mut parts = vec![(part, "")];

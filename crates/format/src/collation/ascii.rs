@@ -43,8 +43,8 @@ fn symbol_rank(unit: u16) -> Option<usize> {
     SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit)
 }
 
-/// The base letter of a Latin-1 letter with a diacritic; `None` for any other character. The two count as equal until
-/// all letters are compared, because a diacritic weighs less than any later letter.
+/// The base letter of a Latin-1 letter with a diacritic; `None` for any other character. A letter and its base letter
+/// count as equal until all letters are compared, because a diacritic weighs less than any later letter.
 fn base_letter(unit: u16) -> Option<u8> {
     Some(match unit {
         0xC0..=0xC5 | 0xE0..=0xE5 => b'a',
@@ -99,8 +99,8 @@ impl Alphabet {
         matches!(unit, 0x27 | 0x2D)
     }
 
-    /// Whether the character counts only if all other characters are equal. False if the collation may count two ASCII
-    /// letters as one: strings with `-` or `'` are then undecided.
+    /// Whether the character counts only if all other characters are equal. Always false if the collation may count two
+    /// ASCII letters as one letter. Under such a collation, strings with `-` or `'` are undecided.
     pub(super) fn is_ignored(self, unit: u16) -> bool {
         self.plain && !self.is_string_sort() && Self::is_mark(unit)
     }
@@ -114,9 +114,9 @@ impl Alphabet {
     }
 }
 
-/// The value of a character for an equality test; `None` if uncertain. If every character of two strings has such a
-/// value, the strings are equal, apart from trailing blanks, exactly if their values are equal. Characters outside
-/// printable ASCII are uncertain: they may be ignored, or expand to several characters.
+/// The value of a character for an equality test; `None` if uncertain. If all characters of two strings have values,
+/// the strings without trailing blanks are equal if and only if these values are equal. Characters outside printable
+/// ASCII are uncertain: a collation may ignore them or expand them to several characters.
 pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
     if collation.is_doubtful() || collation.0 == 0 {
         return None;

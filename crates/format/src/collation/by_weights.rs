@@ -26,8 +26,9 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if !rules.is_vietnamese {
         return rules.compare(Elements::from(a, shared, rules), Elements::from(b, shared, rules));
     }
-    // In Vietnamese, two letters may count as one. ASCII strings certainly join such pairs, except pairs in odd cases.
-    // Other strings are decided only if their order is the same with and without joining.
+    // In Vietnamese, two letters may count as one letter. In ASCII strings such pairs are certainly joined, except a
+    // small letter before a capital. Other strings are decided only if their order is the same with and without
+    // joining.
     let start = rules.start_of_letters(a, shared);
     let compared = |joins: Joins| {
         let elements = |text| Elements::from(text, start, rules).joining(joins);
@@ -35,7 +36,8 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     };
     let joined = compared(Joins::Certain);
     let mut others = Vec::new();
-    // Either all pairs in one odd case are joined or none, because the tables list contractions by case.
+    // The tables list contractions by case. So for a small letter before a capital, either every such pair is joined or
+    // none.
     if element::may_join_oddly(a) || element::may_join_oddly(b) {
         others.push(Joins::All);
     }
@@ -46,8 +48,8 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if is_certain { joined } else { Comparison::Undecided }
 }
 
-/// The order of two strings whose first different characters decide, whatever follows them: what [`compare`] finds, at
-/// less cost. `None` leaves the comparison to [`compare`].
+/// The order of two strings if their first different characters decide it, whatever characters follow. The result is
+/// that of [`compare`], at less cost. On `None`, the caller must use [`compare`].
 pub(super) fn at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
     let rules = Rules::of(collation).filter(|rules| rules.is_plain || rules.is_turkish || rules.is_vietnamese)?;
     let (byte, shared) = first_difference(a, b);
@@ -66,7 +68,7 @@ pub(super) fn at_first_difference(a: &[u8], b: &[u8], collation: CollationId, en
     (order.is_ne() && is_certain && is_same_later()).then_some(order)
 }
 
-/// What decides if the first different characters of two strings do.
+/// The properties by which the first different characters of two strings are compared.
 struct Rank {
     older: u32,
     later: u32,
@@ -124,7 +126,8 @@ pub(super) fn is_same_character(a: u16, b: u16, collation: CollationId, encoding
     (collation.ignores_case() && rules.folded(a) == rules.folded(b)).then_some(true)
 }
 
-/// Whether a character may change the one before it: marks do, and characters that are not known may.
+/// Whether a character may change the character before it. Combining marks do. An unknown character may, unless it is
+/// an East Asian letter.
 pub(super) fn may_join_previous(unit: u16) -> bool {
     /// Letters of Chinese, Japanese and Korean, without marks that repeat, lengthen or voice the letter before them.
     const EAST_ASIAN: [std::ops::RangeInclusive<u16>; 5] =
@@ -142,7 +145,7 @@ struct Rules {
     collation: CollationId,
     weights: &'static Weights,
     exceptions: &'static Exceptions,
-    /// Whether the collation is of generation 80, the only one with certain weights.
+    /// Whether the collation is of generation 80. Only the weights of this generation are certain.
     is_oldest: bool,
     /// Whether ASCII letters are in English order and no two of them count as one letter.
     is_plain: bool,
@@ -195,7 +198,8 @@ impl Rules {
         Some(at)
     }
 
-    /// The rank of the character at an index; `None` if there is none, or if it is not exactly one element.
+    /// The rank of the character at an index; `None` if there is no character at this index, or if the character is not
+    /// exactly one element.
     #[inline]
     fn rank(self, text: Text<'_>, at: usize) -> Option<Rank> {
         let unit = text.get(at)??;
@@ -215,8 +219,8 @@ impl Rules {
         element::may_join(neighbor(at.checked_sub(1)), unit) || element::may_join(unit, neighbor(Some(at + 1)))
     }
 
-    /// The order of two ASCII strings by the letters that their first different characters are in, if none of these is in
-    /// doubt.
+    /// The order of two ASCII strings that first differ at `at`, if some pairs of characters count as one letter.
+    /// `None` if it is uncertain which pairs do.
     fn joined(self, a: Text<'_>, b: Text<'_>, at: usize) -> Option<Ordering> {
         if !a.is_ascii() || !b.is_ascii() {
             return None;
@@ -232,7 +236,7 @@ impl Rules {
         }
     }
 
-    /// The start of the run of ASCII letters that ends at `at`: two of these may be one letter.
+    /// The start of the run of ASCII letters that ends at `at`. Two neighbors in this run may count as one letter.
     fn start_of_letters(self, text: Text<'_>, at: usize) -> usize {
         let is_letter = |at: usize| text.get(at).flatten().is_some_and(element::is_ascii_letter);
         (0..at).rev().find(|before| !is_letter(*before)).map_or(0, |before| before + 1)

@@ -66,8 +66,8 @@ pub fn has_one_byte_per_character(collation: CollationId) -> bool {
     code_page(collation).is_some_and(|page| !matches!(page, 932 | 936 | 949 | 950 | UTF_8))
 }
 
-/// Appends char text as UTF-16. Returns false, and leaves `into` unusable, if a byte is not known to be a character of
-/// the collation's code page: ASCII is known in all, other characters in those with one byte per character and in UTF-8.
+/// Appends char text as UTF-16. Returns false, and leaves `into` unusable, if the character of a byte is not known.
+/// ASCII is known in all code pages. Other characters are known in UTF-8 and in code pages with one byte per character.
 pub fn append_utf16(text: &[u8], collation: CollationId, into: &mut Vec<u8>) -> bool {
     if !text.is_ascii() && code_page(collation) == Some(UTF_8) {
         let Ok(text) = std::str::from_utf8(text) else { return false };
@@ -84,8 +84,8 @@ pub fn append_utf16(text: &[u8], collation: CollationId, into: &mut Vec<u8>) -> 
     })
 }
 
-/// Appends UTF-16 text as char: the opposite of [`append_utf16`]. Returns false, and leaves `into` unusable, if the code
-/// page is not known to have a character; a server may replace it by a similar one.
+/// Appends UTF-16 text as char, which is the opposite of [`append_utf16`]. Returns false, and leaves `into` unusable,
+/// if the code page is not known to have one of the characters. A server may replace such a character by a similar one.
 pub fn append_char(text: &[u8], collation: CollationId, into: &mut Vec<u8>) -> bool {
     let units =
         || text.chunks_exact(2).map(|pair| pair.iter().rev().fold(0, |unit, byte| unit << 8 | u16::from(*byte)));

@@ -8,7 +8,7 @@ use super::text::Text;
 use super::{CollationId, Encoding, UTF_8, by_weights, code_pages, sort_52};
 use crate::collation::ascii::equality_unit;
 
-/// The proven relation of two strings under a collation.
+/// The proven facts about the order of two strings under a collation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// The strings differ at the first level: in their letters, digits or symbols.
@@ -64,7 +64,7 @@ pub fn compare(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -
     compare_whole(a, b, collation, encoding)
 }
 
-/// Compares two strings whose first different characters may not decide.
+/// Compares two strings in full, because their first different characters may not decide the order.
 pub(super) fn compare_whole(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Comparison {
     let (left, right) = (Text::of(a, collation, encoding), Text::of(b, collation, encoding));
     match certain::compare(left.raw_units(), right.raw_units(), collation, encoding) {
@@ -82,8 +82,8 @@ pub(super) fn compare_whole(a: &[u8], b: &[u8], collation: CollationId, encoding
     }
 }
 
-/// Appends a form of a string to `into`. Strings with different forms certainly differ; strings with the same form may
-/// differ. Returns false, and leaves `into` unusable, if a character is not known well enough.
+/// Appends a key for the string `text` to `into`. Strings with different keys certainly differ; strings with equal keys
+/// may differ too. Returns false, and leaves `into` unusable, if a character is not known well enough.
 pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into: &mut Vec<u8>) -> bool {
     if collation.is_doubtful() || collation.0 == 0 {
         return false;
@@ -106,9 +106,9 @@ pub fn letters_of(text: &[u8], collation: CollationId, encoding: Encoding, into:
     }
 }
 
-/// Whether two characters, each compared alone, are proven to be the same letter, digit or symbol; false if they are
-/// proven to be different. They are the same if they are equal or differ only in case. They are different if each
-/// counts as exactly one letter and they differ at the first level. `None` if nothing is proven.
+/// Whether two characters, each compared alone, are the same letter, digit or symbol. `Some(true)` if they are equal or
+/// differ only in case. `Some(false)` if each of them counts as exactly one letter and they differ at the first level.
+/// `None` if neither is proven.
 pub fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encoding) -> Option<bool> {
     match (encoding, collation.sort_id()) {
         (Encoding::Ansi, sort_52::ID) => sort_52::is_same_character(a, b),
@@ -117,15 +117,15 @@ pub fn is_same_character(a: u16, b: u16, collation: CollationId, encoding: Encod
     }
 }
 
-/// Whether a character may change the one before it, as an accent of its own does. True for unknown characters, and for
-/// bytes whose characters are not known.
+/// Whether a character may change the character before it, as a combining accent does. True for unknown characters, and
+/// for bytes whose characters are not known.
 pub fn may_join_previous(unit: u16, collation: CollationId, encoding: Encoding) -> bool {
     if unit < 0x80 || collation.is_bin() || collation.is_bin2() {
         return false;
     }
     match (encoding, code_pages::code_page(collation)) {
         (Encoding::Unicode, _) => by_weights::may_join_previous(unit),
-        // Pages with two bytes for a character have no character that joins one of another kind.
+        // In a code page with two bytes for a character, no character changes a character of another kind.
         (Encoding::Ansi, Some(page)) if page != UTF_8 => code_pages::characters(page).is_some_and(|characters| {
             let unit = characters.get(usize::from(unit & 0x7F)).copied().flatten();
             unit.is_none_or(by_weights::may_join_previous)

@@ -33,7 +33,7 @@ impl Exceptions {
     }
 }
 
-/// By family: its place in [`LOCALES`], or a number that is none.
+/// For each family, its index in [`LOCALES`]; `u8::MAX` for a family that is not in that list.
 #[expect(clippy::indexing_slicing, reason = "a constant, by each family")]
 const PLACES: [u8; 256] = {
     let mut places = [u8::MAX; 256];
@@ -49,8 +49,8 @@ const fn locale(family: u8, moved: &'static str, moves_above: bool, joins_marks:
     Exceptions { family, moved, moves_above, joins_marks }
 }
 
-/// The list lacks Yakut, Corsican, Breton and Hungarian_Technical, because too little is known of them, and the locales
-/// that were added after generation 80.
+/// The list does not have Yakut, Corsican, Breton and Hungarian_Technical, because too little is known about these
+/// locales. It does not have the locales that were added after generation 80 either.
 static LOCALES: [Exceptions; 34] = [
     // Arabic.
     locale(1, "", false, false),

@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use super::{CollationId, Encoding};
 
-/// The order of two strings as stored, if their first difference alone decides it. The text before the difference must
-/// be ASCII, both strings must have a letter or digit there, and ASCII letters must be in English order. On `None`, the
-/// caller must use [`compare`](super::compare), which a result from here never contradicts.
+/// The order of two strings as stored, if their first difference alone decides it. This requires that the text before
+/// the difference is ASCII, that both strings have a letter or digit at the difference, and that ASCII letters are in
+/// English order. On `None`, the caller must use [`compare`](super::compare). The two functions never contradict each
+/// other.
 pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Option<Ordering> {
     if !is_decided_by_first_difference(collation) {
         return None;
@@ -41,7 +42,7 @@ pub(crate) struct Beginnings {
 }
 
 impl Beginnings {
-    /// The test for a collation; `None` if the first difference does not decide there.
+    /// The test for a collation; `None` if the first difference does not decide the order under this collation.
     pub(crate) fn of(collation: CollationId, encoding: Encoding) -> Option<Self> {
         let (_, beyond_ascii) = encoding.place(0);
         is_decided_by_first_difference(collation).then_some(Self { width: 8 * encoding.width() as u32, beyond_ascii })
@@ -92,8 +93,9 @@ const FOLDED: [u8; 256] = {
     folded
 };
 
-/// Position of the first difference between two byte strings, or of the shorter one's end; and the union of all bits
-/// before it, bytes at even places in the even bytes of the number.
+/// Returns the position of the first difference between two byte strings. If one string begins with the other, this is
+/// the length of the shorter one. Also returns the union of all bits before this position. In that number, even bytes
+/// have the bits of bytes at even positions.
 pub(super) fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
     let (mut at, mut shared) = (0, 0);
     for (left, right) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {

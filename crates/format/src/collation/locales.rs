@@ -3,7 +3,7 @@
 use super::CollationId;
 use super::ascii::{CharClass, classify};
 
-/// The locales that have special rules in this crate.
+/// The index of the locale Latin1_General. This locale and the next ones have special rules in this crate.
 pub(super) const LATIN1_GENERAL: u8 = 0x08;
 pub(super) const FRENCH: u8 = 0x0B;
 pub(super) const TURKISH: u8 = 0x1A;
@@ -12,9 +12,9 @@ pub(super) const VIETNAMESE: u8 = 0x20;
 const ICELANDIC: u8 = 0x0E;
 
 impl CollationId {
-    /// Whether ASCII letters keep their English order in this locale and no two of them are joined to one letter. True
-    /// only for locales where this is known: no list of characters that locales move or join contains an ASCII letter
-    /// of them (docs/format/collations.md#locales).
+    /// Whether ASCII letters keep their English order in this locale and no two of them count as one letter. True only
+    /// if this is known for the locale: the lists of characters that locales move or join
+    /// (docs/format/collations.md#locales) have no ASCII letter for it.
     pub fn letters_are_plain(self) -> bool {
         // Arabic, Chinese_Taiwan_Stroke, Greek, Latin1_General, French, Hebrew, Icelandic, Japanese, Korean, Polish, Romanian,
         // Cyrillic, Thai, Ukrainian, Slovenian, Chinese_PRC, Modern_Spanish, German_PhoneBook, Chinese_PRC_Stroke and

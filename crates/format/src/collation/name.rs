@@ -56,7 +56,8 @@ impl CollationId {
         })
     }
 
-    /// The id for the words of a name after the generation, which begin with `_`; `None` for an unknown word.
+    /// The ID of a collation from the parts of its name. `words` is the part after the generation, and begins with `_`.
+    /// `None` if a word is unknown.
     fn of_words(family: u8, generation: Generation, words: &str) -> Option<Self> {
         let mut bits = bit::IGNORES_KANA | bit::IGNORES_WIDTH;
         if generation == Generation::Of140 {
@@ -80,7 +81,8 @@ impl CollationId {
         Some(Self(u32::from(family) | (generation as u32) << 17 | bits))
     }
 
-    /// The rest of a Windows collation's name after the generation; `None` for flags that no collation combines.
+    /// The part of a Windows collation's name after the generation; `None` if no collation has this combination of
+    /// flags.
     fn suffix(self, generation: Generation) -> Option<String> {
         let has = |bit: u32| self.0 & bit != 0;
         if self.is_bin() || self.is_bin2() {
@@ -129,7 +131,7 @@ enum Generation {
 }
 
 impl Generation {
-    /// In the order of the numbers that ids have for them.
+    /// All generations, in the order of the numbers that collation IDs use for them.
     const ALL: [Self; 5] = [Self::Of80, Self::Of90, Self::Of100, Self::Of140, Self::Of160];
 
     fn of(id: CollationId) -> Option<Self> {

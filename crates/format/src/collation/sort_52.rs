@@ -41,11 +41,12 @@ pub(super) fn compare(a: &[u8], b: &[u8]) -> Comparison {
     Comparison::SameLetters
 }
 
-/// Bytes of the letters that Unicode counts as two: their place in a search is not known.
+/// The bytes of letters that count as two letters in Unicode. It is not known which characters a search finds equal to
+/// them.
 const DOUBLE: [u16; 7] = [0x8C, 0x9C, 0xC6, 0xDE, 0xDF, 0xE6, 0xFE];
 
-/// Whether two bytes are the same character, or differ at the first level. Unknown for letters with different accents or
-/// case, for letters that count as two in Unicode, and for bytes without a weight.
+/// Whether two bytes are the same character; false if they differ at the first level. `None` for letters with different
+/// accents or case, for letters that count as two in Unicode, and for bytes without a weight.
 pub(super) fn is_same_character(a: u16, b: u16) -> Option<bool> {
     let weight = |byte: u16| {
         let weight = WEIGHTS.get(usize::from(byte)).copied();
@@ -55,7 +56,7 @@ pub(super) fn is_same_character(a: u16, b: u16) -> Option<bool> {
     if a == b { Some(true) } else { (left != right).then_some(false) }
 }
 
-/// Appends the weights of a string without trailing blanks; false if a byte has none.
+/// Appends the weights of a string without its trailing blanks. Returns false if a byte has no weight.
 pub(super) fn weights(text: &[u8], into: &mut Vec<u8>) -> bool {
     let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
     text.iter().take(end).all(|byte| {

@@ -19,21 +19,21 @@ pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
 /// The offset of the first fixed column in a data record.
 const FIXED_START: u16 = 4;
-/// The longest expanded record, because the end offset of a variable column has 15 bits.
+/// The maximum length of an expanded record in bytes, because the end offset of a variable column has 15 bits.
 const MAX_IMAGE_BYTES: usize = 0x7FFF;
 /// A limit above any real table: a table has at most 1024 columns that are not sparse, and dropped columns are added to
 /// that number. Sparse columns cannot be compressed.
 const MAX_COLUMNS: usize = 4096;
-/// The most bytes in the variable columns of a page's rows without compression information: one byte of compressed
-/// Unicode becomes at most two.
+/// The maximum number of bytes in the variable columns of all rows of a page, if the page has no compression
+/// information. One byte of compressed Unicode text becomes at most two bytes.
 const MOST_VARIABLE_BYTES: usize = 2 * BODY_BYTES;
-/// The most bytes in the variable columns of a page's rows with compression information. In the worst case, all rows
-/// have four nvarchar columns, and each column is a one-byte symbol for one dictionary entry of 2,015 bytes. A row then
-/// has 10 bytes on the page and 16,120 bytes expanded. A page has space for that entry and 608 rows, which expand to
-/// 9.8 MB. Other numbers of columns, and anchors, give less. The server probably applies its limit of 8,060 bytes per
-/// row to the expanded form and then writes less.
+/// The maximum number of bytes in the variable columns of all rows of a page, if the page has compression information.
+/// In the worst case, all rows have four nvarchar columns, and each column is a one-byte symbol for one dictionary
+/// entry of 2,015 bytes. A row then has 10 bytes on the page and 16,120 bytes when expanded. A page has space for that
+/// entry and 608 rows, which expand to 9.8 MB. Other numbers of columns, and anchors, give less. Real pages probably
+/// expand to less, because the server seems to apply its limit of 8,060 bytes per row to expanded rows.
 const MOST_COMPLETED_BYTES: usize = 10 << 20;
-/// The length in bytes of the in-row root of an off-row value, with five links
+/// The length in bytes of the longest in-row root of an off-row value, which has five links
 /// (docs/format/records.md#complex-columns).
 const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
 /// The first byte of a prefix length that is stored in two bytes.
@@ -59,9 +59,9 @@ struct Slot {
     /// The offset of a fixed column in the expanded record; 0 for a variable column.
     fixed: u16,
     length: u16,
-    /// The end of the fixed part of a record in which this column is the last.
+    /// The end of the fixed part in records that end with this column.
     fixed_end: u16,
-    /// The number of variable columns of a record in which this column is the last.
+    /// The number of variable columns in records that end with this column.
     variable: u16,
 }
 
@@ -96,8 +96,8 @@ pub struct Scratch {
 pub struct Expanded<'s> {
     /// The uncompressed record.
     pub record: Record<'s>,
-    /// The null bits of the columns that have no value in the record, with the reason. The record has zero or an empty
-    /// value for each of them.
+    /// The columns for which the record has no true value, by their null bits, each with the reason. The record has
+    /// zero or an empty value in their places.
     pub doubts: &'s [(u16, Doubt)],
 }
 
@@ -112,9 +112,9 @@ enum Value<'a> {
 }
 
 impl Expansion {
-    /// The expansion of a rowset with these columns, in the order of its CD records. An element is `None` if the
-    /// catalog lacks this column number but has higher numbers. Returns `None` if the fixed columns do not fit into a
-    /// record.
+    /// The rules for a rowset. `columns` has its columns in the order of its CD records. An element is `None` if the
+    /// catalog has no column with this number but has columns with higher numbers. Returns `None` if the fixed columns
+    /// do not fit into a record.
     pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
         if columns.len() > MAX_COLUMNS {
             return None;
@@ -165,7 +165,7 @@ impl Expansion {
             of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
             let ends = 2 + 2 * (usize::from(variable) + 1);
             let head = usize::from(fixed_end) + 2 + count.div_ceil(8) + ends + BACK_POINTER.len() + VERSION_TAG_BYTES;
-            // The least that a row takes: a slot of two bytes, and a record of a status byte, a column count and the
+            // The minimum size of a row: two bytes for its slot, one for the status, one for the column count, and the
             // descriptors.
             let rows = BODY_BYTES / (2 + 2 + count.div_ceil(2));
             most.bytes = most.bytes.max(rows * head + (rows * of_row).min(most_variable_bytes));

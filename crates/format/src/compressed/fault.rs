@@ -44,8 +44,8 @@ pub enum CdTest {
 }
 
 impl CdTest {
-    /// The text of the test in message 5274. No real text is known to the letter; these follow the style of known
-    /// tests.
+    /// The text of the test in message 5274. The server's texts are not known to the letter. These texts follow the
+    /// style of tests that are known.
     pub fn text(self) -> &'static str {
         match self {
             Self::Compressed => "IS_ON (CD_COMPRESSED, hdr->r_tag)",
@@ -78,7 +78,7 @@ pub struct CdFault {
     pub test: CdTest,
     /// The value that was tested.
     pub value: i64,
-    /// The value or limit that the test compared it with.
+    /// The value or limit with which the tested value was compared.
     pub against: i64,
 }
 

@@ -9,11 +9,11 @@ use crate::bytes::{u8_at, u16_at};
 use crate::fields::{Structure, offset};
 use crate::page::{HEADER_BYTES, Page, type_flags};
 
-/// Flags in the first byte.
+/// The flag in the first byte that is set if there is an anchor record.
 const HAS_ANCHOR: u8 = 0x02;
 pub(crate) const HAS_DICTIONARY: u8 = 0x04;
-/// The offset of the first field that depends on the flags: the dictionary's offset, if there is a dictionary, and then
-/// the total size.
+/// The offset of the first field that depends on the flags. With a dictionary, this field is the offset of the
+/// dictionary, and the total size follows it. Without a dictionary, this field is the total size.
 pub(crate) const VARYING_AT: usize = offset(Structure::CompressionInfo, "pageModCount", 2) + 2;
 /// The most dictionary entries: a symbol has one byte, and no symbols for further entries are documented.
 const MAX_ENTRIES: u16 = 256;
@@ -40,9 +40,9 @@ pub struct CompressionInfo<'a> {
 }
 
 impl<'a> CompressionInfo<'a> {
-    /// The compression information of `page`, with the first record at offset `first_record`, in a rowset with
-    /// `columns` columns; `None` if the page has none. Returns [`CdIssue::Undecided`] if it has a form that was never
-    /// seen.
+    /// The compression information of `page`; `None` if the page has no compression information. The page belongs to a
+    /// rowset with `columns` columns, and its first record is at offset `first_record`. Returns [`CdIssue::Undecided`]
+    /// if the information has a form that was never seen.
     pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
         let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {

@@ -26,7 +26,7 @@ pub mod cd_status {
     pub const RESERVED: u8 = 0xC0;
 }
 
-/// The bits of the long region's first byte: the end offsets have two bytes, and some column is complex.
+/// The flag in the long region's first byte that is set if end offsets have two bytes.
 const WIDE_OFFSETS: u8 = 0x01;
 const HAS_COMPLEX: u8 = 0x02;
 /// The bit of a long end offset that marks the column as complex, not stored plainly.
@@ -100,7 +100,7 @@ impl CdKind {
     }
 }
 
-/// The way in which a column is stored: half a byte for each column.
+/// The way in which a column is stored. A record describes each column by half a byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Descriptor {
     /// The column is NULL.
@@ -173,8 +173,8 @@ impl fmt::Debug for CdRecord<'_> {
 }
 
 impl<'a> CdRecord<'a> {
-    /// The record at the start of `space`, in a rowset with `columns` columns. Rows that were written before a column
-    /// was added have fewer columns.
+    /// The record at the start of `space`, in a rowset with `columns` columns. A row that was written before a column
+    /// was added has fewer columns.
     // Inlined, because returning the result through memory takes longer than the audit itself.
     #[inline(always)]
     pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
@@ -196,7 +196,8 @@ impl<'a> CdRecord<'a> {
             0 => LongRegion { offsets_at: 0, data_at: short_end, end: short_end },
             _ => LongRegion::of(space, head, short_end)?,
         };
-        // The end of a forwarded row is undocumented, and so is the length of that part.
+        // A forwarded row ends with a part of unknown format and length, so the length of the whole record is unknown
+        // too.
         let has_length = !matches!(CdKind::of(head.status), CdKind::Forwarded | CdKind::GhostForwarded);
         let end = long.end + if head.status & cd_status::VERSION_TAG != 0 { VERSION_TAG_BYTES } else { 0 };
         let bytes = match has_length {
@@ -215,8 +216,8 @@ impl<'a> CdRecord<'a> {
         })
     }
 
-    /// The bytes of the record, including the version tag. If the length of the record is unknown, the bytes of its
-    /// whole space.
+    /// The bytes of the record, including the version tag. If the length of the record is unknown, returns all bytes of
+    /// its space.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -252,8 +253,8 @@ impl<'a> CdRecord<'a> {
         }
     }
 
-    /// The offset of the end offsets, and the offset of the long values. The first is meaningless in a record without
-    /// long values.
+    /// The start of the end offsets, and the start of the long values, as offsets in the record. In a record without
+    /// long values, the first number is meaningless.
     #[inline(always)]
     pub(super) fn long_parts(&self) -> (u16, u16) {
         (self.long_offsets_at, self.long_at)

@@ -4,7 +4,7 @@
 /// A rule that an encoded text breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScsuFault {
-    /// A byte that the standard reserves: 0C, F2 in Unicode mode, or some window offsets.
+    /// A byte that the standard reserves: 0C in single-byte mode, F2 in Unicode mode, or some window offsets.
     Reserved(u8),
     /// The text ends inside a sequence of several bytes, and more than the last byte of the sequence is missing.
     Truncated,

@@ -15,10 +15,10 @@ pub(super) enum Codec {
     Byte,
     /// A bit, which is stored in the descriptor and has no bytes.
     Bit,
-    /// The value without its first bytes if they are zero: the low bytes of a little-endian number, the high bytes of a
-    /// rowversion.
+    /// The value without the zero bytes at its start. These bytes are the low bytes of a little-endian number, or the
+    /// high bytes of a rowversion.
     ZerosInFront,
-    /// The value without the bytes of this value at its end.
+    /// The value without its padding. The padding at the end of the value consists of bytes with this number.
     PaddedWith(u8),
     /// All bytes of the value, or no bytes for zero.
     Whole,

@@ -87,7 +87,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             pending_zeros += DIGITS_PER_GROUP;
             continue;
         }
-        // Trailing zeros are added only when a nonzero digit follows, because 38 digits are padded to 39.
+        // Trailing zeros are added only when a nonzero digit follows, because three-digit groups pad 38 digits to 39.
         let mut zeros = 0;
         while value.is_multiple_of(10) {
             value /= 10;
@@ -120,8 +120,8 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
     }
 }
 
-/// The sign and magnitude of a value of at most eight bytes, which `word` has as a big-endian number; `None` unless the
-/// value is certainly valid.
+/// The sign and magnitude of a value of at most eight bytes; `None` unless the value is certainly valid. `word` is the
+/// stored value, read as a big-endian number.
 #[inline(always)]
 pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool, u64)> {
     let Some(unused) = 8usize.checked_sub(length).filter(|_| length > 0) else {
@@ -134,8 +134,8 @@ pub(super) fn of_word(word: u64, length: usize, info: TypeInfo) -> Option<(bool,
     Some((first & POSITIVE == 0, short(bits, used, exponent, info)?))
 }
 
-/// The magnitude of a value with at most five groups, as most decimals have; `None` unless the value is certainly
-/// valid. The groups are the highest bits of `bits`; the record stores the first `used` bytes.
+/// The magnitude of a value with at most five groups; `None` unless the value is certainly valid. Most decimals have at
+/// most five groups. The groups are the highest bits of `bits`. The record stores the first `used` bytes of `bits`.
 #[inline]
 fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const GROUPS: usize = 5;
@@ -147,11 +147,12 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const TO_1024: u64 = 24 * (1 | 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40);
     /// The bits into which the groups overflow: the lowest bit above each group.
     const CARRIES: u64 = 1 << 10 | 1 << 20 | 1 << 30 | 1 << 40 | 1 << 50;
-    // Groups beyond the stored bytes are 0, which is correct: digits after the last one are 0.
+    // Groups after the stored bytes are 0. This is correct, because missing digits are zeros.
     let groups = bits >> (64 - GROUPS * BITS_PER_GROUP);
     let carried = (groups + TO_1024) ^ groups ^ TO_1024;
     let is_valid = carried & CARRIES == 0 && groups >> (4 * BITS_PER_GROUP) >= 100;
-    // Turns pairs of groups into numbers: in binary, the first group of a pair weighs 1024, but it must weigh 1000.
+    // Turns each pair of groups into one number. In the bits, the first group of a pair has the factor 1024, but its
+    // decimal factor is 1000.
     let pairs = groups - 24 * (groups >> BITS_PER_GROUP & (0x3FF | 0x3FF << 20));
     let digits = ((pairs >> 40) * 1_000_000 + (pairs >> 20 & 0xF_FFFF)) * 1_000_000 + (pairs & 0xF_FFFF);
     let shift = exponent - DIGITS_PER_GROUP * GROUPS as i32 + 1 + i32::from(info.scale);
@@ -174,7 +175,8 @@ fn divided(number: u64, exponent: u32) -> Option<u64> {
     (number.trailing_zeros() >= exponent && quotient <= most).then_some(quotient)
 }
 
-/// The inverse of each power of five modulo 2^64, and the largest quotient of a division by that power; by exponent.
+/// For each exponent: the inverse of that power of five modulo 2^64, and the largest quotient of a division by that
+/// power.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
 const INVERSES_OF_FIVE: [(u64, u64); 20] = {
     // 5 * INVERSE is 4 * 2^64 + 1, which is 1 modulo 2^64.

@@ -2,8 +2,8 @@
 
 use super::{Domain, spatial};
 
-/// The most bytes that are kept. Among types with a domain that depends on every byte, the longest value has 65,535
-/// bytes after a header of 8 bytes.
+/// The maximum number of bytes that are kept. If the domain of a type depends on every byte of a value, values of this
+/// type have at most 65,535 bytes after a header of 8 bytes.
 const MOST_KEPT_BYTES: usize = (1 << 16) + 8;
 /// The length of an XML document's signature and version, in bytes.
 const XML_BYTES: usize = 3;

@@ -35,7 +35,8 @@ impl FieldInstance {
     }
 }
 
-/// The bytes that the record of a slot may use: up to the next record, the free space, or the end of the page.
+/// The bytes that the record of a slot may use. They end at the next record, at the free space, or at the end of the
+/// page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordSpace {
     /// The number of the slot.
@@ -67,8 +68,8 @@ pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     spaces
 }
 
-/// Every field of `page`: the header, the records in slot order, the slot array. The caller must have undone the torn
-/// bits. An index page of level 0 is treated as a leaf; see [`instances_of`].
+/// Every field of `page`: the header, the records in slot order, the slot array. Before the call, the bits that
+/// torn-page protection replaced must be restored. An index page of level 0 is treated as a leaf; see [`instances_of`].
 pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
     instances_of(page, Page::new(page).header().level == 0)
 }

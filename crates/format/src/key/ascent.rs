@@ -120,7 +120,7 @@ impl Ascent {
             let Some(mut prior) = values.next() else { return true };
             for (slot, value) in (1..).zip(values) {
                 ascends &= prior <= value;
-                // This has no branch, because it is unpredictable which keys repeat.
+                // This code has no branch, because it is unpredictable which keys repeat.
                 if let Some(place) = self.open.get_mut(left) {
                     *place = slot;
                 }
@@ -143,8 +143,8 @@ impl Ascent {
         ascends
     }
 
-    /// Keeps only the pairs of texts that their first eight bytes do not prove to be in order. Few pairs remain if keys
-    /// are short or differ early.
+    /// Removes the pairs of texts that are certainly in order by their first eight bytes. Few pairs remain if keys are
+    /// short or differ early.
     fn begins(&mut self, rows: Rows<'_>, column: &KeyColumn) {
         let beginnings = match column.order {
             KeyOrder::Ansi(id) => Beginnings::of(id, Encoding::Ansi),
@@ -204,7 +204,8 @@ impl Ascent {
         true
     }
 
-    /// Compares the remaining pairs in `columns` as single records. All earlier columns are equal.
+    /// Compares the remaining pairs record by record, by `columns`. In each pair, all earlier columns are equal.
+    /// Returns the number of undecided pairs; `None` if a pair is equal or in the wrong order.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
         let (mut bytewise, mut as_numbers) = (0, 0);
@@ -230,8 +231,8 @@ impl Ascent {
     }
 }
 
-/// A column with values that compare as numbers. The number consists of the eight bytes up to the end of the value,
-/// with some bits flipped and the bits that precede the value cleared.
+/// A column with values that compare as numbers. A number is read from the eight bytes up to the end of the value. Some
+/// bits are flipped, and bits from before the value are cleared.
 #[derive(Clone, Copy, Default)]
 struct Number {
     /// The end of the eight bytes, as an offset in the row.

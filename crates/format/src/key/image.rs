@@ -12,9 +12,9 @@ use crate::record::Record;
 /// The number of bytes in a [`KeyImage`].
 pub const IMAGE_BYTES: usize = 24;
 
-/// The start of a key in a form that sorts byte by byte as the keys sort. The form has a fixed size, so that the facts
-/// about a page's lowest and highest key also have one. If two images do not differ, the keys themselves must be
-/// compared.
+/// The start of a key, encoded so that images sort byte by byte as the keys sort. All images have the same size, so
+/// that facts about the lowest and highest key of a page have a fixed size. If two images are equal, the keys
+/// themselves must be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyImage {
     bytes: [u8; IMAGE_BYTES],
@@ -102,8 +102,8 @@ impl ImageBuilder {
             KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id, Encoding::Ansi),
             KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id, Encoding::Unicode),
             KeyOrder::Decimal => decimal(bytes).is_some_and(|value| {
-                // Minus zero, or a value with an invalid sign byte, ends the image, because another form of the value
-                // exists.
+                // Minus zero, or a value with an invalid sign byte, ends the image, because the same value can also be
+                // stored in another way.
                 self.decimal(value, length) && bytes.first() == Some(&u8::from(value >= 0))
             }),
             KeyOrder::Float => float(bytes).is_some_and(|value| self.float(value)),
@@ -138,7 +138,7 @@ impl ImageBuilder {
     }
 
     /// Appends a floating-point number, with bits flipped so that images sort like the numbers. Minus zero ends the
-    /// image, because it is a second form of zero.
+    /// image, because it equals zero but is stored in another way.
     fn float(&mut self, value: f64) -> bool {
         let is_minus_zero = value == 0.0 && value.is_sign_negative();
         let bits = if is_minus_zero { 0 } else { value.to_bits() };
@@ -146,9 +146,9 @@ impl ImageBuilder {
         self.push(&(bits ^ flip).to_be_bytes()) && !is_minus_zero
     }
 
-    /// Appends bytes, padded with zeros to the length of the column, because trailing zeros do not count. Two kinds of
-    /// values end the image: a variable value that ends with zeros, because several forms of it exist, and a value that
-    /// is longer than its column.
+    /// Appends bytes. They are padded with zeros to the length of the column, because trailing zeros do not count. Two
+    /// kinds of values end the image: a value that is longer than its column, and a value of variable length that ends
+    /// with zeros, because the same value can also be stored without them.
     fn binary(&mut self, bytes: &[u8], column: &KeyColumn) -> bool {
         let length = usize::from(column.length);
         let padding = length.saturating_sub(bytes.len());

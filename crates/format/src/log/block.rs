@@ -17,12 +17,11 @@ pub const FIRST_SLOT: u16 = 1;
 pub const SECTOR_BYTES: usize = crate::simd::SECTOR_BYTES;
 /// The size of the largest block in bytes.
 pub const MAX_BYTES: usize = 120 * SECTOR_BYTES;
-/// The bits of a sector's status byte: the parity of the VLF's use, the first sector of a block, the last sector of a
-/// block.
+/// The bits of a sector's status byte that have the parity of the VLF's current use.
 const PARITY: u8 = 0xC0;
 const FIRST: u8 = 0x10;
 const LAST: u8 = 0x08;
-/// The flags of a block.
+/// The flag of a block that has a checksum.
 const HAS_CHECKSUM: u16 = 2;
 const IS_ENCRYPTED: u16 = 4;
 
@@ -79,11 +78,12 @@ fn header_bytes(format: u16) -> Option<usize> {
 }
 
 impl<'a> Block<'a> {
-    /// Verifies the block at the start of `bytes`, which must be as on disk, and restores it in place.
+    /// Verifies the block at the start of `bytes` and restores it in place. `bytes` must be as on disk.
     ///
     /// # Errors
-    /// [`BlockFault`]. `bytes` are then unchanged, except that a block with a fault in its records has its status bytes
-    /// replaced.
+    ///
+    /// [`BlockFault`]. If the fault is [`BlockFault::Format`] or [`BlockFault::Records`], the status bytes of the
+    /// sectors have been replaced. Otherwise `bytes` is unchanged.
     pub fn restore(bytes: &'a mut [u8]) -> Result<Self, BlockFault> {
         let size = size_on_disk(bytes).ok_or(BlockFault::NoBlock)?;
         let block = bytes.get_mut(..size).ok_or(BlockFault::NoBlock)?;
@@ -157,7 +157,7 @@ impl<'a> Block<'a> {
         self.u16(const { at("previousSize", 2) }).into()
     }
 
-    /// The LSN of the first record. A block without records has its own place there.
+    /// The LSN of the first record. In a block without records, this is the place of the block itself.
     pub fn first_lsn(&self) -> Lsn {
         Lsn::read(self.bytes, const { at("firstLSN", 10) }).unwrap_or_default()
     }
@@ -230,9 +230,9 @@ fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     })
 }
 
-/// Whether a block was written at this place and its bytes have changed since. In that case [`Block::restore`] rejects
-/// the block, and a torn write cannot be the cause. A torn write writes some whole sectors; the others stay blank, or
-/// keep their content from an earlier use of the VLF.
+/// Whether a block was written at this place and its bytes have changed since. [`Block::restore`] rejects such a block,
+/// and a torn write cannot be the cause. In a torn write, some sectors are written as a whole. The other sectors stay
+/// blank, or keep their content from an earlier use of the VLF.
 ///
 /// `bytes` must be as on disk, from block `number` of the VLF with sequence number `sequence` to the end of the VLF, or
 /// at least [`MAX_BYTES`].
@@ -261,8 +261,8 @@ pub fn is_damaged(bytes: &[u8], sequence: u32, parity: u8, number: u32) -> bool 
     }
 }
 
-/// Verifies the checksum of a block that is as on disk, if the block has one. The algorithm is that of pages, for any
-/// number of sectors (docs/format/checksums-and-torn-pages.md#checksum).
+/// Verifies the checksum of a block that is as on disk. A block without a checksum passes. The algorithm is the same as
+/// for pages, but for any number of sectors (docs/format/checksums-and-torn-pages.md#checksum).
 fn verify(block: &[u8]) -> Result<(), BlockFault> {
     if u16_at(block, const { at("flags", 2) }).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
         return Ok(());
@@ -364,8 +364,8 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             let flags_off = at == 8 && bit == 1;
-            // A later sector with the other parity looks like a torn write. The first sector does not, because its LSN
-            // names the use.
+            // If the parity of a later sector differs, this looks like a torn write. In the first sector it does not,
+            // because the LSN in this sector identifies the use of the VLF.
             let is_as_cut = at > 0 && at.is_multiple_of(SECTOR_BYTES) && bit >= 6;
             prop_assert_eq!(is_damaged(&bytes, 33, 0x40, 16), !flags_off && !is_as_cut);
         }

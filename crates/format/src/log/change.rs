@@ -202,7 +202,7 @@ impl<'a> LogRecord<'a> {
     fn insert(&self) -> Option<Change<'a>> {
         let (_, length) = self.offset_and_length()?;
         let elements: Vec<&[u8]> = self.elements().collect();
-        // A page split logs several rows without a rowset, followed by two empty elements.
+        // A page split logs several rows without the ID of a rowset. Two empty elements follow the rows.
         let is_bare = self.on_page()?.rowset == 0;
         let images = match elements.as_slice() {
             [rows @ .., [], []] if is_bare && !rows.is_empty() => rows.to_vec(),

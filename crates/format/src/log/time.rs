@@ -15,8 +15,8 @@ pub struct LogTime {
 }
 
 impl LogTime {
-    /// Reads the datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` if the date is outside the years in which
-    /// SQL Server can have written it: fillers have all bits set.
+    /// Reads the datetime at `offset` of `bytes`: u32 ticks, i32 days. `None` if SQL Server cannot have written a date
+    /// of that year. Filler bytes, in which all bits are set, give such a date.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         /// The plausible days, 1990-01-01 to 2173-10-14.
         const DAYS: std::ops::Range<i32> = 32_872..100_000;

@@ -37,8 +37,9 @@ pub struct Vlf {
 }
 
 impl Vlf {
-    /// Reads the VLF that starts with `bytes`, at least [`USED_BYTES`], at `offset` of its file. `None` if no VLF
-    /// starts there: the signature or the offset is wrong, or the size is impossible.
+    /// Reads the header of the VLF at `offset` of its file. `bytes` holds the first bytes of the VLF and must have at
+    /// least [`USED_BYTES`] bytes. `None` if no VLF starts there: the signature or the offset is wrong, or the size is
+    /// impossible.
     pub fn read(bytes: &[u8], offset: u64) -> Option<Self> {
         let vlf = Self {
             sequence: u32_at(bytes, const { at("FSeqNo", 4) })?,

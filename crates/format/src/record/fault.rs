@@ -25,7 +25,7 @@ pub enum RecordTest {
 
 impl RecordTest {
     /// The text of the test in message 8944. Only the texts of [`Self::ColumnOffsets`] are known to the letter, from
-    /// transcripts; the others follow their style.
+    /// transcripts. The texts of the other tests follow their style.
     pub fn text(self) -> &'static str {
         match self {
             Self::StatusA => "!(hdr->r_tagA & (VERSION_MASK | RECTAG_RESV_A | RECTAG_RESV_B))",
@@ -63,7 +63,7 @@ pub struct RecordFault {
     pub test: RecordTest,
     /// The value that was tested.
     pub value: i64,
-    /// The value or limit that the test compared it with.
+    /// The value or limit with which the tested value was compared.
     pub against: i64,
 }
 

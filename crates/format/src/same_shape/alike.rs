@@ -17,31 +17,31 @@ pub(super) const BLOCK: usize = 16;
 /// The number of null bits in the word that also has the column count.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// The number of variable columns from which on a loop reads their ends.
+/// If records have at least this many variable columns, a loop reads the ends of these columns.
 pub(super) const MANY: usize = 3;
 
 /// The pattern that each record is expected to have.
 #[derive(Clone, Copy)]
 pub(super) struct Pattern {
     pub(super) shape: RowShape,
-    /// The first four bytes, masked with `head_mask`. The mask keeps only the status byte of an index record, and all
-    /// four bytes of a data record.
+    /// The first four bytes of a record, masked with `head_mask`. For an index record, the mask keeps only the status
+    /// byte. For a data record, it keeps all four bytes.
     head: u32,
     head_mask: u32,
     /// The number of variable columns that a record stores, not counting the vector.
     pub(super) variables: u16,
 }
 
-/// The differences of all records so far.
+/// The differences from the pattern, for all records so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
     /// The bits in which the first four bytes of some record differ from the pattern.
     heads: u32,
-    /// The low 16 bits: the bits in which the column count of some record differs. The higher bits: the null bits of
-    /// all records.
+    /// In the low 16 bits, the bits in which the column count of some record differs from the pattern. The higher bits
+    /// are the union of the null bits of all records.
     bitmaps: u64,
-    /// The low 16 bits: the bits in which the number of variable columns of some record differs, and other signs of an
-    /// unexpected record. The higher bits have no meaning.
+    /// In the low 16 bits, the bits in which the number of variable columns of some record differs from the pattern;
+    /// other bits of these 16 may mark another unexpected property of a record. The higher bits have no meaning.
     pub(super) counts: u64,
     /// Negative if some record or column ends before its start, or some record ends beyond its space.
     room: i32,
@@ -220,7 +220,7 @@ impl Pattern {
         Self::of(page, first..free_data, index_fixed_end)
     }
 
-    /// The pattern of the record in this space; `None` for a record unlike those of most pages.
+    /// The pattern of the record in this space; `None` if the record differs from what is usual on most pages.
     fn of(page: &PageBytes, space: std::ops::Range<u16>, index_fixed_end: Option<u16>) -> Option<Self> {
         let space = page.get(space.start.into()..space.end.into())?;
         let shape = RowShape::of(space, index_fixed_end)?;

@@ -15,13 +15,14 @@ use crate::sparse::SparseVector;
 /// The proven properties of the vectors of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum Soundness {
-    /// Nothing is proven: there is no vector, or some complex column is no vector or breaks a rule.
+    /// Nothing is proven. Either there is no vector, or some complex column is not a vector, or some vector breaks a
+    /// rule.
     #[default]
     Unknown,
     /// All complex columns of live rows are sound vectors.
     Sound,
-    /// All complex columns of live rows are sound vectors with the same columns, and the value of each column ends at
-    /// one place in all of them. This row has the first vector.
+    /// All complex columns of live rows are sound vectors. They have values of the same columns, and each value ends at
+    /// the same offset in all vectors. The number is the row of the first vector.
     Alike(u16),
 }
 
@@ -62,8 +63,8 @@ impl<'a> Vectors<'a> {
         self.first
     }
 
-    /// The value of the column with this ID in each vector. `None` if the vectors have no common form, or if the column
-    /// is NULL in it.
+    /// The value of the column with this ID in each vector. `None` if the vectors do not have values of the same
+    /// columns at the same places, or if the column is NULL in all of them.
     pub fn values(self, column: u16) -> Option<impl Iterator<Item = &'a [u8]>> {
         let place = self.first?.place_of(column)?;
         let place = usize::from(place.start)..usize::from(place.end);

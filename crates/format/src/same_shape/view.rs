@@ -181,9 +181,9 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The eight bytes of each row before each offset in `ends`, as little-endian numbers. A value that ends there is
-    /// in the highest bytes; the lower bytes are from before the value. `None` if a row is so near to the start of a
-    /// buffer that fewer than eight bytes precede an end.
+    /// For each row, one little-endian number for each offset in `ends`: the eight bytes before the offset. A value
+    /// that ends at the offset is in the highest bytes of the number; the lower bytes are from before the value. `None`
+    /// if fewer than eight bytes of the buffer precede an offset.
     #[inline(always)]
     pub fn words<const N: usize>(self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
         const BYTES: usize = size_of::<u64>();

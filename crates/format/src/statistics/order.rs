@@ -57,8 +57,8 @@ impl StepOrder {
             (Some(before), Some(after)) => match self.compare(before, after)? {
                 Ordering::Less => Some(true),
                 Ordering::Greater => Some(false),
-                // Equal long values may have been cut before their first difference. Equal numbers are an error,
-                // because they would be one step.
+                // Long values may have been cut before their first difference, so equal long values are possible. Equal
+                // numbers are an error, because they would be one step.
                 Ordering::Equal => self.is_of_numbers().then_some(false),
             },
         }

@@ -26,7 +26,7 @@ const UNEXPLAINED: [(&str, &[usize]); 6] = [
     ),
     // Characters that appear to be leftovers of earlier contents.
     ("SFIN", &[0x400]),
-    // Possibly the difference in seconds between this date and the other dates.
+    // Possibly the difference in seconds between the date in this block and the other dates.
     ("VOLB", &[0x48]),
     ("TSMP", &[0x50, 0xF8, 0x134]),
 ];
@@ -43,7 +43,8 @@ fn lsn(bytes: &[u8], at: usize) -> Lsn {
     Lsn(number(bytes, at, 4) as u32, number(bytes, at + 4, 4) as u32, number(bytes, at + 8, 2) as u16)
 }
 
-/// Reads a text. The field at `at` has its length and its offset, which counts from the start of the block or object.
+/// Reads a text. The field at `at` has the length of the text and then its offset, which counts from the start of the
+/// block or object.
 fn text(bytes: &[u8], at: usize) -> String {
     let (length, from) = (number(bytes, at, 2) as usize, number(bytes, at + 2, 2) as usize);
     let units: Vec<u16> = bytes[from..from + length].chunks(2).map(|unit| number(unit, 0, 2) as u16).collect();

@@ -54,7 +54,7 @@ impl Object {
 
 /// The values that differ between the configuration at the start and the configuration at the end of a set.
 pub(super) struct Moment {
-    /// Whether this is the configuration at the end, when all numbers are known.
+    /// Whether this is the configuration at the end of the set, which is written when all numbers are known.
     pub(super) is_end: bool,
     /// The size of the set in bytes: at the start, the size of its pages and log; at the end, its size on the tape.
     pub(super) bytes: u64,

@@ -58,7 +58,8 @@ pub(crate) struct Facts {
     /// The checkpoint LSN of the previous full backup.
     pub(crate) full_backup_lsn: Lsn,
     pub(crate) redo_lsn: Lsn,
-    // The full backup on which a differential backup is based. In a full backup, the previous full backup.
+    // The full backup on which a differential backup is based. For a full backup, these fields describe the previous
+    // full backup.
     pub(crate) base_lsn: Lsn,
     pub(crate) base_set: [u8; 16],
     pub(crate) base_at: u64,

@@ -12,8 +12,8 @@ use crate::page::{self, Lsn, PageVerify, page_type};
 
 /// Bytes of an extent.
 pub(super) const EXTENT_BYTES: usize = EXTENT as usize * PAGE;
-/// Offset of the bits on a map page. The page header, the first record (which has the form of an IAM page's first
-/// record) and four bytes of the second record precede them.
+/// Offset of the bits on a map page. Three things precede the bits: the page header, the first record, and four bytes
+/// of the second record. The first record has the format of the first record on an IAM page.
 const MAP: usize = 194;
 /// The byte range of all bits on a map page.
 pub(super) const MAP_BITS: Range<usize> = MAP..MAP + MAP_EXTENTS as usize / 8;

@@ -18,7 +18,7 @@ pub(super) struct Content {
     pub(super) regions: Vec<Vec<Extents>>,
     /// Extents that the page counts of the first region include although the backup does not contain them.
     pub(super) left_out: Extents,
-    /// The log blocks, and their places in the log file.
+    /// `log` contains the log blocks, and `log_parts` has their places in the log file.
     pub(super) log: Vec<u8>,
     pub(super) log_parts: Vec<Part>,
     pub(super) log_form: LogForm,
@@ -174,8 +174,8 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     tape.spad()
 }
 
-/// Writes the part of a region that one stripe has. If the stripe has fewer than `frames` extents, padding extents
-/// follow.
+/// Writes the extents of a region that are assigned to one stripe. If these are fewer than `frames` extents, padding
+/// extents follow.
 fn pages(
     tape: &mut Tape,
     with_checksum: bool,

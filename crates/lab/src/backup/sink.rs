@@ -14,7 +14,7 @@ pub(super) trait Sink {
     fn boundary(&mut self) -> io::Result<()>;
     /// Writes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Ends the output. `places` are the ranges of the tape that a checksum covers; returns the ranges of the file that
+    /// Ends the output. `places` are the ranges of the tape that a checksum covers. Returns the ranges of the file that
     /// a checksum covers.
     fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }

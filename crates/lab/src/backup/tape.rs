@@ -203,7 +203,7 @@ impl Tape {
         self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Ends a block with a padding stream up to an offset at which the device allows a filemark.
+    /// Ends a block with a padding stream. The padding extends to an offset at which the device allows a filemark.
     pub(super) fn spad_device(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, self.device.unit()))
     }

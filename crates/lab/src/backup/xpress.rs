@@ -11,7 +11,7 @@ const MOST_BITS: u8 = 15;
 const END: u16 = 256;
 const LEAST_MATCH: usize = 3;
 const HASH_BITS: u32 = 14;
-/// The most earlier places that are tried for a match.
+/// The most earlier places to try when searching for a match.
 const TRIES: usize = 8;
 
 /// A symbol. For a match, also the distance, and the length minus the shortest length of a match.
@@ -168,8 +168,8 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Writes bits in 16-bit words, highest bit first. Whole bytes are written after the words that a reader has read ahead
-/// at that point, which are two words.
+/// Writes bits in 16-bit words, highest bit first. A reader always reads two words ahead of the bits that it uses.
+/// Whole bytes are therefore written after the two words that the reader has then read ahead.
 struct Writer {
     out: Vec<u8>,
     word: u32,

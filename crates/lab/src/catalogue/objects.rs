@@ -11,12 +11,14 @@ use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
 const DBO: i64 = 1;
-/// Values of sysschobjs.status for user tables, DEFAULT constraints and CHECK constraints.
+/// The values of sysschobjs.status: `USER_TABLE_STATUS` for user tables, `DEFAULT_STATUS` for DEFAULT constraints, and
+/// `CHECK_STATUS` for CHECK constraints.
 const USER_TABLE_STATUS: i64 = 0xE_0000;
 const DEFAULT_STATUS: i64 = 0x2_0000;
 const CHECK_STATUS: i64 = 0x12_0000;
 
-/// Bits of sysidxstats.status.
+/// Bit of sysidxstats.status: the row describes an index. The constants from `HAS_KEYS` to `FILTERED` are further bits
+/// of this column.
 const IS_INDEX: i64 = 0x1;
 const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
@@ -26,13 +28,15 @@ const FILTERED: i64 = 0x2_0000;
 /// A bit of unknown meaning that all indexes have from SQL Server 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
 
-/// Values of sysiscols.status.
+/// Value of sysiscols.status for an ascending key column. `DESCENDING_KEY`, `OF_STATISTICS` and `INCLUDED` are the
+/// values for other columns.
 const KEY: i64 = 3;
 const DESCENDING_KEY: i64 = 7;
 const OF_STATISTICS: i64 = 1;
 const INCLUDED: i64 = 0x12;
 
-/// Bits of syscolpars.status.
+/// Bit of syscolpars.status: the column is NOT NULL. The constants from `ANSI_PADDED` to `SPARSE` are further bits of
+/// this column.
 const NOT_NULL: i64 = 0x1;
 const ANSI_PADDED: i64 = 0x2;
 const IDENTITY: i64 = 0x4;
@@ -40,21 +44,25 @@ const COMPUTED: i64 = 0x90;
 const COMPUTED_PERSISTED: i64 = 0xD0;
 const SPARSE: i64 = 0x100_0000;
 
-/// Values of sysobjvalues.valclass.
+/// Value of sysobjvalues.valclass for the text of a module. The constants from `COMPUTED_TEXT` to `FILTER_TEXT` are
+/// further values of this column.
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const STATISTICS: i64 = 60;
 const FILTER_TEXT: i64 = 66;
-/// The header of a sql_variant for text: the type int and version 1, then 2, which means one byte per character.
+/// A sql_variant that contains the int 2: the type int, version 1, and the number 2. As the value of a text, it means
+/// that each character has one byte.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
-/// Class in syssingleobjrefs, from SQL Server 2012 on: refers from a primary key or unique constraint to its index.
+/// Class in syssingleobjrefs, from SQL Server 2012 on. A row of this class refers from a primary key or unique
+/// constraint to its index.
 const CONSTRAINT_INDEX: i64 = 93;
-/// Classes for a foreign key: the referenced table and its index, the referencing columns, the referenced columns.
+/// The classes of the rows for a foreign key. `KEY_TABLE` is for the referenced table and its index, `KEY_FROM` for the
+/// referencing columns, and `KEY_TO` for the referenced columns.
 const KEY_TABLE: i64 = 27;
 const KEY_FROM: i64 = 28;
 const KEY_TO: i64 = 29;
-/// Classes in sysmultiobjrefs.
+/// `BOUND_USE` and `FILTER_USE` are classes in sysmultiobjrefs.
 const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
 
@@ -136,7 +144,7 @@ impl Catalogue<'_> {
     }
 
     fn add_index(&mut self, rowset: &BuiltRowset, name: &str, kind: u8, status: i64) {
-        // From SQL Server 2012 on, this column is 0 in every row.
+        // From SQL Server 2012 on, the column `dataspace` is 0 in every row.
         let group = rowset.units.first().map_or(1, |(_, unit)| i64::from(unit.group));
         let data_space = if self.description.version < Version::V706 { group } else { 0 };
         let mut fields = vec![

@@ -10,7 +10,8 @@ use crate::sample::Sample;
 use crate::types::Storage;
 use crate::version::Version;
 
-/// Bits of sysrscols.status, in SQL Server 2005 of syshobtcolumns.status.
+/// Bit of sysrscols.status: the column was dropped. The constants from `DESCENDING` to `HAS_DEFAULT` are further bits.
+/// The constants with `_2005` are bits of syshobtcolumns.status in SQL Server 2005.
 const DROPPED: i64 = 2;
 const DESCENDING: i64 = 8;
 const UNIQUIFIER: i64 = 0x10;

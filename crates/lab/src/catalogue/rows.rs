@@ -1,5 +1,5 @@
-//! Collects the rows of base tables before they are written. They are in one buffer, because a database with many
-//! tables has millions of them.
+//! Collects the rows of base tables before they are written. All rows of a base table are in one buffer, because a
+//! database with many tables has millions of rows.
 
 use crate::row::Row;
 

@@ -19,7 +19,8 @@ use crate::tree::Tree;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
-/// The only data page of sysfiles1 and its IAM page. They have had these places since SQL Server 7.
+/// `SYSFILES1_PAGE` is the only data page of sysfiles1, and `SYSFILES1_IAM` is its IAM page. Both pages have had these
+/// page numbers since SQL Server 7.
 const SYSFILES1_PAGE: u32 = 32;
 const SYSFILES1_IAM: u32 = 12;
 /// Base tables with allocation unit IDs like those of user tables. The unit IDs of other base tables are computed from
@@ -106,7 +107,7 @@ pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> 
 /// the model database was upgraded.
 fn has_ordinary_ids(object: i32, version: Version) -> bool {
     match object {
-        // The table was page-compressed in SQL Server 2016, and rebuilt for SQL Server 2019.
+        // These two tables were page-compressed in SQL Server 2016, and rebuilt for SQL Server 2019.
         62 | 63 => version == Version::V852,
         35 => version >= Version::V904,
         _ => version != Version::V661 && ORDINARY_IDS.contains(&object),

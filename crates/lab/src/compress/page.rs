@@ -67,8 +67,9 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Chooses the anchor value of a column: of three candidates, the one that saves the most bytes; `None` if no candidate
-/// saves any. With an anchor, other values are stored as the length of the common prefix and the remaining bytes.
+/// Chooses the anchor value of a column. Of three candidates, this is the candidate that saves the most bytes; `None`
+/// if no candidate saves bytes. In a column with an anchor, every other value is stored as the length of the prefix
+/// that it shares with the anchor, followed by its remaining bytes.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     let values: Vec<&Stored> = rows.iter().filter_map(|(_, values)| values.get(column)).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
@@ -87,8 +88,8 @@ fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     (saved(best) > 0).then(|| best[..best.len().min(255)].to_vec())
 }
 
-/// A value of a column with an anchor: empty if it equals the anchor, otherwise the length of the common prefix and the
-/// remaining bytes.
+/// A value as it is stored in a column with an anchor. The stored value is empty if the value equals the anchor.
+/// Otherwise, it consists of the length of the common prefix and the remaining bytes.
 fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     let (Some(anchor), Some(bytes)) = (anchor, plain(value)) else { return value.clone() };
     if bytes == anchor {

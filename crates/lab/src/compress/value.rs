@@ -3,7 +3,7 @@
 use super::Stored;
 use crate::types::SqlType;
 
-/// Returns the shortest form of a value.
+/// Returns the shortest encoding of a value.
 pub(super) fn store(ty: SqlType, bytes: &[u8]) -> Stored {
     let stored = match ty.xtype {
         104 => return if bytes.first() == Some(&0) { Stored::Empty } else { Stored::Bit },
@@ -39,8 +39,8 @@ fn blank_end(bytes: &[u8]) -> &[u8] {
     &bytes[..2 * (characters - blanks)]
 }
 
-/// An integer in as few bytes as possible, big-endian, with half of the value range of these bytes added. Zero has no
-/// bytes.
+/// An integer in as few bytes as possible, big-endian. Half of the value range of these bytes is added to the integer
+/// first. Zero has no bytes.
 fn integer(little_endian: &[u8]) -> Vec<u8> {
     let mut wide = [if little_endian.last().is_some_and(|&top| top & 0x80 != 0) { 0xFF } else { 0 }; 8];
     wide[..little_endian.len()].copy_from_slice(little_endian);

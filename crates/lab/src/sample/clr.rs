@@ -25,8 +25,8 @@ impl Sample {
         for level in levels {
             for (at, &ordinal) in level.iter().enumerate() {
                 let is_last = at + 1 == level.len();
-                // If another ordinal of the level follows, the ordinal is stored plus one, because `2.5` sorts after
-                // `2` and everything below `2`.
+                // If another ordinal of the level follows, the ordinal is increased by one before it is stored, because
+                // `2.5` sorts after `2` and after everything below `2`.
                 push_ordinal(if is_last { ordinal } else { ordinal + 1 }, is_last, &mut bits);
                 path += &format!("{ordinal}{}", if is_last { "/" } else { "." });
             }

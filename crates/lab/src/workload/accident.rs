@@ -16,20 +16,20 @@ pub struct LostWrite {
     pub page_type: u8,
     /// The LSN of the page on disk, as text.
     pub on_disk: String,
-    /// The LSN that the page should have, as text. It is the LSN of the page's last record, and it is older than the
-    /// start of redo.
+    /// The LSN that the page should have, as text. It is the LSN of the last log record for the page, and it is less
+    /// than the LSN at which redo starts.
     pub last: String,
     /// Whether the log still contains the record with the LSN `last`. This requires that neither its VLF nor a VLF
     /// after it was used again.
     pub is_in_log: bool,
 }
 
-/// The number of blocks at the end of the log among which the missing block is chosen.
+/// The missing block is chosen from this number of blocks at the end of the log.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {
     /// Simulates a crash or shutdown of a database in which an earlier page write was lost. If `page_type` is given,
-    /// the page has this type. `None` if no suitable page was written twice.
+    /// this is the type of the page whose write was lost. `None` if no suitable page was written twice.
     pub fn with_lost_write(&self, stop: Stop, page_type: Option<u8>, seed: u64) -> Option<(Crashed, LostWrite)> {
         let mut engine = self.run(stop);
         let start = redo_start(&engine.pool.frame(BOOT_PAGE).records[0]);

@@ -18,7 +18,8 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The differential map page of the file, and the bits of the extents that a full backup leaves marked.
+/// The differential map page of the file. `ALWAYS_CHANGED` has the bits of the extents that remain marked in this map
+/// at a full backup.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
 /// The number of extents that a backup copies between two steps of the workload.
@@ -40,8 +41,8 @@ pub enum SetKind {
 pub enum Event {
     /// The workload runs for a while.
     Work,
-    /// The workload runs until no open transaction is giving a table its first page and none is in doubt. The database
-    /// can then be restored to this point.
+    /// The workload runs until two conditions are true: no open transaction is giving a table its first page, and no
+    /// transaction is in doubt. The database can then be restored to this point.
     Settle,
     /// A backup of this kind is made.
     BackUp(SetKind),
@@ -69,12 +70,13 @@ pub struct ChainSet {
     pub kind: SetKind,
     /// The files of the backup, by stripe.
     pub files: Vec<PathBuf>,
-    /// The first and the last LSN, as text. The last LSN is that of the first record after the backup.
+    /// The first and the last LSN, as text. The last LSN is the LSN of the first record after the backup.
     pub lsns: (String, String),
-    /// Whether the database was later restored to a point before the end of this backup and continued from there, so
-    /// that changes in this backup were abandoned.
+    /// Whether changes in this backup were abandoned. This is the case if the database was later restored to a point
+    /// before the end of this backup and continued from that point.
     pub is_left: bool,
-    /// The state at the end of the backup. A restore of all backups up to this one must give this state.
+    /// The state at the end of the backup. A restore of all backups up to and including this backup must give this
+    /// state.
     pub truth: Truth,
 }
 
@@ -114,7 +116,7 @@ pub struct RowChange {
     pub after: Option<Values>,
 }
 
-/// A datetime as text. The result is valid only for days in March 2024, when all workloads run.
+/// A datetime as text. The result is correct only for days in March 2024; all workloads run in this month.
 pub(super) fn time_text(time: [u8; 8]) -> String {
     let (day, (hour, minute, second), ms) = moment(time);
     format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}")
@@ -138,7 +140,8 @@ impl Workload {
         self.story(&events, options, folder)
     }
 
-    /// Runs a list of events. Unlike in `chain`, the list may also contain restores of the database.
+    /// Runs the workload through a list of events. In addition to the steps of [`Self::chain`], this list may contain
+    /// restores of the database.
     pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
@@ -234,10 +237,10 @@ impl Engine<'_> {
     }
 
     /// Continues the database after a restore to this point: rolls back the open transactions and starts a new recovery
-    /// fork. `other` is the database before the restore; times in the new fork are later than all times in `other`.
+    /// fork. `other` is the database before the restore. Times in the new fork are later than all times in `other`.
     fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
-        /// Offsets of the fork fields on the boot page: the GUID of the current fork, the LSN at which it began, and
-        /// the GUID of the previous fork.
+        /// Offsets of the recovery fork fields on the boot page. `FORK` is for the GUID of the current fork, `POINT`
+        /// for the LSN at which the current fork began, and `EARLIER` for the GUID of the previous fork.
         const FORK: usize = 0x1C8;
         const POINT: usize = 0x1D8;
         const EARLIER: usize = 0x1E4;

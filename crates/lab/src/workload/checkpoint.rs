@@ -10,14 +10,15 @@ use crate::log::operation;
 use crate::page::Lsn;
 
 pub(super) const BOOT_PAGE: PageId = PageId::new(1, 9);
-/// Offsets of counters in rows of sysallocunits and sysrowsets.
+/// Offset of the number of data pages in a row of sysallocunits. `PAGES_USED` and `PAGES_RESERVED` are offsets in the
+/// same row, and `ROWS` is the offset of the row count in a row of sysrowsets.
 const PAGES_DATA: u32 = 0x35;
 const PAGES_USED: u32 = 0x2D;
 const PAGES_RESERVED: u32 = 0x3D;
 const ROWS: u32 = 0x1F;
 /// Length in bytes of the entry for a transaction in an XACT_CKPT record.
 const OPEN_BYTES: usize = 80;
-/// Context of the record which says that the checkpoint writes the boot page.
+/// Context of the log record for the write of the boot page by a checkpoint.
 const BOOT_WRITE: u8 = 23;
 
 /// The LSN at which redo starts, from the boot page's record.

@@ -61,7 +61,8 @@ pub(super) enum By {
 /// How a change is undone.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
-    /// The change is not undone separately: it is never undone, or its structure change is undone as a whole.
+    /// The change is not undone separately. Either it is never undone, or it is part of a structure change that is
+    /// undone as a whole.
     Nothing,
     /// The inserted index row becomes a ghost.
     Insert(usize, Vec<u8>),
@@ -87,7 +88,7 @@ pub(super) enum Undo {
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
-    /// The name of the transaction, which is a mark or a name that SQL Server uses.
+    /// The name of the transaction. It is a mark or a name that SQL Server uses for such transactions.
     pub(super) name: String,
     pub(super) begin: Lsn,
     pub(super) last: Lsn,
@@ -304,7 +305,8 @@ impl<'a> Engine<'a> {
                 self.take_back(number, previous, undo)?;
             }
         }
-        // Changes of page fullness are logged separately and not undone, so the fullness must be set again below.
+        // Changes of a page's fullness in its PFS byte are logged separately and not undone, so the fullness must be
+        // set again below.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
         let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
         while let Some(&number) = self.open.keys().next() {
@@ -335,15 +337,15 @@ impl<'a> Engine<'a> {
         self.note(By::Engine, (operation, context::NONE), fixed, &[])
     }
 
-    /// The number of free bytes on a page that no rollback may need. Only heap pages reserve bytes for rollbacks,
-    /// because an index row can be moved to another page.
+    /// The number of free bytes on a page without the bytes that a rollback may need. Bytes are reserved for rollbacks
+    /// only on heap pages, because an index row can be moved to another page.
     pub(super) fn room(&mut self, page: PageId) -> usize {
         let reserved = self.open.values().filter_map(|transaction| transaction.reserved.get(&page));
         let reserved: usize = reserved.sum();
         self.pool.frame(page).room().saturating_sub(reserved)
     }
 
-    /// Reserves the bytes that a transaction freed, because its rollback would need them again.
+    /// Reserves the bytes that a transaction freed on a page, because its rollback would need these bytes again.
     pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)

@@ -82,7 +82,7 @@ impl Entry {
         Self::rows((operation::INSERT_ROWS, context), page, 0, (0, 0, 0)).with(elements)
     }
 
-    /// A record that deletes a row, or makes it a ghost if the context says so.
+    /// A record that deletes a row. With some contexts, it makes the row a ghost instead.
     pub(super) fn delete(context: u8, (page, slot): (PageId, u16), rowset: u64, image: &[u8], lock: Vec<u8>) -> Self {
         let entry = Self::rows((operation::DELETE_ROWS, context), page, slot, (rowset, 1, 0));
         entry.with(vec![image.to_vec(), lock])
@@ -105,7 +105,7 @@ impl Entry {
     }
 
     /// A record that sets a bit of a map. Bit numbers count from the start of the map's record, so the four header
-    /// bytes take the first 32.
+    /// bytes of the record have the first 32 numbers.
     pub(super) fn bit(context: u8, (page, slot): (PageId, u16), bit: u32, value: bool, elements: usize) -> Self {
         let mut entry = Self::new((operation::SET_BITS, context), page, slot, 54);
         put(&mut entry.fixed, 0x30, &(bit as u16).to_le_bytes());
@@ -198,7 +198,7 @@ impl Entry {
         entry
     }
 
-    /// A record that sets counters in a catalog row. It has absolute values of eight bytes each, with their offsets in
+    /// A record that sets counters in a catalog row. It contains the new values, eight bytes each, and their offsets in
     /// the row. For a row of sysrowsets (kind 1), the length field of each value is 0.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
@@ -305,8 +305,8 @@ impl Edit {
     }
 }
 
-/// A log record with several pieces. Its elements are the offsets before and after, the lengths to replace, the key,
-/// the lock, and then the pieces.
+/// A log record with several pieces. Its elements are the offsets before and after the change, the lengths of the bytes
+/// to replace, the key, the lock, and then the pieces.
 fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[Piece], rest: [Vec<u8>; 2]) -> Entry {
     let (mut places, mut lengths) = (Vec::new(), Vec::new());
     for piece in pieces {

@@ -11,11 +11,13 @@ use crate::log::operation;
 use crate::page::page_type;
 use crate::space::{ALLOCATED, IAM_PAGE, MIXED};
 
-/// Offsets of the page pointers in a row of sysallocunits.
+/// Offset of the pointer to the first page in a row of sysallocunits. `ROOT_PAGE` and `FIRST_IAM` are the offsets of
+/// the pointers to the root page and to the first IAM page.
 pub(super) const FIRST_PAGE: usize = 0x1B;
 pub(super) const ROOT_PAGE: usize = 0x21;
 const FIRST_IAM: usize = 0x27;
-/// pminlen of an IAM page, and the offset in its first record of the page where the interval starts.
+/// `IAM_FIXED` is pminlen of an IAM page. `IAM_START` is the offset, in the first record of an IAM page, of the address
+/// at which its interval starts.
 const IAM_FIXED: u16 = 90;
 const IAM_START: usize = 40;
 
@@ -83,8 +85,8 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// A free page of a mixed extent that has at least one more free page. If no such extent exists, a page of a new
-    /// mixed extent.
+    /// A free page of a mixed extent that has at least one more free page. If no mixed extent has two free pages, this
+    /// is a page of a new mixed extent.
     fn mixed_page(&mut self, rowset: usize) -> Step<PageId> {
         let extents = self.pool.pages(1) / EXTENT;
         let shared: Vec<u32> = (0..extents).filter(|&extent| self.bit(SGAM_PAGE, extent)).collect();

@@ -131,7 +131,7 @@ impl Frame {
     }
 }
 
-/// Offsets of the page links in the header.
+/// Offset of the address of the previous page in the header. `NEXT` is the offset of the address of the next page.
 pub(super) const PREVIOUS: usize = 8;
 pub(super) const NEXT: usize = 16;
 /// Offset of the type flags.

@@ -12,7 +12,7 @@ use crate::page::page_type;
 use crate::record::{self, Kind};
 use crate::row::Row;
 
-/// The minimum length of a heap row, so that a forwarding stub can replace it.
+/// The minimum length of a heap row. A row of this length can be replaced by a forwarding stub.
 const LEAST_BYTES: usize = 9;
 /// Record type of a forwarding stub.
 const STUB: u8 = 2;
@@ -58,7 +58,7 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// The first empty slot of a page, without slots that the rollback of an open transaction may need.
+    /// The first empty slot of a page. Slots that the rollback of an open transaction may need are skipped.
     pub(super) fn free_slot(&mut self, page: PageId) -> u16 {
         let undo = self.open.values().flat_map(|transaction| &transaction.undo);
         let needed: BTreeSet<u16> = undo

@@ -15,7 +15,7 @@ pub(super) struct Halt;
 /// The result of a step of a workload; an error if the run stops in this step.
 pub(super) type Step<T = ()> = Result<T, Halt>;
 
-/// The number of ticks of 1/300 second in a day, and the day on which all workloads start: 2024-03-04.
+/// The number of ticks of 1/300 second in a day. `FIRST_DAY` is the day on which all workloads start: 2024-03-04.
 const TICKS_PER_DAY: u64 = 300 * 86_400;
 const FIRST_DAY: u64 = 45_353;
 
@@ -46,7 +46,7 @@ pub(super) struct Journal {
     vlfs: Vec<Vlf>,
     /// The file IDs of the log files.
     files: Vec<u16>,
-    /// The position of the current VLF, and the number of bytes of its blocks so far.
+    /// `current` is the position of the current VLF, and `end` is the number of bytes of its blocks so far.
     current: usize,
     end: usize,
     /// The records of the current block.
@@ -57,7 +57,7 @@ pub(super) struct Journal {
     written: Vec<Written>,
     /// The clock: ticks of 1/300 second since midnight of the first day.
     ticks: u64,
-    /// The number of records so far, and the number of records at which the run stops.
+    /// `count` is the number of records so far, and `limit` is the number of records at which the run stops.
     pub(super) count: u64,
     pub(super) limit: u64,
     /// VLFs with a sequence number below this one are no longer needed.
@@ -110,8 +110,8 @@ impl Journal {
         if self.count >= self.limit {
             return Err(Halt);
         }
-        // Each record needs two more bytes for its offset, and each sector one more for the byte that its status byte
-        // replaces.
+        // Each record needs two more bytes for its offset. Each sector needs one more byte for the byte that the status
+        // byte of the sector replaces.
         if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
@@ -145,8 +145,8 @@ impl Journal {
         self.files.len() as u16
     }
 
-    /// The bytes of a log file, without the block that is not written yet. `header` returns the header page for a file
-    /// of this size in bytes.
+    /// The bytes of a log file, without the block that is not written yet. `header` receives the size of the file in
+    /// bytes and returns its header page.
     pub(super) fn file(&self, number: u16, header: impl Fn(u64) -> [u8; PAGE]) -> Vec<u8> {
         let mut bytes = vec![0; PAGE];
         for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {
@@ -160,7 +160,8 @@ impl Journal {
     }
 
     /// The sequence number of the oldest VLF that still belongs to the log. The VLFs of the log have consecutive
-    /// sequence numbers up to the newest one. VLFs before a gap in the sequence are leftovers.
+    /// sequence numbers up to the newest one. VLFs before a gap in the sequence numbers contain old log that no longer
+    /// belongs to the log.
     pub(super) fn oldest(&self) -> u32 {
         let has_log = |sequence: u32| self.vlfs.iter().any(|vlf| vlf.sequence == sequence && vlf.uses > 0);
         let newest = self.vlfs[self.current].sequence;
@@ -229,7 +230,7 @@ impl Journal {
     }
 
     /// Fills the rest of the current VLF with empty blocks, and continues in a VLF that is not needed. If all VLFs are
-    /// needed, adds a new one.
+    /// needed, a new VLF is added.
     fn next_vlf(&mut self) {
         while self.end < self.room() {
             let sectors = (self.room() - self.end) / SECTOR;

@@ -1,4 +1,4 @@
-//! Reads keys from records: gives their sort order, and builds the entries that non-leaf pages have for them.
+//! Reads keys from records. Computes the sort order of keys, and builds the entries for keys on non-leaf pages.
 
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
@@ -13,7 +13,7 @@ pub(super) struct KeyLayout {
     pub(super) layout: Layout,
     /// Positions of the key columns in the layout, in key order.
     key: Vec<usize>,
-    /// The layout of a record with only the key. Log records of row changes contain such records.
+    /// The layout of a record that contains only the key. Log records of row changes contain records with this layout.
     alone: Layout,
     /// The number of columns in the table.
     columns: usize,
@@ -26,8 +26,8 @@ const COMPLEX: u16 = 0x8000;
 struct Parts<'r> {
     record: &'r [u8],
     nulls: &'r [u8],
-    /// The end offsets of the variable-length columns, with the flag for complex columns. `from` is the start of the
-    /// first column.
+    /// `ends` has the end offsets of the variable-length columns, including the flag for complex columns. `from` is the
+    /// start of the first column.
     ends: Vec<usize>,
     from: usize,
 }
@@ -133,7 +133,7 @@ impl KeyLayout {
         entry
     }
 
-    /// A record with only the key, as log records of row changes contain it.
+    /// A record that contains only the key. Log records of row changes contain the key in this form.
     pub(super) fn alone(&self, record: &[u8]) -> Vec<u8> {
         let (row, extra) = self.values(record, 0);
         let mut key = Vec::new();

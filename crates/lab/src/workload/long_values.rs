@@ -12,13 +12,15 @@ use crate::space::{MIXED, fullness};
 
 /// The PFS fullness class of a full page.
 const FULL: u8 = 4;
-/// Size in bytes of a root before its links, offset of its level, and size of a link. A link has the end of its part of
-/// the value and the address of this part.
+/// `ROOT_HEADER` is the size in bytes of a root before its links, `ROOT_LEVEL` is the offset of its level, and `LINK`
+/// is the size of a link. A link points to a part of the value. It contains the end offset of this part and the address
+/// of this part.
 const ROOT_HEADER: usize = 12;
 const ROOT_LEVEL: usize = 2;
 const LINK: usize = 12;
 
-/// Size in bytes of a tree node before its links, offset of the number of links, and size of a link.
+/// `NODE_HEADER` is the size in bytes of a tree node before its links, `NODE_COUNT` is the offset of the number of
+/// links, and `NODE_LINK` is the size of a link.
 const NODE_HEADER: usize = 20;
 const NODE_COUNT: usize = 16;
 const NODE_LINK: usize = 16;
@@ -51,8 +53,8 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// Stores a tree node. It is inserted with as many links as a root can have. Each further link needs two changes:
-    /// one of the link count and one that adds the link.
+    /// Stores a tree node. The node is first inserted with at most the number of links that a root can have. Each
+    /// further link needs two changes: one changes the link count, and one adds the link.
     fn store_node(&mut self, by: By, rowset: usize, blob: u64, links: &[(u64, RowId)]) -> Step<RowId> {
         let link = |(end, at): &(u64, RowId)| [end.to_le_bytes(), at.bytes()].concat();
         let (first, rest) = links.split_at(ROOT_LINKS);
@@ -74,8 +76,8 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// A page of this type with at least `bytes` free bytes. If a page must be allocated, the user's transaction
-    /// allocates it, not a system transaction.
+    /// A page of this type with at least `bytes` free bytes. If a page must be allocated, this is a change of the
+    /// user's transaction and not of a system transaction.
     fn text_page(&mut self, by: By, rowset: usize, kind: u8, bytes: usize) -> Step<PageId> {
         let pages = self.rowsets[rowset].pages.clone();
         let fits = |page: &PageId| {
@@ -119,7 +121,7 @@ impl Engine<'_> {
         self.remove_from_heap(by, rowset, (at.page, at.slot))
     }
 
-    /// Whether no rollback of an open transaction may need space on the page.
+    /// Whether the rollbacks of all open transactions need no space on the page.
     fn is_unneeded(&self, page: PageId) -> bool {
         !self.open.values().any(|transaction| transaction.reserved.get(&page).is_some_and(|&bytes| bytes > 0))
     }

@@ -10,21 +10,23 @@ use crate::row::Row;
 
 /// The most transactions that are open at the same time.
 const MOST_OPEN: usize = 4;
-/// The percentages of the kinds of steps. All remaining steps change a row.
+/// The percentage of steps that are checkpoints. `CLEANUPS`, `WRITES`, `BEGINS` and `ENDS` are the percentages of other
+/// kinds of steps. All remaining steps change a row.
 const CHECKPOINTS: u64 = 2;
 const CLEANUPS: u64 = 4;
 const WRITES: u64 = 6;
 const BEGINS: u64 = 10;
 const ENDS: u64 = 12;
-/// The percentage of commits of distributed transactions, which are prepared first.
+/// The percentage of commits that belong to distributed transactions. A distributed transaction is prepared before it
+/// commits.
 const PREPARED: u64 = 5;
-/// Length in bytes of the longest record in which a long value stays in the row.
+/// A long value stays in its row if the record has at most this number of bytes.
 const MOST_IN_ROW: usize = 8000;
 /// The percentage of transactions that are rolled back.
 const ROLLBACKS: u64 = 30;
 
 impl Engine<'_> {
-    /// Runs until this number of transactions have ended. Other transactions may still be open.
+    /// Runs until this number of transactions have ended. At that point, further transactions may still be open.
     pub(super) fn run(&mut self, transactions: u64) -> Step {
         let mut ended = 0;
         while ended < transactions {

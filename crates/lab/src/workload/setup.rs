@@ -1,4 +1,5 @@
-//! Creates the database on which a workload runs: the lab writes it, then it is read into memory.
+//! Creates the database on which a workload runs. The lab writes this database to files, and the files are then read
+//! into memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,8 @@ const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
 /// The most log files. There is a limit because sysfiles1 has space for the names of only nine files.
 const MOST_LOG_FILES: u16 = 4;
 
-/// The allocation units of the base tables that contain the counters.
+/// `SYSROWSETS` and `SYSALLOCUNITS` are the allocation units of the base tables sysrowsets and sysallocunits, which
+/// contain the counters.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
 /// The offset of the checkpoint LSN on the boot page.
@@ -46,7 +48,7 @@ const FIRST_TRANSACTION: u32 = 0x400;
 struct Places {
     base: usize,
     indexes: Vec<usize>,
-    /// The rowset of the LOB unit, and the column whose long values it stores.
+    /// The rowset of the LOB unit, and the column whose long values are stored in this unit.
     lob: Option<(usize, usize)>,
     /// The addresses of the rows, if the table is a heap.
     addresses: Vec<RowId>,
@@ -97,7 +99,7 @@ impl Base {
             pages.push(of_file.collect::<FilePages>());
             names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
-        // Clears the differential map, as after a full backup: no extent has changed since then.
+        // Clears the differential map, as a full backup does: no extent counts as changed after that.
         for page in pages.iter_mut().flatten().filter(|page| page[1] == page_type::DIFFERENTIAL) {
             let mut frame = Frame::read(page);
             frame.records[1][4..].fill(0);

@@ -13,7 +13,7 @@ use crate::space::{ALLOCATED, GHOSTS, fullness};
 const MAP_HEADER: usize = 4;
 /// The slot of the bitmap on GAM, differential and IAM pages. A PFS page has only one record.
 const MAP_SLOT: u16 = 1;
-/// The first GAM page and the first SGAM page.
+/// `GAM_PAGE` is the first GAM page, and `SGAM_PAGE` is the first SGAM page.
 pub(super) const GAM_PAGE: PageId = PageId::new(1, 2);
 pub(super) const SGAM_PAGE: PageId = PageId::new(1, 3);
 /// The number of a bit in a PFS byte: the page has ghosts.
@@ -103,8 +103,8 @@ impl Engine<'_> {
         self.note_pages(by, rowset, -1)
     }
 
-    /// Whether an open transaction other than `by` has made a change for which `test` is true. Until this transaction
-    /// ends, others must not use the page or extent that it changed.
+    /// Whether an open transaction other than `by` has made a change for which `test` is true. Until this open
+    /// transaction ends, no other transaction may use the changed page or extent.
     fn is_held(&self, by: By, test: impl Fn(&Undo) -> bool) -> bool {
         let own = match by {
             By::Transaction(number) | By::Rollback(number, _) => Some(number),

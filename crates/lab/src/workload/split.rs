@@ -125,8 +125,9 @@ impl Engine<'_> {
     }
 }
 
-/// The slot at which the second half of the bytes starts. At least one row moves and at least one row stays. If the
-/// page has a single row, it moves if the new row belongs before it; otherwise it stays and the new page is empty.
+/// The slot at which the second half of the bytes starts. If the page has several rows, at least one row moves and at
+/// least one row stays. If the page has a single row, this row moves if the new row belongs before it. Otherwise, the
+/// row stays and the new page is empty.
 fn middle(records: &[Vec<u8>], slot: usize) -> usize {
     if records.len() < 2 {
         return slot.min(records.len());

@@ -63,7 +63,7 @@ pub(super) struct TableState<'a> {
     pub(super) base: usize,
     /// The nonclustered indexes, as positions among the rowsets.
     pub(super) indexes: Vec<usize>,
-    /// The rowset of the LOB unit, and the column whose long values it stores.
+    /// The rowset of the LOB unit, and the column whose long values are stored in this unit.
     pub(super) lob: Option<(usize, usize)>,
     /// The current rows, by row number.
     pub(super) rows: BTreeMap<u64, Live>,
@@ -102,7 +102,7 @@ impl TableState<'_> {
         };
     }
 
-    /// The uniquifier of a new row, which is the number of earlier rows with the same key.
+    /// The uniquifier of a new row. It is the number of earlier rows with the same key.
     pub(super) fn uniquifier(&mut self, row: u64) -> u32 {
         let Some(index) = self.table.clustered.as_ref().filter(|index| !index.unique) else { return 0 };
         let mut values = Row::default();

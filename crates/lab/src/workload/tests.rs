@@ -89,8 +89,8 @@ fn the_log_leads_to_the_truth_at_any_moment() {
     assert!(in_structure_changes > 0);
 }
 
-/// One page is older than it should be, and redo does not repair it. All other pages are the same as without the lost
-/// write.
+/// Because of the lost write, one page is too old, and redo does not repair it. All other pages are the same as without
+/// the lost write.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_older_than_the_start_of_redo() {
@@ -201,8 +201,8 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
             records.into_iter().filter(|record| record.lsn >= start).for_each(|record| pages.redo(record));
             let truth = &made.truth.redone[0].1;
             for (page, truth_of_page) in (0..).zip(truth.chunks_exact(PAGE)) {
-                // Backups do not contain the content of free pages, and the checkpoint on the boot page (page 9) is not
-                // logged.
+                // Two differences are allowed. Backups do not contain the content of free pages, and the checkpoint on
+                // the boot page (page 9) is not logged.
                 let is_allocated = truth[PAGE + 100 + page as usize] & ALLOCATED != 0;
                 let same = || pages.bytes(PageId::new(1, page))[..] == *truth_of_page;
                 assert!(page == 9 || !is_allocated || same(), "seed {seed} set {at}: page {page}");
@@ -211,7 +211,7 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
     }
 }
 
-/// When the log is longer than its VLFs, it uses them again from the start, with the other parity.
+/// When the log does not fit into its VLFs, it uses them again from the start, with the other parity.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn virtual_log_files_are_used_again() {
@@ -223,7 +223,8 @@ fn virtual_log_files_are_used_again() {
     prove_redo(&spec, &crashed);
 }
 
-/// VLFs are not always used again in order. Log before a gap in the sequence numbers no longer belongs to the log.
+/// VLFs are not always used again in order. The log in VLFs before a gap in the sequence numbers no longer belongs to
+/// the current log.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_in_the_log_if_the_log_has_its_record() {

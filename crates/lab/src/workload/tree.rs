@@ -14,8 +14,8 @@ const MOST_SPLITS: usize = 20;
 /// The place of a key in an index, or the place where it must be inserted.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// The pages from the root to the leaf. Each non-leaf page has the slot of the entry for the next page; the leaf
-    /// has the slot of the key.
+    /// The pages from the root to the leaf, each with a slot. On a non-leaf page, this is the slot of the entry for the
+    /// next page. On the leaf, it is the slot of the key.
     pub(super) path: Vec<(PageId, usize)>,
     pub(super) is_there: bool,
 }
@@ -123,7 +123,8 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// Notes whether the rollback of a transaction may need a ghost, because it would make the ghost a live row again.
+    /// Notes whether the rollback of a transaction may need a ghost, because the rollback would make this ghost a live
+    /// row again.
     fn owns_ghost(&mut self, by: By, ghost: (usize, Vec<u8>), owns: bool) {
         let (By::Transaction(number) | By::Rollback(number, _)) = by else { return };
         if let Some(transaction) = self.open.get_mut(&number) {

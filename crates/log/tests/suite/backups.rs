@@ -1,5 +1,6 @@
-//! Tests that several backups, in any order, give one log. Log that two of them contain is equal and is read once;
-//! missing log is reported as a gap. False headers end the log, and never produce a false record.
+//! Tests that several backups, in any order, give one log. If two backups contain the same log, the two copies are
+//! equal and the log is read once. Missing log is reported as a gap. Wrong headers end the log, and never produce a
+//! wrong record.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -87,7 +88,7 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
         let config = backup::media(&sets[set][0]).unwrap().sets[0].config.clone();
         (config.first_lsn.unwrap(), config.last_lsn.unwrap())
     };
-    // Only the second and the last log backup; the first log backup after the differential backup is missing.
+    // Opens only the second and the last log backup. The first log backup after the differential backup is missing.
     let log = open(&[sets[2].clone(), sets[5].clone()].concat()).unwrap();
     let gaps = log.gaps();
     assert_eq!(gaps.len(), 1);
@@ -97,9 +98,9 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     assert!(is_whole && records.keys().all(|lsn| *lsn >= ends(5).0) && !records.is_empty());
 }
 
-/// The sectors that are equal in two files, with their offset in each. Most are log that both backups contain, but
-/// other sectors may be equal too. Callers therefore use a sector only if damage to it ends the log of the file that is
-/// read alone.
+/// The sectors that are equal in two files, with the offset in each file. Most of these sectors contain log that is in
+/// both backups, but other sectors may be equal too. So callers must use a sector only if damage to the sector ends the
+/// log that is read from that file alone.
 fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
     let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
     let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
@@ -149,8 +150,8 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     assert!(tried >= 10 && ended == tried, "{tried} {ended}");
 }
 
-/// Two backups are damaged at different places of the log that both contain. The whole log can be read, partly from
-/// each.
+/// Two backups contain the same log, and each is damaged at another place of this log. The whole log can be read,
+/// partly from each backup.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn two_damaged_backups_make_one_whole_log() {
@@ -218,8 +219,8 @@ fn backups_of(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The offsets and sizes of the fields in a region's header that contain the range of the region and the description of
-/// its VLF.
+/// The offsets and sizes of header fields of a region: the fields with the range of the region and with the description
+/// of its VLF.
 const FIELDS: [(usize, usize); 8] = [
     (0x3C, 8), // start
     (0x44, 8), // end
@@ -266,7 +267,7 @@ fn headers_of_regions_that_lie_end_the_log_and_make_up_no_record() {
         fs::write(&target, &bytes).unwrap();
         let mut paths: Vec<PathBuf> = sets.concat();
         paths[set] = target.clone();
-        // The changed file alone, and then together with the other files.
+        // Tests the changed file alone, and then the changed file together with the other files.
         for paths in [std::slice::from_ref(&target), &paths] {
             let Ok(backups) = BackupLog::open(paths, &[]) else { continue };
             let Ok(log) = Log::of_backups(backups) else {

@@ -74,8 +74,8 @@ fn every_real_log_is_read_to_its_end() {
     }
 }
 
-/// The log of every backup set starts with the block of the set's first LSN, and ends exactly at the block that the set
-/// names.
+/// The log of every backup set starts with the block at the first LSN of the set, and ends exactly at the block that
+/// the set names as its end.
 #[test]
 #[ignore = "full tier: real files"]
 fn the_log_of_every_real_backup_is_what_its_set_says() {

@@ -139,8 +139,8 @@ fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
             }
             assert_eq!(lost_bytes, 0);
             assert_eq!(end.offset, at as u64, "byte {byte}");
-            // The blocks after the damaged one are near enough to be in flight, but the damaged block was written
-            // completely.
+            // The blocks after the damaged block are near enough to have been in flight at a crash. But the damaged
+            // block was written completely, so this is damage and not the end of the log.
             let EndReason::Damaged { damage: Damage::Block, later } = end.reason else { panic!("{:?}", end.reason) };
             assert!(later.count > 0);
         }
@@ -180,7 +180,7 @@ fn every_bit_of_the_last_block_counts() {
     let (_, at, size) = last_block(&sample);
     let mut as_cut = 0;
     for byte in at..at + size {
-        // Every bit of the header and of each sector's first byte, and one bit of every other byte.
+        // Changes every bit of the header and of the first byte of each sector, and one bit of every other byte.
         let bits =
             if byte < at + 32 || (byte - at).is_multiple_of(512) { 0..8 } else { byte as u32 % 8..byte as u32 % 8 + 1 };
         for bit in bits {
@@ -189,9 +189,10 @@ fn every_bit_of_the_last_block_counts() {
             let (history, end, _, _) = sample.read_all(&bytes).unwrap();
             match end.reason {
                 EndReason::Damaged { damage: Damage::Block, .. } => assert_eq!(end.offset, at as u64),
-                // A sector with the other parity looks like an interrupted write.
+                // If the bit changes the parity of a sector, the block looks like an interrupted write.
                 EndReason::Written if byte > at && bit >= 6 && (byte - at).is_multiple_of(512) => as_cut += 1,
-                // The changed bit says that the block has no checksum; nothing else changed.
+                // This bit is the checksum flag: the block now seems to have no checksum, and all its records are still
+                // read.
                 EndReason::Written => {
                     assert_eq!((byte - at, bit, end.offset), (8, 1, (at + size) as u64));
                     assert_eq!(history.records(), sample.read(&sample.bytes).unwrap().0.records());
@@ -218,7 +219,8 @@ fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
             // A VLF that is longer than its file looks like a cut-off file.
             let is_longer = (18..24).contains(&(bit / 8));
             let is_found = matches!(end.reason, EndReason::Damaged { .. }) || lost_bytes > 0 || is_longer;
-            // The end of the log is that of the unchanged log, so log that recovery needs cannot be missing unnoticed.
+            // If the damage is not found, the log must end at the same place as the unchanged log, so that recovery
+            // lacks no log.
             let is_same = (end.offset, end.reason) == (whole.1.offset, whole.1.reason);
             if !is_found && !is_same {
                 silent.push((vlf, bit / 8, bit % 8, end));
@@ -241,7 +243,7 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
     let mut walk = Walk::new(&log);
     while walk.next_block().unwrap().is_some() {}
     assert_eq!(log.cut_at(&walk.end().unwrap()), Some(last as u64));
-    // The size of the VLF before covers the newest VLF, or all VLFs after it.
+    // The header of the previous VLF has a size that covers the newest VLF, or all VLFs after the previous one.
     let before = last - VLF;
     for end in [last + VLF, sample.bytes.len()] {
         let mut bytes = sample.bytes.clone();
@@ -250,7 +252,8 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
         let hidden = Damage::Header { file: 0, offset: last as u64 };
         assert!(matches!(end.reason, EndReason::Damaged { damage, .. } if damage == hidden), "{end:?}");
     }
-    // The size of the VLF before covers nearly the whole file after it, as if no other VLF followed.
+    // The header of the previous VLF has a size that covers nearly the whole file after it, as if no other VLF
+    // followed.
     let mut bytes = sample.bytes.clone();
     let size = (bytes.len() - 512 - before) as u64;
     bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());

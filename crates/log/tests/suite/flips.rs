@@ -111,7 +111,8 @@ impl Copy {
         let is_found = matches!(changed.end.1, EndReason::Damaged { .. })
             || changed.lost_bytes > whole.lost_bytes
             || changed.is_cut && !whole.is_cut;
-        // Log before the first block read does not matter, because recovery names the LSN at which it starts.
+        // The log before the first block that was read does not matter, because recovery names the LSN at which it
+        // starts.
         let has_same_end = changed.end == whole.end
             && changed.blocks.iter().all(|(at, block)| whole.blocks.get(at).is_some_and(|whole| whole.0 == block.0));
         match () {
@@ -126,7 +127,8 @@ impl Copy {
     }
 }
 
-/// The number of logs to try, or of bits in each log. An environment variable can raise each number.
+/// The number of logs to try, or of bits to change in each log. The environment variable `name` can raise the number
+/// `usual`.
 fn count(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }

@@ -89,7 +89,8 @@ fn what_will_be_read_makes_room_only_for_what_a_thread_waits_for_the_furthest_fi
     assert!(again.contains(&furthest.1), "{again:?} {furthest:?}");
 }
 
-/// If no request were in progress, no event could wake the waiting threads.
+/// While threads wait, at least one request must be in progress, because only the end of a request wakes the waiting
+/// threads.
 #[test]
 fn what_is_asked_for_ahead_never_takes_the_room_of_what_is_about_to_be_read() {
     let mut state = State::new(4 * MB, Instant::now());
@@ -205,8 +206,8 @@ struct Readers {
     /// Number of chunks whose read has begun.
     begun: u64,
     threads: Vec<Option<Reading>>,
-    /// The requests in progress. The key is the time of arrival in nanoseconds, the object and the start; the value is
-    /// the end.
+    /// The requests in progress. The key consists of the time of arrival in nanoseconds, the object, and the start
+    /// offset of the piece. The value is the end offset of the piece.
     coming: BTreeMap<(u64, u32, u64), u64>,
     start: Instant,
     now: u64,

@@ -1,5 +1,5 @@
-//! A test server of objects. It supports ranges, tags and lists in the form of S3, and simulates a latency, a rate per
-//! connection, and faults.
+//! A test server of objects. It supports ranges, tags, and listings in the format of S3. It simulates a latency, a rate
+//! per connection, and faults.
 
 #![allow(
     dead_code,
@@ -45,7 +45,7 @@ pub struct Object {
 #[derive(Clone)]
 pub enum Content {
     Bytes(Arc<Vec<u8>>),
-    /// This number of bytes. Each byte holds the number of its 4 KB block, modulo 251.
+    /// Content with this number of bytes. Each byte holds the number of its 4 KB block, modulo 251.
     Pattern(u64),
 }
 
@@ -99,7 +99,7 @@ struct State {
     /// Whether the server ignores ranges and sends whole objects.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
-    /// An object that replaces another object: the number of requests before that, the path, and the new object.
+    /// A new object that will replace an object: the number of requests until then, the path, and the new object.
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,

@@ -10,8 +10,8 @@ use source::storage::device;
 use super::{Found, until};
 use crate::text_table::printable;
 
-/// Number of log backups at the end of a path that get STOPAT. Labels have whole seconds only, so the last log backup
-/// but one may contain the requested point in time too.
+/// The number of log backups at the end of a path that are restored with STOPAT. Backup labels give times in whole
+/// seconds, so the second-last log backup may also contain the requested point in time.
 const STOPPED: usize = 2;
 
 /// Writes the statements that restore a database to the latest or the requested point in time.
@@ -124,8 +124,8 @@ fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io:
     Ok(())
 }
 
-/// The reason why no statements can be written: a script runner would misread a name with a control character or a
-/// variable.
+/// The reason why no statements can be written; `None` if they can be written. A script runner would misread a name
+/// that contains a control character or a variable.
 fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
     let sets = path.steps.iter().filter_map(|&step| database.sets.get(step));
     let files: Vec<&PathBuf> = sets.flat_map(|set| &set.paths).collect();

@@ -5,7 +5,7 @@ use crate::text_table::printable;
 /// The result of restoring a chain in memory and checking the restored database.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Verified {
-    /// Findings in the restored database, its backups and their log.
+    /// Number of findings in the restored database, in its backups and in the log of these backups.
     pub errors: u64,
     /// The text of the first finding.
     pub first_error: Option<String>,
@@ -13,13 +13,13 @@ pub struct Verified {
     pub reason: Option<String>,
     /// Whether the restore produced a database.
     pub is_restored: bool,
-    /// Allocated pages of the restored database.
+    /// Number of allocated pages in the restored database.
     pub pages: u64,
-    /// Log blocks in all backups of the chain. Each block was verified.
+    /// Number of log blocks in all backups of the chain. Each of these blocks was verified.
     pub log_blocks: u64,
-    /// Pages that recovery from the log changed.
+    /// Number of pages that recovery changed.
     pub recovered_pages: u64,
-    /// Transactions that were open at the end, and were rolled back.
+    /// Number of transactions that were open at the end of the log and were rolled back.
     pub transactions_undone: u64,
 }
 

@@ -10,7 +10,8 @@ use source::PageSource;
 
 /// Number of bytes shown for a finding.
 const SHOWN_BYTES: usize = 64;
-/// Maximum number of pages to read again. The limit keeps the wait short when storage is slow.
+/// Maximum number of pages to read again in order to show their bytes. The limit keeps the wait short when storage is
+/// slow.
 const MOST_PAGES: usize = 256;
 
 /// Some bytes of a page.
@@ -64,7 +65,8 @@ impl<'a> PageBytesReader<'a> {
     }
 }
 
-/// Offset of a slot's record on the page, at most [`SHOWN_BYTES`] before the end of the page.
+/// The offset of a slot's record on the page. If fewer than [`SHOWN_BYTES`] bytes follow the offset, returns the offset
+/// of the last [`SHOWN_BYTES`] bytes of the page.
 fn record_offset(bytes: &PageBytes, slot: u16) -> Option<usize> {
     let mut plain = *bytes;
     undo_torn_bits(&mut plain);

@@ -31,7 +31,7 @@ pub(super) struct Findings {
     /// The number of findings, shown or not.
     count: usize,
     places: Vec<Found>,
-    /// The number of places that are not shown.
+    /// The number of objects and indexes that are not shown.
     more_places: usize,
     checks: Vec<Explained>,
 }
@@ -114,7 +114,7 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
     for place in &mut places {
         place.messages.sort_by_key(|message| message.follows);
     }
-    // Places with findings that prevent reading the catalog come first. Places with only consequences of damage
+    // Objects with findings that prevent reading the catalog come first. Objects that have only consequences of damage
     // elsewhere come last.
     places.sort_by_key(|place| (!place.is_primitive, place.messages.iter().all(|message| message.follows)));
     let checks = checks.into_iter().map(Explained::of).collect();

@@ -165,7 +165,8 @@ fn facts(page: &CheckPage<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The commands to run next: those of the terminal's summary, and one that explains a thing that was not verified.
+/// The commands to run next: the commands of the terminal's summary, then a command that explains one of the things
+/// that were not verified.
 pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
     let report = page.report;
     let (example, limit) = (findings::example(report), not_verified::first_limit(report));

@@ -31,7 +31,8 @@ pub(super) struct Map {
     more_files: usize,
     /// Names of tables and other objects.
     tables: Vec<String>,
-    /// Owners of extents, numbered from 1. Each entry has the owner's index in `tables`, and the name of its index.
+    /// Owners of extents, numbered from 1. Each entry has a position in `tables` and the name of an index of that
+    /// table.
     owners: Vec<(usize, String)>,
 }
 
@@ -40,7 +41,7 @@ struct File {
     id: u16,
     name: String,
     pages: u32,
-    /// Number of extents in a cell, as an exponent of 2.
+    /// Number of extents in one cell of the map, as an exponent of 2.
     cell_shift: u32,
     /// The first page and the number of pages of the first run of several unread pages.
     unread: Option<(u32, u64)>,

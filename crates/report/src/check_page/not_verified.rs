@@ -12,7 +12,7 @@ use crate::not_verified::{heading, headline, share};
 
 /// Maximum number of causes that are shown.
 const MOST_CAUSES: usize = 200;
-/// Maximum number of places of one kind, and of kinds, that are shown for a cause.
+/// Maximum number of kinds of places that are shown for a cause, and maximum number of places of each kind.
 const MOST_PLACES: usize = 50;
 /// Maximum number of characters of a name or reason.
 const MOST_CHARS: usize = 200;

@@ -244,8 +244,8 @@ fn a_page_has_8_megabytes_at_most() {
     assert_eq!(data["map"]["more_files"], 2000 - files);
 }
 
-/// Writes the pages into the folder `MDFSCK_PAGES` if that variable is set. `benches/page_load.py` loads them into a
-/// browser.
+/// If the environment variable `MDFSCK_PAGES` names a folder, this test also writes the pages to it, so that
+/// `benches/page_load.py` can load them into a browser.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_of_large_databases_have_8_megabytes_at_most() {

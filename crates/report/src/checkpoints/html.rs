@@ -12,14 +12,14 @@ use crate::html::{axis, escape, head, short, with_contents};
 /// Maximum number of databases with charts. Databases with the longest checkpoints come first; the table has all
 /// databases.
 const MAX_CHARTS: usize = 40;
-/// Maximum number of days of a heat map, which shows the last days.
+/// Maximum number of days in a heat map. If there are more days, the heat map shows only the last of them.
 const MAX_DAYS: i64 = 92;
 /// Maximum number of rows of the table of slow checkpoints.
 const MAX_SLOW: usize = 200;
-/// Size of the chart of durations: the width in pixel columns, and the height in SVG units.
+/// Width of the chart of durations, in columns of pixels.
 const WIDTH: usize = 960;
 const HEIGHT: f64 = 150.0;
-/// Hours under one label of the heat map.
+/// Number of hours for which the heat map has one label.
 const HOURS_OF_LABEL: i64 = 3;
 
 const HOUR: i64 = 3_600_000 * Moment::MILLISECOND;
@@ -69,8 +69,8 @@ fn section(title: &str, table: Table, html: &mut String) {
     let _ = write!(html, "<h2>{}</h2>{table}", escape(title));
 }
 
-/// The chart of durations over time. A column of pixels has a line from the shortest to the longest checkpoint that
-/// began in its time.
+/// The chart of durations over time. Each column of pixels stands for a period. It has a vertical line from the
+/// shortest to the longest checkpoint that began in this period.
 fn durations(group: &Group) -> String {
     let (Some(first), Some(last)) = (group.checkpoints.first(), group.checkpoints.last()) else { return String::new() };
     let span = (i128::from(last.began.0) - i128::from(first.began.0)).max(1);

@@ -8,12 +8,12 @@ use super::{CheckpointReport, Group, Side, SlowCheckpoint, Source, duration_ms};
 /// A table: the headings of its columns, and its rows of cells.
 pub(super) struct Table {
     pub(super) heads: &'static [&'static str],
-    /// Columns that hold numbers.
+    /// The positions of the columns that contain numbers.
     pub(super) numbers: &'static [usize],
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// The heading of checkpoints from one source and clock.
+/// The heading for all groups of checkpoints with the same source and clock.
 pub(super) fn heading(group: &Group) -> String {
     let source = match &group.source {
         Source::Events => "Checkpoints by events",
@@ -46,7 +46,7 @@ pub(super) fn totals(groups: &[Group]) -> Table {
 }
 
 impl CheckpointReport {
-    /// The groups of each source and clock, with their heading.
+    /// The groups, joined if they have the same source and clock. The first value is the heading for the joined groups.
     pub(super) fn sources(&self) -> impl Iterator<Item = (String, &[Group])> {
         let sources = self.groups.chunk_by(|one, next| heading(one) == heading(next));
         sources.filter_map(|groups| Some((heading(groups.first()?), groups)))
@@ -67,8 +67,8 @@ impl CheckpointReport {
         }
     }
 
-    /// The title and the rows for the `most` slowest checkpoints in error logs with this clock, and the number of rows
-    /// left out.
+    /// A table of the slowest checkpoints in error logs with this clock, with at most `most` rows. Returns the title,
+    /// the table, and the number of rows that were left out.
     pub(super) fn slow_table(&self, clock: Clock, most: usize) -> (String, Table, usize) {
         let mut slow: Vec<&SlowCheckpoint> = self.flushes.iter().filter(|slow| slow.clock == clock).collect();
         slow.sort_by_key(|slow| std::cmp::Reverse(slow.flush.ms));

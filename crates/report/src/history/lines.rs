@@ -39,7 +39,8 @@ pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Resul
     })
 }
 
-/// Writes a line per database with the ages of its oldest reads and proofs.
+/// Writes a line for each database with the time of the oldest page read and of the oldest verification of
+/// cross-references.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -220,10 +221,11 @@ pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dy
     })
 }
 
-/// Writes a line that says that a finding is acknowledged.
+/// Writes a line that confirms that a finding was acknowledged.
 ///
 /// # Errors
-/// Writes a line that confirms the acknowledgment of a finding.
+///
+/// If writing to `out` fails.
 pub fn write_acknowledged_json(key: i64, out: &mut dyn io::Write) -> io::Result<()> {
     line(&HistoryLine::Acknowledged(HistoryAcknowledged { key }), out)
 }

@@ -37,19 +37,19 @@ pub(super) struct Estate {
     running: Vec<Running>,
 }
 
-/// The row of a database.
+/// The row of a database. The fields `server` and `path` tell where the database was first seen. The fields `why` and
+/// `copy` belong to `state`.
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) id: i64,
     pub(super) name: String,
     family: String,
-    /// The first place where the database was seen: `server` is the machine, or the server of a backup; `path` has the
-    /// files. `more_places` is the number of other places.
+    /// The machine on which the database was first seen; for a backup, the server of the database.
     server: String,
     path: String,
     more_places: u64,
-    /// `sound`, `corrupt` or `unknown`; then the reason if the state is unknown; then the copy with this state, if the
-    /// database has several copies.
+    /// State of the database: `sound`, `corrupt` or `unknown`. If it is unknown, `why` has the reason. If the database
+    /// has several copies, `copy` is the copy with this state.
     state: &'static str,
     why: Option<String>,
     copy: Option<String>,
@@ -62,7 +62,8 @@ pub(super) struct Row {
     /// When the least recently read page in use was read; `None` if a page in use was never read.
     oldest_read: Option<String>,
     never_read: u64,
-    /// When the relation with the oldest proof was proven; `None` if a relation was never proven.
+    /// When the least recently verified cross-reference between pages and tables was verified; `None` if a
+    /// cross-reference was never verified.
     oldest_closed: Option<String>,
     relations: u64,
     /// Number of findings in each of the last runs; -1 for an incomplete run that found nothing.
@@ -74,7 +75,8 @@ pub(super) struct Row {
 struct UnderWay {
     host: String,
     started: String,
-    /// Length of the window in seconds, number of ranges done, and number of bytes done.
+    /// For a check that runs in a window of time: the length of the window in seconds, the number of page ranges that
+    /// it has read, and the number of bytes in these ranges.
     window: Option<(f64, u64, u64)>,
 }
 
@@ -88,8 +90,8 @@ struct Failed {
     error: String,
 }
 
-/// The rows of the databases that `filter` selects, each with its state: as many as fit into `bytes`, worst first. Also
-/// the number of databases in each state.
+/// The rows of the databases that `filter` selects, the worst first. Only as many rows are returned as fit into `bytes`
+/// bytes. Also returns the number of databases in each state.
 pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(Vec<(Row, DatabaseState)>, States)> {
     let (mut rows, mut left) = (Vec::new(), bytes);
     let states = history.estate(filter, TREND_RUNS, |row| {
@@ -107,7 +109,7 @@ pub(super) fn rows(history: &History, filter: &Filter, bytes: usize) -> Result<(
 }
 
 impl Estate {
-    /// The estate with these rows, and with the failed runs and the running checks, as the machine `host` sees them.
+    /// The estate with these rows, the newest failed runs, and the running checks. `host` is the name of this machine.
     pub(super) fn new((history, host): (&History, &str), rows: Vec<Row>, states: States) -> Result<Self> {
         let States { sound, corrupt, unknown } = states;
         let more = (sound + corrupt + unknown).saturating_sub(rows.len() as u64);

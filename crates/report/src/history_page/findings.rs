@@ -25,7 +25,7 @@ pub(super) struct Findings {
 struct Finding {
     key: i64,
     object: Option<String>,
-    /// Number of the message; then the index of its check in `checks`, if this release knows the check.
+    /// Number of the message.
     number: u16,
     check: Option<usize>,
     file: Option<u16>,

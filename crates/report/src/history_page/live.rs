@@ -1,4 +1,4 @@
-//! A running check: its progress, its curves, and the pages that are done.
+//! A running check: its progress, charts of the resources that it uses, and the pages that it has processed.
 
 use std::fmt::Write;
 
@@ -30,8 +30,8 @@ pub(super) struct Running {
     is_stopped: bool,
     /// Seconds from the start to the last report.
     seconds: f64,
-    /// The current phase, its duration so far in seconds, the pages done in it, and all pages of it; 0 and 0 if the
-    /// number of pages is unknown.
+    /// The current phase. The three fields after it describe this phase: its duration so far, the pages that it has
+    /// processed, and all of its pages. The last two are 0 if the number of pages is unknown.
     phase: &'static str,
     phase_seconds: f64,
     done: u64,
@@ -51,17 +51,18 @@ struct Now {
     bytes: u64,
 }
 
-/// The pages of a file, and the ranges that are done.
+/// The pages of a file, and the ranges of pages that the check has processed.
 #[derive(Serialize)]
 struct File {
     id: u16,
     pages: u64,
-    /// Consecutive ranges of pages, from page 0. Each has its number of pages and a state: 2 if all pages are done, 1
-    /// if some are done, 0 if no page is done.
+    /// Consecutive ranges of pages, from page 0. Each range has its number of pages and a state: 2 if the check has
+    /// processed all pages of the range, 1 if it has processed some, 0 if it has processed none.
     ranges: Vec<(u64, u8)>,
 }
 
-/// The checks that `which` selects, as the machine `host` sees them, and the charts of these checks.
+/// The checks that `which` selects, and their charts as HTML. `host` is the name of this machine. At most `most` checks
+/// are returned.
 pub(super) fn checks(history: &History, which: Which<'_>, (host, most): (&str, u32)) -> Result<(Vec<Running>, String)> {
     let found = history.running_checks(which, host, most)?;
     let mut charts = String::new();

@@ -57,7 +57,8 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
 }
 
 impl File {
-    /// Appends a range. Returns 1 if the file has one more range, or 0 if the pages extend the last range.
+    /// Appends pages that were last read at `read_at`. Returns 1 if they become a new range, or 0 if they extend the
+    /// last range.
     fn push(&mut self, pages: u64, read_at: i64) -> usize {
         self.pages += pages;
         match self.ranges.last_mut() {

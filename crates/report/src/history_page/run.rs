@@ -14,14 +14,13 @@ use super::findings::{Findings, findings};
 use crate::html::{Budget, Cause, What, shown_to};
 use crate::not_verified::heading;
 
-/// Limits on the list of what was not verified: the maximum number of entries to read, of causes to show, and of places
-/// per cause.
+/// Maximum number of entries of the list of what was not verified to read from the history.
 const MOST_ENTRIES: u32 = 1000;
 const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
 /// Maximum number of characters of a place or reason.
 const PLACE_CHARS: usize = 200;
-/// Maximum number of new and gone findings that are shown, and maximum number of bytes of their text.
+/// Maximum number of new and gone findings that are shown.
 const MOST_CHANGES: u32 = 1000;
 const CHANGE_BYTES: usize = 1 << 20;
 
@@ -147,7 +146,7 @@ pub(super) struct WholeRun {
     /// Number and name of the run's database.
     database: Option<(i64, String)>,
     run: Run,
-    /// Findings that appeared in this run, then findings that disappeared.
+    /// The findings that appeared in this run.
     came: Findings,
     went: Findings,
     not_verified: NotVerified,

@@ -13,7 +13,7 @@ pub(crate) struct Cause {
     pub(crate) action: &'static str,
     pub(crate) is_allowed: bool,
     pub(crate) what: Vec<What>,
-    /// The number of places that are not listed because they only follow from this cause.
+    /// The number of places that are not listed, because they are only consequences of this cause.
     pub(crate) follows: usize,
     /// Findings that were demoted because this cause may explain them.
     pub(crate) demoted: Vec<String>,

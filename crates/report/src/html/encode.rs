@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 1 << 14;
 /// A writer that encodes bytes as base64.
 pub(crate) struct Base64<'o> {
     out: &'o mut dyn Write,
-    /// The bytes of an unfinished group of three, and their number.
+    /// The bytes that do not yet form a whole group of three.
     group: [u8; 3],
     length: usize,
     text: Vec<u8>,

@@ -27,8 +27,8 @@ pub(crate) fn shown_to(text: &str, most: usize) -> String {
     shown
 }
 
-/// The bytes of database text that a part of a page may still contain, counted as JSON. The budget prevents long names
-/// from making a page large.
+/// The number of bytes of database text that may still be added to a section of a page. Text is counted in its JSON
+/// form. The budget prevents long names from making a page large.
 pub(crate) struct Budget {
     left: usize,
 }
@@ -38,8 +38,8 @@ impl Budget {
         Self { left: bytes }
     }
 
-    /// The first `most` characters of `text`, as [`shown_to`] escapes them. `None` if they exceed the budget; the
-    /// budget is then used up.
+    /// The first `most` characters of `text`, as [`shown_to`] escapes them. If they exceed the budget, returns `None`,
+    /// and nothing is left of the budget.
     pub(crate) fn take(&mut self, text: &str, most: usize) -> Option<String> {
         let shown = shown_to(text, most);
         let left = self.left.checked_sub(bytes_in_json(&shown));

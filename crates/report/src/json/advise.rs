@@ -40,9 +40,9 @@ pub(crate) struct AdviceStep<'a> {
     pub(crate) risk: &'a str,
     /// Data that the step cannot restore.
     pub(crate) cannot_restore: Option<&'a str>,
-    /// The data that was read as proof; null if nothing was read for this step.
+    /// The pages that mdfsck read and that prove `reason`; null if no pages were read for this step.
     pub(crate) proven: Option<&'a str>,
-    /// Assumptions of the step that are based only on backup labels.
+    /// Assumptions of the step for which backup labels are the only evidence.
     pub(crate) by_labels: Option<&'a str>,
     /// SQL statements to review; mdfsck never runs them.
     pub(crate) sql: &'a [String],
@@ -58,15 +58,17 @@ pub(crate) struct AdviceStep<'a> {
 pub(crate) struct AdviceLoss<'a> {
     /// The table, with its schema.
     pub(crate) object: &'a str,
-    /// The lost pages, which are neighbors in the order of their rows.
+    /// The lost pages, which are next to each other in the order of the table's rows.
     pub(crate) pages: Vec<String>,
     /// Minimum number of lost rows.
     pub(crate) rows: u64,
     /// Maximum number of lost rows; null if there is no upper bound.
     pub(crate) most_rows: Option<u64>,
-    /// Lower bound of the keys of the lost rows, which may itself be lost; null for a heap, or if there is no bound.
+    /// Lower bound for the keys of the lost rows. A lost row may have exactly this key. Null for a heap, or if there is
+    /// no lower bound.
     pub(crate) first_key: Option<&'a str>,
-    /// Upper bound of the keys of the lost rows, which may itself be lost; null for a heap, or if there is no bound.
+    /// Upper bound for the keys of the lost rows. A lost row may have exactly this key. Null for a heap, or if there is
+    /// no upper bound.
     pub(crate) last_key: Option<&'a str>,
     /// A description of the lost rows.
     pub(crate) which: &'a str,

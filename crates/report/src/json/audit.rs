@@ -17,14 +17,14 @@ pub(crate) enum AuditLine {
 pub(crate) struct AuditSummary {
     /// Number of pages that contradict the log.
     pub(crate) findings: usize,
-    /// Number of pages with an LSN that was compared with the log records of the page.
+    /// Number of pages for which the page LSN was compared with the log records of the page.
     pub(crate) pages_compared: u64,
-    /// Number of compared pages that contain the bytes written by their last log record.
+    /// Number of these pages that contain the bytes written by their last log record.
     pub(crate) images_compared: u64,
-    /// Pages with a last change that is older than the oldest record of the log.
+    /// Number of pages that were last changed before the oldest record of the log.
     pub(crate) pages_older: u64,
-    /// Pages that changed during the time of the log but have no record in it, because their rows were written without
-    /// logging.
+    /// Number of pages that changed in the period covered by the log but have no log record, because their rows were
+    /// written without logging.
     pub(crate) pages_without_records: u64,
     /// LSN of the oldest record of the log; null if none could be read.
     pub(crate) from_lsn: Option<String>,

@@ -44,11 +44,11 @@ pub(crate) struct Media<'a> {
     pub(crate) compressed: bool,
     /// The backup sets in the file.
     pub(crate) sets: Vec<Set<'a>>,
-    /// Damage of the backup's container.
+    /// Damage in the structure of the backup file.
     pub(crate) damage: Vec<Damage>,
 }
 
-/// Damage of a backup's container.
+/// Damage in the structure of a backup file.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Damage {

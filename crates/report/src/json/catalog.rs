@@ -24,7 +24,7 @@ pub(crate) struct Database<'a> {
     pub(crate) engine_build: Option<String>,
     /// Id of the database on its server.
     pub(crate) database_id: Option<u16>,
-    /// Whether the files are complete without the log.
+    /// Whether the database was shut down cleanly, so that the data files are complete without the log.
     pub(crate) clean_shutdown: Option<bool>,
     /// The need for recovery; null if the boot page is damaged.
     pub(crate) recovery: Option<RecoveryNeed<'a>>,
@@ -56,7 +56,7 @@ pub(crate) struct Database<'a> {
     pub(crate) features: Named<'static, usize>,
     /// The data files that were given.
     pub(crate) files: Vec<DataFile<'a>>,
-    /// The log files that the catalog names, or that belong to a data file by name.
+    /// The log files. Their names are in the catalog, or were derived from the names of the data files.
     pub(crate) log_files: Vec<LogFile<'a>>,
     /// System tables that cannot be read completely.
     pub(crate) unreadable_system_tables: Vec<Gap<'a>>,
@@ -204,8 +204,8 @@ pub(crate) struct TableStatistics<'a> {
     pub(crate) rows: Option<u64>,
     /// Number of rows with NULL in the first column.
     pub(crate) null_rows: Option<f32>,
-    /// Densities of the first column, of the first two columns and so on, then of the columns with the clustering key.
-    /// A density is 1 divided by the number of different values.
+    /// Densities: first for the first column, then for the first two columns, and so on. The last ones include the
+    /// columns of the clustering key. A density is 1 divided by the number of different values.
     pub(crate) densities: Vec<Option<f32>>,
     /// The steps of the histogram of the first column, in order.
     pub(crate) steps: Vec<HistogramStep>,
@@ -237,7 +237,7 @@ pub(crate) struct Lint<'a> {
     pub(crate) rule: &'static str,
     /// The place: an object, an index, or `database`.
     pub(crate) scope: &'a str,
-    /// The facts that the rule found there.
+    /// The facts that the rule found at this place.
     pub(crate) seen: &'a str,
     /// Why the feature makes CHECKDB slow or hides damage.
     pub(crate) reason: &'static str,

@@ -33,7 +33,7 @@ pub(crate) struct Chains<'a> {
     pub(crate) points: Vec<Span<'a>>,
     /// Points in time on recovery branches that the database left when it was restored.
     pub(crate) left_points: Vec<Span<'a>>,
-    /// Sets that the newest chain does not need, but that are needed for other points in time.
+    /// Sets that the newest chain does not need but that are needed to restore other points in time.
     pub(crate) beside: Vec<Beside<'a>>,
     /// Indexes in `sets` of the sets that no restore can use.
     pub(crate) unused: &'a [usize],
@@ -47,7 +47,7 @@ pub(crate) struct Chains<'a> {
     pub(crate) detour: Option<Detour<'a>>,
 }
 
-/// A backup set of a chain, all its stripes together.
+/// A backup set with all its stripes.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ChainSet<'a> {
@@ -81,7 +81,7 @@ pub(crate) struct ChainSet<'a> {
     pub(crate) damaged: bool,
 }
 
-/// A chain: the backups that can be restored after one full backup.
+/// A chain: a full backup, and the backups that can be restored after it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Chain<'a> {
@@ -93,9 +93,10 @@ pub(crate) struct Chain<'a> {
     pub(crate) steps: &'a [usize],
     /// When the backup of the last step was finished.
     pub(crate) until: Option<&'a str>,
-    /// The missing log, as a range of two LSNs, if there are later log backups.
+    /// The range of LSNs that no backup contains, if there are later log backups; otherwise null.
     pub(crate) gap: Option<[String; 2]>,
-    /// Number of log backups before the last step that `steps` does not list.
+    /// Number of log backups that have to be restored before the last step but are not listed in `steps`, because the
+    /// path is too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) omitted: Option<usize>,
     /// The result of a restore in memory (`--verify`).
@@ -110,19 +111,19 @@ pub(crate) struct VerifiedChain<'a> {
     /// The result: `sound`, `errors`, `incomplete` if not everything could be verified, or `failed` if the chain cannot
     /// be restored.
     pub(crate) state: &'static str,
-    /// Findings in the restored database, its backups and their log.
+    /// Number of findings in the restored database, in its backups and in the log of these backups.
     pub(crate) errors: u64,
     /// The text of the first finding.
     pub(crate) first_error: Option<&'a str>,
     /// The first thing that could not be verified, or why the chain cannot be restored.
     pub(crate) reason: Option<&'a str>,
-    /// Allocated pages of the restored database.
+    /// Number of allocated pages in the restored database.
     pub(crate) pages: u64,
-    /// Pages that recovery from the log changed.
+    /// Number of pages that recovery changed.
     pub(crate) recovered_pages: u64,
-    /// Verified blocks of log in all backups of the chain.
+    /// Number of log blocks in all backups of the chain. Each of these blocks was verified.
     pub(crate) log_blocks: u64,
-    /// Transactions that were open at the end and were rolled back.
+    /// Number of transactions that were open at the end of the log and were rolled back.
     pub(crate) transactions_undone: u64,
 }
 
@@ -136,11 +137,11 @@ pub(crate) struct Span<'a> {
     pub(crate) to: &'a str,
 }
 
-/// A set that the newest chain does not need, but that is needed for other points in time.
+/// A set that the newest chain does not need but that is needed to restore other points in time.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Beside<'a> {
-    /// Index of the set in `sets`.
+    /// Index of this set in `sets`.
     pub(crate) set: usize,
     /// The first point in time that needs the set.
     pub(crate) from: Option<&'a str>,
@@ -166,7 +167,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) left: bool,
     /// The missing backups, if there is no path.
     pub(crate) missing: Option<String>,
-    /// The missing log, as a range of two LSNs. The second LSN is null if there is no later log.
+    /// The range of LSNs that no backup contains. The second LSN is null if there is no later log.
     pub(crate) missing_lsns: Option<[Option<String>; 2]>,
     /// If there is no path: the last point in time before the requested one that can be restored.
     pub(crate) before: Option<&'a str>,

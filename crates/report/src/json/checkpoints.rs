@@ -116,13 +116,13 @@ pub(crate) struct Flush<'a> {
     pub(crate) database_id: Option<u32>,
     /// Name of the database; null if no data file of the database was given.
     pub(crate) database: Option<&'a str>,
-    /// When the error log reported the checkpoint, which is at the end of its writes.
+    /// When the error log reported the checkpoint. SQL Server reports a slow checkpoint when its writes have ended.
     pub(crate) at: Option<String>,
     /// Clock of the time: `utc`, or `local` if the error log does not contain the offset of its clock from UTC.
     pub(crate) clock: &'static str,
     /// Number of buffers written.
     pub(crate) bufs: u64,
-    /// Number of writes. Fields from here on that may be null are null if the error log does not report them.
+    /// Number of writes. Each figure from here on is null if the error log does not report it.
     pub(crate) writes: Option<u64>,
     /// Duration of the writes in milliseconds.
     pub(crate) ms: u64,
@@ -140,7 +140,7 @@ pub(crate) struct Flush<'a> {
     pub(crate) last_target_outstanding: Option<u64>,
     /// Average latency of a write in milliseconds.
     pub(crate) avg_write_latency_ms: Option<u64>,
-    /// When the matching checkpoint in the events began; null if the events have no checkpoint at this time.
+    /// When the matching checkpoint in the events began; null if the events contain no checkpoint that matches.
     pub(crate) checkpoint_began: Option<String>,
     /// Duration of the matching checkpoint in milliseconds.
     pub(crate) checkpoint_ms: Option<f64>,
@@ -164,8 +164,8 @@ pub(crate) struct CheckpointsSummary {
     pub(crate) unusable: u64,
     /// Slow checkpoints that error logs report.
     pub(crate) flushes: u64,
-    /// Lines of messages about checkpoints in error logs where the first line of the message is missing, or the line
-    /// has an unexpected form.
+    /// Number of lines in error logs that belong to a message about a checkpoint but could not be used. Either the
+    /// first line of the message is missing, or the format of the line is unexpected.
     pub(crate) unclear_lines: u64,
     /// Events that ring buffers report as dropped.
     pub(crate) dropped_events: u64,

@@ -49,7 +49,7 @@ pub(crate) struct DatabaseRow<'a> {
 pub(crate) struct SetLine<'a> {
     /// The files that hold the stripes of the set.
     pub(crate) paths: Vec<String>,
-    /// Position of the set in the files, which is FILE = n in RESTORE.
+    /// Position of the set in the files: the number that RESTORE ... WITH FILE = n takes.
     pub(crate) position: u16,
     /// Type of the set, as RESTORE HEADERONLY names it: `Database`, `Database Differential`, `Transaction Log`, `File
     /// or Filegroup`, `Partial`.

@@ -29,9 +29,10 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Number of rows in the file.
     pub(crate) rows: u64,
-    /// Number of rows in the second file of `--damaged`, from damaged pages or from pages that no other page refers to.
+    /// Number of rows in the second file of `--damaged`. These rows are from damaged pages, or from pages that no other
+    /// page refers to.
     pub(crate) doubtful: u64,
-    /// Number of rows in the third file of `--damaged`, which were rebuilt from nonclustered indexes.
+    /// Number of rows in the third file of `--damaged`. These rows were rebuilt from nonclustered indexes.
     pub(crate) rebuilt: u64,
     /// Number of rows that are known to be lost.
     pub(crate) known_lost: u64,
@@ -41,8 +42,8 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) order: &'a str,
     /// Columns that no file contains, because SQL Server computes them when they are read.
     pub(crate) computed_columns: &'a [String],
-    /// Number of values that are NULL in the file because they cannot be read, or cannot be expressed in this format. A
-    /// file `.unreadable.csv` lists them.
+    /// Number of values that are NULL in the file, because they cannot be read, or because the format of the file
+    /// cannot express them. A file `.unreadable.csv` lists these values.
     pub(crate) unreadable_values: u64,
     /// Number of texts in which U+FFFD replaces invalid characters.
     pub(crate) altered_texts: u64,
@@ -52,7 +53,7 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) pages_left_out: u64,
     /// The first pages with rows that are not in the file.
     pub(crate) left_out: Vec<PageLeftOut>,
-    /// Number of records on sound pages that break a rule and are not in the file.
+    /// Number of records that are on sound pages but break a rule and are therefore not in the file.
     pub(crate) records_left_out: u64,
 }
 

@@ -46,11 +46,13 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) findings_open: u64,
     /// When the least recently read page in use was read; null if a page was never read.
     pub(crate) oldest_read: Option<&'a str>,
-    /// When the relation with the oldest proof was proven; null if a relation was never proven.
+    /// When the least recently verified cross-reference between pages and tables was verified; null if a
+    /// cross-reference was never verified.
     pub(crate) oldest_closed: Option<&'a str>,
 }
 
-/// How long ago the pages of a database were read and its relations proven (`mdfsck history FILE coverage`).
+/// When the pages of a database were last read, and when its cross-references between pages and tables were last
+/// verified (`mdfsck history FILE coverage`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryCoverage<'a> {
@@ -66,18 +68,19 @@ pub(crate) struct HistoryCoverage<'a> {
     pub(crate) within_seconds: Option<u64>,
     /// Number of pages in use.
     pub(crate) pages_in_use: u64,
-    /// Number of pages in use that were read and checked within the span of `--within`; without `--within`, at any
-    /// time.
+    /// Number of pages in use that were read and checked within the time span of `--within`. Without `--within`, the
+    /// number of pages in use that were ever read and checked.
     pub(crate) pages_within: u64,
     /// Number of pages in use that were never read.
     pub(crate) never: u64,
     /// The least recently read range of pages; null if no page was read.
     pub(crate) oldest: Option<HistoryRange<'a>>,
-    /// Totals of the relations between pages and rows.
+    /// Totals of the cross-references between pages and tables.
     pub(crate) relations: HistoryRelations<'a>,
-    /// Number of pages by the evidence that they were read.
+    /// Number of pages for each kind of evidence that they were read.
     pub(crate) evidence: HistoryEvidence,
-    /// Whether every page in use was read and every relation was proven within the span of `--within`.
+    /// Whether, within the time span of `--within`, every page in use was read and all cross-references between pages
+    /// and tables were verified.
     pub(crate) kept: bool,
 }
 
@@ -95,30 +98,30 @@ pub(crate) struct HistoryRange<'a> {
     pub(crate) at: &'a str,
 }
 
-/// Relations between pages and rows. A relation is either the structure of one index or heap, or the agreement of an
-/// index with its table.
+/// Totals of the cross-references between pages and tables. The structure of each heap or index counts as one
+/// cross-reference. The agreement of each nonclustered index with its table counts as another one.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRelations<'a> {
-    /// Number of relations.
+    /// Number of cross-references.
     pub(crate) total: u64,
-    /// Number of relations that were proven within the span of `--within`.
+    /// Number of cross-references that were verified within the time span of `--within`.
     pub(crate) within: u64,
-    /// When the oldest proof of a relation was made; null if a relation was never proven.
+    /// When the least recently verified cross-reference was verified; null if a cross-reference was never verified.
     pub(crate) oldest_at: Option<&'a str>,
 }
 
-/// Number of pages by the evidence that they were read.
+/// Number of pages for each kind of evidence that they were read.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryEvidence {
-    /// Number of pages that were read.
+    /// Number of pages that mdfsck read.
     pub(crate) read: u64,
-    /// Number of pages of an object that was read before and is unchanged.
+    /// Number of pages that belong to an object that was read before and has not changed since.
     pub(crate) object: u64,
-    /// Number of pages that equal pages read before, according to the chain of backups.
+    /// Number of pages that, according to the chain of backups, equal pages that were read before.
     pub(crate) chain: u64,
-    /// Number of pages that have not changed since they were read, according to SQL Server.
+    /// Number of pages that, according to SQL Server, have not changed since they were read.
     pub(crate) vouched: u64,
 }
 
@@ -250,24 +253,25 @@ pub(crate) struct HistoryObject<'a> {
     pub(crate) index: &'a str,
     /// Number of the partition, from 1.
     pub(crate) partition: i32,
-    /// When rows and pages were first counted (since `--since`).
+    /// When rows and pages were first counted. With `--since`, only counts since that time are considered.
     pub(crate) first_at: &'a str,
     /// Number of rows at the time `first_at`.
     pub(crate) first_rows: u64,
     /// Number of pages at the time `first_at`.
     pub(crate) first_pages: u64,
-    /// When a run last counted other numbers of rows or pages than the run before.
+    /// When a run last counted a number of rows or pages that differed from the previous count.
     pub(crate) last_at: &'a str,
-    /// Number of rows since the time `last_at`.
+    /// Number of rows that runs have counted since the time `last_at`.
     pub(crate) last_rows: u64,
-    /// Number of pages since the time `last_at`.
+    /// Number of pages that runs have counted since the time `last_at`.
     pub(crate) last_pages: u64,
-    /// When the relations of the partition were last proven; null if one of them was never proven.
+    /// When the structure of the partition, and its agreement with the table, were last verified; null if one of these
+    /// was never verified.
     pub(crate) closed_at: Option<&'a str>,
 }
 
-/// Number of findings that changed between two runs. The lines before this one have the findings (`mdfsck history FILE
-/// diff`).
+/// The number of findings that changed between two runs. The lines before this line contain the findings (`mdfsck
+/// history FILE diff`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryDifference<'a> {
@@ -285,7 +289,7 @@ pub(crate) struct HistoryDifference<'a> {
     pub(crate) open: u64,
 }
 
-/// Read speed of the runs of a copy (`mdfsck history FILE baselines`).
+/// Read speed of all runs that checked the same copy of a database (`mdfsck history FILE baselines`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryThroughput<'a> {

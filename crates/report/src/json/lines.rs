@@ -49,7 +49,8 @@ pub(crate) struct Run<'a> {
     /// Internal version of the database, such as 904 for SQL Server 2019. If the boot page is missing, the version
     /// comes from the label of the backup; null if unknown.
     pub(crate) db_version: Option<u16>,
-    /// Whether the files are complete without the log; null if unknown.
+    /// Whether the database was shut down cleanly, so that the data files are complete without the log; null if
+    /// unknown.
     pub(crate) clean_shutdown: Option<bool>,
     /// When system tables were last updated by hand (message 3859, which is not an error); absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub(crate) struct Run<'a> {
     /// The backup sets that were restored; absent for data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sets: Option<Vec<databases::SetLine<'a>>>,
-    /// The result of recovery from a log; absent if there was no recovery, or no reason to look for a log.
+    /// The result of recovery from a log; absent if there was no recovery and no need for a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recovery: Option<Recovery<'a>>,
     /// The options of the check.
@@ -67,7 +68,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// A fact about the input that the user must know first: missing files or stripes, sets that are not checked, a
-/// truncated file, pages in flight, a version that is too new.
+/// truncated file, pages that were being changed when they were copied, or a version that is too new.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
@@ -94,11 +95,11 @@ pub(crate) struct Recovery<'a> {
     pub(crate) log_bytes: u64,
     /// Number of records from the LSN `from` to the LSN `to`.
     pub(crate) records: u64,
-    /// Number of pages that differ from the files after recovery.
+    /// Number of pages that recovery changed.
     pub(crate) pages: u64,
     /// Number of transactions that were rolled back.
     pub(crate) transactions_undone: u64,
-    /// Number of in-doubt transactions: another server decides their outcome.
+    /// Number of in-doubt transactions, which are distributed transactions whose outcome another server decides.
     pub(crate) in_doubt: u64,
     /// Why recovery was not complete; empty if it was complete.
     pub(crate) reason: &'a str,
@@ -194,7 +195,8 @@ pub(crate) struct Pages {
     pub(crate) overflow: u64,
 }
 
-/// A finding: the message, the object to which it is counted, its place, and the place to which it refers.
+/// A finding. It has the message, the object under which it is counted, the place of the damage, and the place to which
+/// the message refers.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Finding<'a> {
@@ -340,7 +342,7 @@ pub(crate) struct Identity<'a> {
     pub(crate) behind: bool,
 }
 
-/// A thing that could not be read. If this is the only line of a command, the reason why the command failed.
+/// Something that could not be read. If this is the only line of a command, it tells why the command failed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ErrorText<'a> {
@@ -364,7 +366,7 @@ impl<'a> ErrorText<'a> {
     }
 }
 
-/// A requested thing that could not be verified.
+/// Something that the check was asked to verify but could not verify.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NotVerified<'a> {
@@ -375,7 +377,7 @@ pub(crate) struct NotVerified<'a> {
     pub(crate) allowed: Option<bool>,
 }
 
-/// A useful fact about the input that leaves nothing unverified.
+/// A useful fact about the input. A note never means that something was not verified.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Note<'a> {
@@ -457,7 +459,7 @@ pub(crate) struct Verified {
     pub(crate) column_values_not_verified: u64,
     /// Number of indexes that were compared with their table.
     pub(crate) indexes: u64,
-    /// Number of indexes in the scope of the check, all of which should have been compared with their table.
+    /// Number of indexes in the scope of the check. All of them should have been compared with their tables.
     pub(crate) indexes_in_scope: u64,
     /// Number of rows of the compared indexes.
     pub(crate) index_rows: u64,
@@ -484,7 +486,7 @@ pub(crate) struct Estimate<'a> {
     /// Length of a window in seconds (`--window`); absent without `--window`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window_seconds: Option<f64>,
-    /// Read speed of the last windows in bytes per second; absent if unknown.
+    /// Read speed in the last windows, in bytes per second; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_per_second: Option<f64>,
     /// Number of windows needed to read everything once; absent if unknown.

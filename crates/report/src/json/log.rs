@@ -94,12 +94,13 @@ pub(crate) struct LogPiece<'a> {
     /// The column if the bytes are its whole value; absent if they are a part of a column, or span several columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<&'a str>,
-    /// The column that contains these bytes, if they are only a part of its value and the catalog proves it.
+    /// The column that contains these bytes, if the bytes are only a part of its value and the catalog proves which
+    /// column it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<&'a str>,
-    /// The value before the change, as text if `column` is present, otherwise the bytes in hexadecimal.
+    /// The value before the change. Text if `column` is present, otherwise the bytes in hexadecimal.
     pub(crate) before: &'a str,
-    /// The value after the change, as text if `column` is present, otherwise the bytes in hexadecimal.
+    /// The value after the change. Text if `column` is present, otherwise the bytes in hexadecimal.
     pub(crate) after: &'a str,
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct LogPiece<'a> {
 pub(crate) struct LogTransaction<'a> {
     /// Id of the transaction, as SQL Server prints it: `0000:000003a8`.
     pub(crate) id: String,
-    /// Name of the transaction; empty if the log does not contain its begin.
+    /// Name of the transaction; empty if the log does not contain its first record.
     pub(crate) name: &'a str,
     /// State of the transaction: `committed`, `rolled back`, `open` or `in doubt`.
     pub(crate) state: &'static str,
@@ -117,11 +118,12 @@ pub(crate) struct LogTransaction<'a> {
     pub(crate) records: u64,
     /// Size of these records in bytes.
     pub(crate) log_bytes: u64,
-    /// LSN of the transaction's begin; null if the log does not contain it.
+    /// LSN of the first record of the transaction; null if the log does not contain this record.
     pub(crate) begin_lsn: Option<String>,
     /// LSN of the transaction's last record.
     pub(crate) last_lsn: String,
-    /// Id of the session that began the transaction; null if the log does not contain the begin.
+    /// Id of the session that began the transaction; null if the log does not contain the first record of the
+    /// transaction.
     pub(crate) session: Option<u16>,
     /// Security identifier of the login in hexadecimal; null if the log does not name a login.
     pub(crate) login_sid: Option<String>,
@@ -150,7 +152,7 @@ pub(crate) struct LogCheckpoint {
     pub(crate) ended: Option<String>,
     /// Duration of the checkpoint in milliseconds, accurate to 1/300 second; negative if the clock was set back.
     pub(crate) ms: Option<i64>,
-    /// Bytes of log blocks since the begin of the previous checkpoint.
+    /// Bytes of log blocks since the previous checkpoint began.
     pub(crate) log_bytes: u64,
     /// Number of transactions that were open at the checkpoint.
     pub(crate) open_transactions: u64,
@@ -172,13 +174,13 @@ pub(crate) struct LogVlf {
     pub(crate) parity: u8,
     /// Number of log blocks in the VLF.
     pub(crate) blocks: u64,
-    /// Whether a recovery would need the VLF, judged by this log alone.
+    /// Whether a recovery would need the VLF, according to this log alone.
     pub(crate) active: bool,
 }
 
-/// The log written during one time step. Steps in which nothing was written have no line. A log block counts at the
-/// time at which it was closed. If that time is unknown, the block counts at the latest known begin or end of a
-/// transaction or checkpoint in the block or before it.
+/// The log that was written during one time step. A step without log has no line. A log block belongs to the step in
+/// which it was closed. If the time of closing is unknown, the latest known time of a transaction or checkpoint in the
+/// block, or before the block, is used instead.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct LogRate {
@@ -209,9 +211,9 @@ pub(crate) struct LogSummary<'a> {
     /// Why the log ends: `written` (nothing follows), `under way` (blocks of unfinished writes follow, as after a
     /// crash), `damaged`, or `empty` (the backups contain no log).
     pub(crate) end: &'static str,
-    /// Id of the log file with the end of the log.
+    /// Id of the log file in which the log ends.
     pub(crate) end_file_id: u16,
-    /// Offset in that file at which the next block would begin, in bytes.
+    /// Offset at which the next block would begin, in bytes from the start of that log file.
     pub(crate) end_offset: u64,
     /// Number of blocks after the end of the log. They are not part of the log.
     pub(crate) blocks_after_end: u64,
@@ -224,8 +226,8 @@ pub(crate) struct LogSummary<'a> {
     /// LSN from which a recovery would need the log; null if no checkpoint ended in the log.
     pub(crate) needed_from_lsn: Option<String>,
     /// The reason why the log cannot be reused, as in `log_reuse_wait_desc`: `NOTHING`, `CHECKPOINT`,
-    /// `ACTIVE_TRANSACTION` or `LOG_BACKUP`. `LOG_BACKUP` is known only if data files are given too. It is unknown
-    /// whether replication still needs log. Null if no checkpoint ended in the log.
+    /// `ACTIVE_TRANSACTION` or `LOG_BACKUP`. `LOG_BACKUP` can be reported only if data files are given too. mdfsck
+    /// cannot tell whether replication still needs the log. Null if no checkpoint ended in the log.
     pub(crate) held_by: Option<&'static str>,
     /// LSN of the oldest record that still prevents reuse of the log.
     pub(crate) held_from_lsn: Option<String>,

@@ -123,7 +123,7 @@ pub(crate) struct Field {
     /// Number of the field, if the field repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<u16>,
-    /// The bytes of the field in hexadecimal; absent for whole allocation maps, which are in `map`.
+    /// The bytes of the field in hexadecimal; absent if the field is a whole allocation map, which `map` shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
     /// Value of the field as text.
@@ -160,9 +160,9 @@ pub(crate) struct Record {
 pub(crate) struct Fault {
     /// The failed test, named as in messages.
     pub(crate) test: &'static str,
-    /// The first value of the test.
+    /// The value that was tested.
     pub(crate) value: i64,
-    /// The second value of the test.
+    /// The value or limit with which `value` was compared.
     pub(crate) against: i64,
 }
 
@@ -203,7 +203,7 @@ pub(crate) struct MapRun {
     pub(crate) file: u16,
     /// Number of the first page.
     pub(crate) first: u64,
-    /// Number of the last page; for extents, of the first page of the last extent.
+    /// Number of the last page. In a run of extents, the first page of the last extent.
     pub(crate) last: u64,
     /// Number of pages or extents.
     pub(crate) count: u64,

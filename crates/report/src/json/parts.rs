@@ -30,8 +30,8 @@ pub(crate) struct PlanMade<'a> {
     pub(crate) bytes: u64,
 }
 
-/// Progress of a plan (`mdfsck plan --status PLAN`), according to the names and headers of its parts. Only `merge`
-/// reads the parts completely.
+/// Progress of a plan (`mdfsck plan --status PLAN`). A part is the file with the results of one task. The progress is
+/// determined from the names and headers of the parts. Only `merge` reads whole parts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PlanStatus<'a> {
@@ -41,7 +41,8 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) plan: &'a str,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The first round with missing parts, otherwise the newest round. Round 0 has the plan's own tasks.
+    /// The first round in which parts are missing, otherwise the newest round. Round 0 consists of the tasks of the
+    /// plan itself.
     pub(crate) round: u32,
     /// Number of tasks in this round.
     pub(crate) tasks: u32,
@@ -49,11 +50,11 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) done: u32,
     /// Ids of the tasks that have no part.
     pub(crate) missing: &'a [u32],
-    /// Size of the parts in bytes.
+    /// Total size of the parts, in bytes.
     pub(crate) bytes: u64,
 }
 
-/// A further round of tasks, which must run before there are results (`mdfsck merge PLAN`, exit status 32).
+/// A further round of tasks, which must run before `merge` can report results (`mdfsck merge PLAN`, exit status 32).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Round<'a> {

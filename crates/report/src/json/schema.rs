@@ -33,8 +33,8 @@ enum AnyLine {
     Chains(chains::Chains<'static>),
 }
 
-/// Types with variants that are lines. The second text names the command that writes the lines; it is empty for a
-/// check.
+/// Types with variants that are lines. The second text of each entry names the command that writes these lines; it is
+/// empty for a check.
 const KINDS_OF_LINES: [(&str, &str); 11] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),

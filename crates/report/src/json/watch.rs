@@ -51,7 +51,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) run: Option<i64>,
 }
 
-/// An alarm about a broken promise for a database.
+/// An alarm: no backup of a database is recent enough, or pages and cross-references were not checked within the
+/// promised time.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WatchAlarm<'a> {

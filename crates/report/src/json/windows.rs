@@ -1,8 +1,9 @@
-//! The JSON line about a window of time.
+//! The JSON line about a check that is spread over several windows of time.
 
 use serde::Serialize;
 
-/// The results of a window of time, and how long ago pages were read and relations proven (`--window`, `--within`).
+/// The results of one window of a check that is spread over several windows, and how long ago pages were read and
+/// cross-references between pages and tables were verified (`--window`, `--within`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Window<'a> {
@@ -16,15 +17,15 @@ pub(crate) struct Window<'a> {
     pub(crate) within_seconds: Option<u64>,
     /// Number of windows needed to read everything at the present speed; null if unknown.
     pub(crate) cycle_windows: Option<u64>,
-    /// The promise that every page in use was read within the span of `--within`.
+    /// Whether every page in use was read within the time span of `--within`.
     pub(crate) read: WindowPromise,
-    /// Number of bytes in ranges in use that were never read.
+    /// Number of bytes in page ranges that are in use and were never read.
     pub(crate) never_read_bytes: u64,
-    /// The promise that every relation was proven within the span of `--within`.
+    /// Whether all cross-references between pages and tables were verified within the time span of `--within`.
     pub(crate) closed: WindowPromise,
     /// Number of heaps and indexes.
     pub(crate) units: u64,
-    /// Number of heaps and indexes with a structure that was sound when last checked.
+    /// Number of heaps and indexes whose structure was sound when it was last checked.
     pub(crate) units_sound: u64,
     /// Number of indexes that have to be compared with their tables.
     pub(crate) pairs: u64,
@@ -34,7 +35,7 @@ pub(crate) struct Window<'a> {
     pub(crate) findings_new: u64,
     /// Number of known findings that were found again.
     pub(crate) findings_confirmed: u64,
-    /// Number of known findings that are gone.
+    /// Number of known findings that were not found again.
     pub(crate) findings_gone: u64,
 }
 
@@ -46,35 +47,36 @@ pub(crate) struct WindowDone {
     pub(crate) used_seconds: f64,
     /// Allowed duration of the window in seconds.
     pub(crate) allowed_seconds: f64,
-    /// Number of ranges that the window read.
+    /// Number of page ranges that were read in the window.
     pub(crate) ranges: u64,
-    /// Number of bytes in these ranges.
+    /// Number of bytes in these page ranges.
     pub(crate) bytes: u64,
-    /// The point in time of the database state in the image (UTC).
+    /// The time (UTC) of the image. An image is the state of the database at one point in time, and may be read in
+    /// several windows.
     pub(crate) image_taken_at: String,
     /// Size of the image in bytes.
     pub(crate) image_bytes: u64,
     /// Number of bytes of the image that have been read so far.
     pub(crate) image_bytes_done: u64,
-    /// Whether the next window can continue with this image.
+    /// Whether the next window can continue reading this image, because the files do not change.
     pub(crate) is_fixed: bool,
-    /// Whether the whole image was read. If so, the report before this line equals that of a single check with the same
-    /// options.
+    /// Whether the whole image was read. If so, the report before this line equals the report of a check without
+    /// windows that has the same options.
     pub(crate) is_closed: bool,
     /// Whether a signal ended the window early.
     pub(crate) is_interrupted: bool,
-    /// Number of further windows needed to close the image; null if unknown.
+    /// Number of further windows needed to read the rest of the image; null if unknown.
     pub(crate) windows_left: Option<u64>,
 }
 
-/// A promise about the age of reads or proofs.
+/// Whether the time span of `--within` is kept, and the time of the oldest read or verification.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WindowPromise {
-    /// State of the promise: `kept`, `broken`, or `cannot-be-kept` at the present speed. Null without `--within`, and
-    /// for `closed` with `--physical-only`.
+    /// `kept`, `broken`, or `cannot-be-kept` at the present speed. Null without `--within`. With `--physical-only`, the
+    /// state of `closed` is null too.
     pub(crate) state: Option<&'static str>,
-    /// For `read`, when the least recently read range was read. For `closed`, the point in time of the last closed
-    /// image. In UTC; null if there is no such time.
+    /// For `read`: when the least recently read range was read. For `closed`: the time of the last image that was
+    /// completely read and compared. Times are in UTC. Null if there is no such range or image.
     pub(crate) oldest_at: Option<String>,
 }

@@ -13,7 +13,7 @@ const LINE: usize = 16;
 
 /// Appends one line, without trailing spaces.
 pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Values of rows may contain control characters for the terminal.
+    // Column values may contain control characters, which must not reach the terminal.
     let text = text.to_string();
     let rest = text.trim_start_matches('\n');
     out.extend(std::iter::repeat_n('\n', text.len() - rest.len()));
@@ -40,7 +40,7 @@ pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range:
     for (number, chunk) in shown.chunks(LINE).enumerate() {
         let previous = number.checked_sub(1).and_then(|previous| shown.chunks(LINE).nth(previous));
         if previous == Some(chunk) {
-            // `hexdump` also prints one asterisk for all repeated lines.
+            // A run of repeated lines gets only one asterisk, as in the output of `hexdump`.
             if !repeated {
                 line(out, format_args!("{indent}*"));
             }

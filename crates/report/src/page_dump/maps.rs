@@ -43,8 +43,8 @@ pub(super) fn file_of(parsed: &Parsed, at: PageId) -> u16 {
     }
 }
 
-/// The contents of an allocation page, as runs. The last page of a run of extents is the first page of its last extent,
-/// as in DBCC PAGE.
+/// The contents of an allocation page, as runs. For a run of extents, `last` is the first page of the last extent, as
+/// in DBCC PAGE.
 pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     let page = parsed.view();
     let (title, clear, set) = match parsed.kind() {

@@ -6,7 +6,7 @@ use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 
-/// The page with torn bits undone, and its fields.
+/// The page, with the bits restored that torn-page protection replaced, and its fields.
 pub(super) struct Parsed {
     pub(super) page: PageBytes,
     pub(super) fields: Vec<FieldInstance>,
@@ -14,7 +14,8 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// If `leaf` is unknown, a page of level 0 counts as a leaf.
+    /// Parses a page. `leaf` tells whether the page is a leaf of an index. If this is unknown, a page of level 0 counts
+    /// as a leaf.
     pub(super) fn new(bytes: &PageBytes, leaf: Option<bool>) -> Self {
         let mut page = *bytes;
         undo_torn_bits(&mut page);

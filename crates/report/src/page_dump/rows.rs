@@ -8,9 +8,9 @@ use super::lines::{hex_lines, line};
 use super::parsed::Parsed;
 use crate::text_table::{padded, width};
 
-/// Maximum number of bytes shown beside a field. Longer fields continue below it.
+/// Maximum number of bytes that are shown on the line of a field. The bytes of a longer field are shown below the line.
 const BESIDE: usize = 10;
-/// Number of bytes of a longer field that are shown beside it.
+/// Number of bytes of a longer field that are shown on its line.
 const EXCERPT: usize = 6;
 /// Maximum number of bytes shown below a long field, or below a run of undescribed bytes.
 const BELOW: usize = 128;
@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) below: Option<Range<usize>>,
 }
 
-/// The row of a field of a structure that begins at `start`.
+/// The row for the field `found`. The structure of this field begins at `start`.
 pub(super) fn of_field(parsed: &Parsed, found: &FieldInstance, start: usize) -> Row {
     let (field, bytes) = (found.field, parsed.slice(&found.bytes));
     let name = match (field.place, found.index) {

@@ -87,7 +87,7 @@ fn amount(report: &Report) -> String {
     }
 }
 
-/// The limited scope of the check, if options limit it.
+/// A description of the scope of the check, if options limit this scope.
 pub(crate) fn scope(report: &Report) -> Option<String> {
     let options = &report.options;
     let command = (options.scope != Scope::Database).then(|| options.scope.command());

@@ -1,4 +1,4 @@
-//! The list of what was not verified in a summary: one paragraph for each cause, with few places.
+//! The list of what was not verified in a summary. Each cause has one paragraph, which names only a few places.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -80,8 +80,8 @@ fn write_cause(
     Ok(())
 }
 
-/// The reason to show: the warning's text if input is missing, otherwise the reason of the entries if it is the same
-/// for all of them, otherwise the reason of the limit.
+/// The reason to show. If input is missing, this is the text of the warning. Otherwise it is the reason that all
+/// entries share, or the general reason of the limit if the entries have different reasons.
 fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> String {
     let warning = report.warnings.iter().find(|warning| limit.is_root() && warning.id == limit.id);
     let first = entries.first().map(|entry| entry.reason.as_str()).unwrap_or_default();

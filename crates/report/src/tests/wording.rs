@@ -22,8 +22,8 @@ use crate::message::{self, Message};
 /// where servers print two.
 const SYS_MESSAGES: &str = include_str!("wording/sys_messages.tsv");
 
-/// Case, number and text of lines that servers printed: one line for each form of a message in a case
-/// (docs/format/cases.md).
+/// Lines that servers printed, each with its case and message number. If the same message occurs several times in a
+/// case with the same wording, the file has one line (docs/format/cases.md).
 const PRINTED: &str = include_str!("wording/printed.tsv");
 
 /// Lines in the cases that differ from the lines of this program, with the reason.
@@ -52,7 +52,7 @@ const OTHER_FORMS: &[(&str, u16, &str)] = &[
     ("38", 2570, "documentation with placeholders for values"),
 ];
 
-/// A message with two spaces in a row. Web pages that quote the message show a single space.
+/// A message that has two spaces in a row. Web pages that quote this message show a single space.
 const TWO_BLANKS: u16 = 8928;
 
 #[test]
@@ -82,7 +82,7 @@ fn every_template_is_the_text_of_sys_messages() {
 #[test]
 fn every_informational_message_is_the_text_of_sys_messages() {
     for Message { number, text } in informational() {
-        // Several rows of `sys.messages` have the line of CHECKIDENT, so message 7998 is not compared.
+        // Message 7998 is not compared, because CHECKIDENT's line is in several rows of `sys.messages`.
         if number != 7998 {
             let server = server_text(number).unwrap();
             // In 8957 a space separates the elapsed time from the text after it. Without that text, the space is

@@ -18,10 +18,12 @@ use crate::table::Table;
 use crate::tree::{by_links, each_leaf, edge_row};
 
 /// Describes the loss from the unreadable `pages` of a table. Adjacent leaf pages count as one loss. `rows_read` has,
-/// for each partition of the table, the number of rows read from the other pages; `None` if they were not counted.
+/// for each partition of the table, the number of rows that were read from all other pages; it is `None` if these rows
+/// were not counted.
 ///
-/// Pages that certainly held no rows of the table, for example IAM pages and pages above the leaves, are left out.
-/// Memory: the list of pages, two keys for each, and one bit for each page of the files.
+/// Pages that certainly held no rows of the table, for example IAM pages and pages above the leaves, are left out. This
+/// function needs memory for the list of pages, for two keys per page in this list, and for one bit per page of the
+/// files.
 pub fn losses(
     source: &dyn PageSource,
     database: &Database,
@@ -37,7 +39,7 @@ pub fn losses(
         let Some(place) = Partition::of(source, database, partition) else { continue };
         let of_partition = || owners.iter().filter(|(_, owner)| owner.partition == Some(at));
         let runs = place.runs(of_partition().map(|(page, owner)| (*page, owner.held)).collect());
-        // The rows that were not read are all on these pages only if every other page of the partition was read.
+        // All rows that were not read are on these pages only if every other page of the partition was read.
         let is_all = runs.len() == 1 && runs.iter().all(|run| run.pages.len() == of_partition().count());
         let is_clear = is_all && owners.values().all(|owner| owner.partition.is_some() || owner.held == Held::None);
         let read = rows_read.and_then(|rows| rows.get(at)).copied().filter(|_| is_clear);
@@ -240,7 +242,7 @@ impl<'a> Partition<'a> {
         Run { pages: run.pages, which }
     }
 
-    /// Whether the only page in the list is the root, which then was the only leaf page and held all keys.
+    /// Whether the list contains only the root. The root is then the only leaf page of the tree, so it held all keys.
     fn is_only_leaf(&self, pages: &[PageId]) -> bool {
         pages == [self.unit.root]
     }

@@ -2,9 +2,9 @@
 //!
 //! Each row is represented by a hash of 128 bits, which selects three cells. A cell has a count, the XOR of the hashes,
 //! and the XOR of a second hash of each row. Rows that are in both sets cancel out. A cell with a single remaining row
-//! reveals that row; the row is then removed from its other two cells, which may leave a single row there, and so on
-//! (Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011). This empties all cells if the number of
-//! differing rows is at most two thirds of the number of cells.
+//! reveals the hash of this row. The row is then removed from its other two cells, each of which may now contain a
+//! single row, and so on (Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011). This procedure empties
+//! all cells if the number of differing rows is at most two thirds of the number of cells.
 
 /// The hash that represents a row.
 pub(crate) type Hash = u128;
@@ -14,7 +14,7 @@ const PLACES: usize = 3;
 /// The size of a cell in bytes.
 pub(crate) const CELL_BYTES: usize = size_of::<Cell>();
 
-/// The sums over the rows in one cell.
+/// A cell: the number of its rows, and the XORs of their hashes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Cell {
@@ -100,7 +100,7 @@ fn places(row: Hash, cells: usize) -> [usize; PLACES] {
     at
 }
 
-/// A second hash, which distinguishes a single row from the sum of several.
+/// A second hash of a row. It distinguishes a cell with a single row from a cell with the sum of several rows.
 fn proof(row: Hash) -> u64 {
     mix((row as u64) ^ mix((row >> 64) as u64 ^ 0x5DEE_CE66))
 }

@@ -7,8 +7,8 @@ use format::{Page, PageBytes};
 
 /// A copy of a sound page that contains only its ghosts, marked as live rows; `None` if the page has no ghosts.
 pub(super) fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBytes>> {
-    /// Bits of a record's first byte that contain its kind: `KIND` in uncompressed records, `COMPRESSED_KIND` in
-    /// compressed records.
+    /// The bits of a record's first byte that contain the kind of the record. `KIND` is for uncompressed records, and
+    /// `COMPRESSED_KIND` is for compressed records.
     const KIND: u8 = 0x0E;
     const COMPRESSED_KIND: u8 = 0x1C;
     let mut order = SlotOrder::default();

@@ -13,8 +13,8 @@ use crate::index_columns::{Origin, key_columns};
 
 /// The columns of an index or table that identify a row.
 pub(crate) struct Identity<'a> {
-    /// The columns in the order of the clustering key. For an index of a heap, only the column with the row address;
-    /// for the heap itself, none.
+    /// For a table or index with a clustering key, the columns of this key in key order. For an index of a heap, only
+    /// the column with the row address. For the heap itself, the list is empty.
     columns: Vec<&'a RowsetColumn>,
     is_heap: bool,
 }

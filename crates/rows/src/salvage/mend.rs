@@ -24,7 +24,7 @@ pub(crate) struct Mended {
     pub(crate) refused: u16,
 }
 
-/// The limits for the keys of a page, as data records of its neighbors.
+/// The limits for the keys of a page. They are given as data records of the neighboring leaf pages.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Between {
     /// The last record of the previous leaf page.
@@ -48,7 +48,7 @@ pub(crate) fn mend(
     let names = [header.page_id() == id, header.alloc_unit() == unit];
     let is_own = match header.kind() {
         Some(PageType::Data) if header.level == 0 => names.contains(&true),
-        // A page of another type has other records than rows of the table.
+        // The records on a page of another type are not rows of the table.
         Some(_) => false,
         None => !names.contains(&false),
     };
@@ -147,7 +147,8 @@ fn refused_slots(page: Page<'_>, rowset: &Rowset, between: &Between, scratch: &m
         if let Some((culprit, bytes)) = &last
             && contradicts(&record, Some(bytes), Ordering::Less)
         {
-            // One of the two records has a wrong key, but it is unknown which one, so both records are refused.
+            // The keys of this record and of the last accepted record are in the wrong order. One of the two keys is
+            // wrong, but it is unknown which one, so both records are refused.
             refused.slots.push(slot);
             refused.slots.push(*culprit);
             refused.rows = refused.rows.saturating_sub(1);
@@ -165,7 +166,7 @@ fn is_order(a: &Record<'_>, b: &Record<'_>, key: &[KeyColumn], order: Ordering) 
     !key.is_empty() && compare(a, b, key) == Some(order)
 }
 
-/// Whether the record is possible in its rowset, judged by its columns, their lengths and their values.
+/// Whether the record can be a record of its rowset, judged by its columns, their lengths and their values.
 fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if !matches!(
         record.kind(),
@@ -183,7 +184,7 @@ fn fits(record: &Record<'_>, rowset: &Rowset) -> bool {
     if columns == 0 || most > 0 && columns > most || record.fixed_end() > fixed {
         return false;
     }
-    // A record with all columns must also have the full fixed length.
+    // A record that has all columns of the rowset must also have the full fixed length.
     if !is_compressed && most > 0 && columns == most && rowset.min_leaf > 0 && record.fixed_end() != fixed {
         return false;
     }

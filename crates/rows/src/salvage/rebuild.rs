@@ -29,7 +29,7 @@ use crate::value::Value;
 
 /// The most passes over the table and its indexes to find lost rows.
 const MOST_PASSES: u32 = 100;
-/// The memory in bytes of an entry, without its values.
+/// The memory in bytes for the entry of one lost row, without its values.
 const ENTRY_BYTES: usize = 64;
 
 /// A nonclustered index, described like a table that has the columns of the index.
@@ -262,7 +262,8 @@ impl Rebuild<'_> {
                     wanted.insert(slot, hash);
                 }
             });
-            // Once the values exceed the memory, more values are useless, because the range will be split.
+            // When the values exceed the memory, further values are useless, because the range of hashes will be split
+            // and searched again.
             if wanted.is_empty() || used > self.memory / 2 {
                 return Ok(());
             }
@@ -305,8 +306,8 @@ impl Rebuild<'_> {
             let is_today = match (maps.in_use(self.pages, page), part.index) {
                 (InUse::Yes, _) | (InUse::Unknown, None) => true,
                 (InUse::Unknown, Some(_)) => false,
-                // The B-tree may contain a page that a map marks as free. The normal reading then delivered the rows of
-                // that page.
+                // A map may mark a page as free although the B-tree contains the page. The normal reading then
+                // delivered the rows of this page.
                 (InUse::Freed, None) => self.reached.contains(page),
                 (InUse::Freed, Some(_)) => false,
             };

@@ -15,21 +15,21 @@ use crate::page_set::PageSet;
 use crate::table::Table;
 use crate::value::Value;
 
-/// The reason why a row is not one of the certain rows of the table.
+/// The reason why it is uncertain whether a row belongs to the current rows of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubtful {
-    /// Its page is damaged, but its record is complete.
+    /// The page of the row is damaged, but the record is complete.
     Damaged(ProtectionFault),
-    /// Its page is sound and names the table, but no index page or IAM page points to it.
+    /// The page of the row is sound and names the table, but no index page or IAM page points to it.
     NotReached {
         /// True if the PFS page marks the page as in use; false if the PFS page cannot be read.
         is_allocated: bool,
     },
-    /// Its page is sound and in an extent of the table, but the page may have been freed.
+    /// The page of the row is sound and in an extent of the table, but the page may have been freed.
     UseUnknown,
-    /// Its page is damaged and may have been freed.
+    /// The page of the row is damaged and may have been freed.
     DamagedAndUseUnknown,
-    /// Its page is damaged, and no index page or IAM page points to the page.
+    /// The page of the row is damaged, and no index page or IAM page points to the page.
     DamagedAndNotReached,
     /// The row was deleted, but is still on its page as a ghost.
     Deleted,
@@ -82,10 +82,11 @@ pub struct Request<'a> {
     pub table: &'a Table,
     /// The pages that the normal reading of the table left out, each with the reason.
     pub damaged: &'a [(PageId, Why)],
-    /// All pages that the normal reading reached. It may include pages of other tables. See [`reach`](super::reach).
+    /// All pages that the normal reading of the table reached. The set may also contain pages of other tables. See
+    /// [`reach`](super::reach).
     pub reached: &'a PageSet,
-    /// The result of one search for the unreachable pages of several tables. With `None`, the files are searched again
-    /// for this table.
+    /// The result of a search that found the unreachable pages of several tables at once. With `None`, the files are
+    /// searched again for this table.
     pub unreached: Option<&'a Unreached>,
     /// The number of rows that the normal reading delivered, for each partition; or a single number for all partitions
     /// together.
@@ -107,11 +108,11 @@ pub struct Salvaged {
     pub rebuilt: Rebuilt,
     /// The number of used slots on damaged pages whose records are not proven complete.
     pub unproven: u64,
-    /// The number of sound pages that name the table, but to which no index page or IAM page points.
+    /// The number of sound pages that name the table in their header, but to which no index page or IAM page points.
     pub strays: u64,
     /// The number of freed pages that name the table. Their rows are out of date and are not delivered.
     pub freed: u64,
-    /// The number of pages that contain the image of another page. Their rows are not delivered.
+    /// The number of pages that contain the content of another page. Their rows are not delivered.
     pub foreign: u64,
     /// The row count in the catalog, minus the rows that were read, delivered as doubtful, or rebuilt.
     pub known_lost: u64,

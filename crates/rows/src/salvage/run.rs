@@ -149,7 +149,7 @@ impl<'a> Pass<'a> {
                     Fetched::Sound(bytes) if open.contains(&page) && is_leaf_of(&bytes, page, unit.id) => {
                         self.doubtful_page(partition, page, Doubtful::UseUnknown, (&mut *reader, &mut *sink))?;
                     }
-                    // The page is not a page of the table, whether or not it is in use.
+                    // The page does not belong to the table, even if it is in use.
                     Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
                     _ => {
                         let why: WhyDamaged = match open.contains(&page) {
@@ -176,7 +176,7 @@ impl<'a> Pass<'a> {
         let Some(raw) = self.request.source.read_page(page) else { return Ok(()) };
         let why = match fetch(self.request.source, page) {
             Fetched::Damaged(fault) => why(fault),
-            // The page is sound, but it is the image of another page, so its rows belong there.
+            // The page is sound, but it contains the content of another page. Its rows belong to that other page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
                 return Ok(());

@@ -23,7 +23,8 @@ pub(crate) struct Allocated<'a> {
     maps: Maps,
     /// Single-page allocations of the current IAM page.
     singles: VecDeque<PageId>,
-    /// The first page of the current IAM page's interval, and the remaining extents in reverse order.
+    /// `start` is the first page of the current IAM page's interval. `extents` has the extents that remain to be
+    /// walked, in reverse order.
     start: PageId,
     extents: Vec<u32>,
     /// The remaining pages of the current extent.
@@ -45,8 +46,8 @@ impl<'a> Allocated<'a> {
         }
     }
 
-    /// The next page in use. `Err` for a listed page that is absent or that may have been freed, and for the IAM page
-    /// at which the chain breaks.
+    /// The next page in use. `Err` names a listed page that is absent or that may have been freed, or the IAM page at
+    /// which the chain breaks.
     pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
             let (page, is_single) = match self.listed() {
@@ -82,8 +83,8 @@ impl<'a> Allocated<'a> {
             match self.maps.in_use(self.source, page) {
                 InUse::Yes => return Some(Ok(page)),
                 InUse::Freed => {}
-                // SQL Server removes a single-page allocation from the IAM page when it frees the page, so this page is
-                // in use.
+                // SQL Server removes a single-page allocation from the IAM page when it frees the page. A page that is
+                // still listed there is therefore in use.
                 InUse::Unknown if is_single => return Some(Ok(page)),
                 InUse::Unknown => return Some(Err((page, Why::UseUnknown))),
             }
@@ -126,9 +127,9 @@ impl<'a> Allocated<'a> {
         Ok(())
     }
 
-    /// Finds the first listed page that is in use and can be read, and returns whether it belongs to this unit. This is
-    /// needed when the IAM page names another unit: either the pointer to the IAM page or the name is wrong, and the
-    /// listed pages show which.
+    /// Finds the first listed page that is in use and can be read, and returns whether this page belongs to this unit.
+    /// The check is needed when the IAM page names another unit in its header. Either the pointer to the IAM page or
+    /// the unit in its header is wrong, and the listed pages show which of the two.
     fn own_first(&mut self, listed: impl Iterator<Item = PageId>) -> bool {
         for page in listed {
             if !self.source.contains(page) || self.maps.in_use(self.source, page) != InUse::Yes {

@@ -19,9 +19,9 @@ pub enum NoRows {
     NoObject,
     /// The object has no rows of its own. For example, it is a view or a procedure.
     NoTable,
-    /// Its rows are in a clustered columnstore index.
+    /// The rows of the table are in a clustered columnstore index.
     Columnstore,
-    /// Its rows are in the files of a memory-optimized filegroup.
+    /// The rows of the table are in the files of a memory-optimized filegroup.
     MemoryOptimized,
     /// The database is encrypted (TDE).
     Encrypted,

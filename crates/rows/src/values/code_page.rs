@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(text(0x2_D035, b"\xFC"), Err(Unreadable::Undocumented), "Indic_General_90, for Unicode alone");
     }
 
-    /// The tables of `format` beside those of the Encoding Standard.
+    /// Compares the code page tables of the crate `format` with those of the Encoding Standard.
     #[test]
     fn conversions_of_expressions_agree_with_the_decoder_of_exports() {
         let mut characters = 0;

@@ -1,8 +1,9 @@
 //! Converts a hierarchyid to its path.
 //!
-//! A. Milazzo published the encoding ("How the SQL Server hierarchyid data type works"). Each number has a prefix that
-//! names its range, then its digits with fixed bits between them, then a last bit. The last bit is 1 where a level ends
-//! and 0 where a dot follows. A number before a dot is stored plus one.
+//! A. Milazzo published the encoding ("How the SQL Server hierarchyid data type works"). Each number is stored in three
+//! parts: a prefix that names the range of the number, the digits with fixed bits between them, and a last bit. The
+//! last bit is 1 where a level ends and 0 where a dot follows. A number before a dot is increased by one before it is
+//! stored.
 
 use std::io::Write;
 

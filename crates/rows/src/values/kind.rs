@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     NotStored,
 }
 
-/// The way in which a value is read if only the type, and no other property of the column, matters.
+/// The way in which values of a type are read, if this depends only on the type and on no other property of the column.
 pub(crate) fn plain(info: TypeInfo) -> Kind {
     match info.xtype {
         xtype::TINYINT => Kind::TinyInt,

@@ -61,7 +61,7 @@ struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    /// Reads a count and this number of parts, each `size` bytes long.
+    /// Reads a count, and then as many parts as the count says. Each part is `size` bytes long.
     fn take(&mut self, size: usize) -> Option<(usize, &'b [u8])> {
         let count = u32_at(self.bytes, 0)? as usize;
         let rest = self.bytes.get(4..)?;
@@ -150,8 +150,8 @@ impl Shapes {
         let count = starts.len() - 1;
         let mut all: Vec<Shape> = Vec::new();
         let mut path: Vec<usize> = Vec::new();
-        // `begin` is the first figure of the last nonempty shape. From the shape `ended` on, the ends of the figures
-        // are not known yet.
+        // `begin` is the first figure of the last nonempty shape. The ends of the figures of the shape `ended`, and of
+        // all later shapes, are not known yet.
         let (mut begin, mut ended) = (0, 0);
         for (number, shape) in shapes.chunks_exact(SHAPE_BYTES).enumerate() {
             let (parent, first) = (u32_at(shape, 0)?.cast_signed(), u32_at(shape, 4)?.cast_signed());

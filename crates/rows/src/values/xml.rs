@@ -1,5 +1,4 @@
-//! Converts binary XML ([MS-BINXML]; docs/format/other-features.md#xml) to text, in the form in which SQL Server prints
-//! it.
+//! Converts binary XML ([MS-BINXML]; docs/format/other-features.md#xml) to the text that SQL Server prints for it.
 
 use std::io::Write;
 
@@ -25,8 +24,8 @@ mod token {
     pub(super) const FLUSH_NAMES: u8 = 0xE9;
 }
 
-/// The longest text in bytes. Short tokens can stand for long names, so the text can be much longer than the stored
-/// bytes; a text beyond this limit is taken for an attack.
+/// The longest text in bytes. A short token can represent a long name, so the text can be much longer than the stored
+/// bytes. A text beyond this limit is treated as an attack.
 const MOST_TEXT_BYTES: usize = 64 << 20;
 
 /// Appends the document; returns true if a character was replaced.

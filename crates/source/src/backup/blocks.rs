@@ -12,7 +12,8 @@ use super::media::{Media, Part};
 use super::room::Room;
 use super::sets::LEAD_BYTES;
 
-/// All offsets of blocks in a tape are multiples of this. Checksums are also computed per sector.
+/// The length of a sector in bytes. Every block starts at a multiple of this length in the tape. Checksums are computed
+/// sector by sector.
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Length of the header at the start of every block.
 const HEADER_BYTES: usize = 52;
@@ -28,9 +29,9 @@ const MAX_STREAMS: usize = 64;
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
 /// Memory for the description of one damaged place, without its path.
 const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
-/// The most types of undescribed blocks that are counted separately.
+/// The most block types of unknown content for which blocks are counted type by type.
 const MOST_TYPES: usize = 64;
-/// The tag under which all further types are counted together.
+/// The tag under which the blocks of all other types are counted together.
 const OTHER_TYPES: Tag = *b"????";
 
 /// The four letters that name the type of a block or stream.
@@ -107,10 +108,9 @@ pub(crate) struct Walk<'a> {
     media: &'a Media,
     at: u64,
     room: &'a Room,
-    /// The damage found up to now, each with its tape offset.
+    /// The damage found up to now: the tape offset and the kind of each place.
     pub(crate) damage: Vec<(u64, DamageKind)>,
-    /// The number of blocks found up to now, by type, that have an undamaged header but a type that this program does
-    /// not use.
+    /// For each block type that this program does not use, the number of undamaged blocks of this type found up to now.
     pub(crate) undescribed: BTreeMap<Tag, u64>,
 }
 
@@ -279,11 +279,12 @@ impl<'a> Walk<'a> {
         Ok(is_stream(bytes) || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
     }
 
-    /// The length of the page or log data that starts at `data`. Padding follows it, then the block at `end`.
+    /// The length of the page or log data that starts at `data`. Between the data and the next block, which starts at
+    /// `end`, there is padding.
     fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
         let unit = PAGE_BYTES as u64;
         let mut units = end.saturating_sub(data + LEAD_BYTES) / unit;
-        // The padding is at most one unit of data long.
+        // The padding is at most as long as one page.
         for _ in 0..2 {
             let length = LEAD_BYTES + units * unit;
             let mut header = [0; STREAM_BYTES];
@@ -315,7 +316,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
-                // If the whole window cannot be read, its sectors are read one by one.
+                // If several sectors cannot be read together, they are read one by one.
                 Err(_) => {
                     if wanted == SECTOR_BYTES {
                         at += SECTOR_BYTES as u64;

@@ -25,17 +25,17 @@ pub use unused::Unused;
 /// backups.
 pub const MOST_STEPS: usize = 1_000_000;
 
-/// The restore chain that starts at one full backup. Its numbers are indexes into [`DatabaseChains::sets`].
+/// The restore chain that starts at one full backup. Each backup set is given by its index in [`DatabaseChains::sets`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
     /// The full backup.
     pub full: usize,
     /// The recovery forks that the chain passes through.
     pub line: Arc<Line>,
-    /// The differential backups of this full backup, by time.
+    /// The differential backups that are based on this full backup, sorted by time.
     pub differentials: Vec<usize>,
-    /// The sets to restore for the latest point in time, in order: the full backup, the last differential backup, log
-    /// backups.
+    /// The sets to restore for the latest point in time, in order: the full backup, the last differential backup, and
+    /// then the log backups.
     pub steps: Vec<usize>,
     /// Number of log backups before the last step that `steps` omits because of [`MOST_STEPS`].
     pub omitted: usize,
@@ -54,14 +54,15 @@ pub struct DatabaseChains {
     pub sets: Vec<ChainSet>,
     /// One chain per full backup that is complete and undamaged.
     pub chains: Vec<Chain>,
-    /// Index of the chain that restores the latest point in time. This is the chain of the newest full backup, unless
-    /// the database was restored to an earlier point and other backups show how it continued from there.
+    /// Index of the chain that restores the latest point in time. This is usually the chain of the newest full backup.
+    /// It is another chain if the database was restored to an earlier point and other backups show how the database
+    /// continued from that point.
     pub newest: Option<usize>,
     /// The points in time that can be restored on the recovery forks of the newest chain, ascending.
     pub points: Vec<Span>,
     /// The points in time that can be restored only on abandoned recovery forks.
     pub left_points: Vec<Span>,
-    /// Sets that the newest chain does not need but some other restore does.
+    /// Sets that the newest chain does not need, but that another restore needs.
     pub beside: Vec<Beside>,
     /// Sets that no restore can use, for example differential backups without their full backup, or log backups after a
     /// gap in the log.
@@ -76,7 +77,7 @@ impl DatabaseChains {
         self.chains.get(self.newest?)
     }
 
-    /// Finds the chains of this database again, with the sets `damaged` marked as damaged.
+    /// Recomputes the chains of this database, with the sets in `damaged` marked as damaged.
     #[must_use]
     pub fn without(&self, damaged: &HashSet<usize>) -> Self {
         let mut sets = self.sets.clone();
@@ -136,13 +137,13 @@ fn newest_of(chains: &[Chain]) -> Option<usize> {
     chains.iter().rposition(|chain| !is_left(chain)).or(chains.len().checked_sub(1))
 }
 
-/// The sets of a database and their relations.
+/// The sets of a database, and for each set the sets that can precede it in a restore.
 struct Model<'s> {
     sets: &'s [ChainSet],
     lines: Lines,
-    /// The log backups of each line of recovery forks.
+    /// For each line of recovery forks, its log backups.
     logs: Vec<Logs>,
-    /// The full backup of each differential.
+    /// For each differential backup, the index of its full backup.
     bases: Vec<Option<usize>>,
     /// The full backups that are complete and undamaged.
     fulls: Vec<usize>,
@@ -222,7 +223,8 @@ impl<'s> Model<'s> {
         line.zip(self.set(index)).is_some_and(|(line, set)| line.has(&set.set.config))
     }
 
-    /// The steps of a restore: the sets of `start`, then the line's log backups from number `first` on.
+    /// The steps of a restore: the sets of `start`, followed by the log backups of the line, beginning with the log
+    /// backup that has the number `first`.
     fn steps(&self, line: usize, start: Start, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
         let logs = self.logs.get(line);
         let after = logs.into_iter().flat_map(move |logs| logs.from(first).filter_map(|number| logs.sets.get(number)));
@@ -236,8 +238,9 @@ impl<'s> Model<'s> {
         reached.zip(later.iter().find_map(|(first, _)| *first))
     }
 
-    /// The chain of a full backup, and the number of its line. A chain with more than `most` steps omits most of its
-    /// log backups. If the full backup is on several lines, the line that the database followed last is used.
+    /// The chain that starts at a full backup, and the number of the line of recovery forks that it follows. A chain
+    /// with more than `most` steps omits most of its log backups. If the full backup is on several lines, the line that
+    /// the database followed last is used.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();
@@ -296,9 +299,9 @@ impl Reach {
     fn of(model: &Model<'_>, full: usize, line: usize) -> Option<Self> {
         let (way, logs) = (model.lines.get(line)?, model.logs.get(line)?);
         let differentials: Vec<usize> = model.differentials_on(line, full).collect();
-        // The path through the last differential backup is the shortest. If the log after it breaks off earlier, the
-        // path from the full backup alone may reach a later LSN. If the two paths reach the same LSN, the shorter one
-        // wins.
+        // The path through the last differential backup is the shortest. If the log after that backup ends early, the
+        // path with only the full backup may reach a later LSN. If the two paths reach the same LSN, the shorter path
+        // is used.
         let over = differentials.last().map(|&last| Start { full, differential: Some(last) });
         let starts = over.into_iter().chain([Start { full, differential: None }]);
         let ways = starts.map(|start| (logs.reach(model.last_lsn(start.set())), start));

@@ -9,8 +9,8 @@ use super::damage::{Damage, DamageKind};
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
-/// The most full backups with the same checkpoint LSN that are compared with a differential. Each backup makes its own
-/// checkpoint, so only forged labels have more.
+/// A differential backup is compared with at most this number of full backups that have the same checkpoint LSN. Each
+/// backup makes its own checkpoint, so only forged labels have more.
 const MOST_WITH_ONE_CHECKPOINT: usize = 16;
 
 /// A backup set of a database, with all its stripes.
@@ -20,7 +20,7 @@ pub struct ChainSet {
     pub set: BackupSet,
     /// The files that hold the stripes.
     pub paths: Vec<PathBuf>,
-    /// Copies of these files at other paths.
+    /// Copies of the stripe files, at other paths.
     pub copies: Vec<PathBuf>,
     /// Number of stripes.
     pub stripes: u16,
@@ -183,8 +183,8 @@ fn sort(sets: &mut [ChainSet]) {
     });
 }
 
-/// The indexes of the sets that a file's damage affects. Damage affects the set that contains it or that it names; a
-/// missing end affects the last set.
+/// The indexes of the sets that the damage in a file affects. Some kinds of damage state the position of the affected
+/// set. A missing end affects the last set. Any other damage affects the set in which it was found.
 fn damaged(media: &BackupMedia) -> HashSet<usize> {
     let of_position = |position: u16| media.sets.iter().position(|set| set.position == position);
     let is_incomplete = |damage: &Damage| matches!(damage.kind, DamageKind::SetIncomplete { .. });
@@ -193,8 +193,8 @@ fn damaged(media: &BackupMedia) -> HashSet<usize> {
         DamageKind::SetIncomplete { position } | DamageKind::Configuration { position } => of_position(position),
         DamageKind::Truncated if names_its_end => None,
         DamageKind::Truncated => media.sets.len().checked_sub(1),
-        // Sets are listed in tape order. Before the first set is the label of the whole tape; damage there counts for
-        // the first set.
+        // Sets are listed in tape order. The label of the whole tape precedes the first set, and damage to this label
+        // counts as damage to the first set.
         _ => Some(media.sets.partition_point(|set| set.at <= damage.at).saturating_sub(1)),
     };
     media.damage.iter().filter_map(concerned).collect()

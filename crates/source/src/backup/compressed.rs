@@ -57,7 +57,7 @@ struct Held {
 struct BadSectors {
     /// Sectors of records that are lost or have wrong checksums.
     damaged: u128,
-    /// Sectors of records that have correct checksums but an unknown form.
+    /// Sectors of records that have correct checksums but cannot be decompressed.
     unknown: u128,
 }
 
@@ -276,7 +276,7 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // The group may be cached from before `BackupPages::forget_seen`, so it is marked again.
+                // The group may have been cached before a call of `BackupPages::forget_seen`, so it is marked again.
                 self.saw(number, held.bad);
                 with(held)
             }
@@ -391,7 +391,7 @@ struct Records<'a> {
 struct Record<'a> {
     /// Offset of the record in the file.
     at: u64,
-    /// The range of bytes in the group's content that the record holds.
+    /// The record holds the bytes `from..to` of the group's content.
     from: usize,
     to: usize,
     payload: Result<&'a [u8], BadRecord>,
@@ -419,7 +419,7 @@ impl<'a> Iterator for Records<'a> {
         let stored = u32_at(rest, self.version.checksum);
         let is_record = rest.first() == Some(&self.version.tag) && from < to && to <= whole;
         let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
-            // The record existed when the file was opened; it cannot be found now.
+            // The record was found when the file was opened, but it is no longer there.
             self.place = whole;
             return Some(Record { at, from, to: whole, payload: Err(BadRecord { at, fault: RecordFault::Lost }) });
         };

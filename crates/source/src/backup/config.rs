@@ -12,7 +12,7 @@ use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
 const HEAD_BYTES: usize = 8;
 /// The most bytes to read of one object: its fields, and three texts of at most 64 KB.
 const MAX_OBJECT_BYTES: u64 = 256 << 10;
-/// The text in the error message when these lists exceed the memory limit.
+/// The text in the error message when the lists of files and filegroups exceed the memory limit.
 const FILES: &str = "the names of its files";
 
 /// A date in the server's local time, without a time zone. The bits are: year 14, month 4, day 5, hour 5, minute 6,
@@ -96,7 +96,7 @@ pub struct SetConfig {
     pub locale: u16,
     /// The binding ID of the database (RESTORE HEADERONLY, BindingID).
     pub binding_id: Option<String>,
-    /// The binding ID in the form in which the database's files store it; zeros if there is no binding ID.
+    /// The binding ID in the format in which the database's files store it; zeros if there is no binding ID.
     pub binding_guid: [u8; 16],
     /// The ID of the database's recovery fork.
     pub recovery_fork_id: Option<String>,
@@ -112,13 +112,14 @@ pub struct SetConfig {
 }
 
 impl SetConfig {
-    /// The family ID, which a restore keeps. If it is unknown, the binding ID, which a restore changes. `None` if both
-    /// IDs are unknown.
+    /// The ID that identifies the database: the family ID, which stays the same after a restore. If the family ID is
+    /// unknown, this is the binding ID, which a restore changes. `None` if neither ID is known.
     pub(super) fn lasting_id(&self) -> Option<&str> {
         self.family_id.as_deref().or(self.binding_id.as_deref())
     }
 
-    /// Whether both sets come from one database that was neither restored nor upgraded between the two backups.
+    /// Whether `self` and `other` come from one database that was neither restored nor upgraded between the two
+    /// backups.
     pub(super) fn is_of_same_database(&self, other: &Self) -> bool {
         let ids = |config: &Self| (config.family_id.clone(), config.binding_id.clone(), config.version);
         self.database == other.database && ids(self) == ids(other)

@@ -50,8 +50,8 @@ pub enum DamageKind {
     },
     /// A compressed backup has no record at an offset where it must have one.
     RecordLost,
-    /// A record of a compressed backup does not decompress to the length in its header: the header is damaged, or the
-    /// form of the record is unknown.
+    /// A record of a compressed backup does not decompress to the length in its header. Either the header is damaged,
+    /// or the record is compressed in an unknown way.
     RecordForm,
     /// A log block is invalid or has a wrong checksum.
     LogBlock,

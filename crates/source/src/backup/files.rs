@@ -22,8 +22,8 @@ fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
     (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }
 
-/// The sets of files among the `chosen` sets, oldest first. Sets of a different database than the first one are left
-/// out.
+/// The sets of files among the `chosen` sets, oldest first. Sets are left out if their database differs from that of
+/// the first set.
 pub(super) fn sets_of_files<'a>(
     labels: &'a [BackupMedia],
     chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
@@ -85,9 +85,9 @@ fn copied_files(set: &BackupSet) -> impl Iterator<Item = (u16, u32)> {
     files.map(|file| (file.file_id, file.pages_copied))
 }
 
-/// Whether the set can contain all pages that its label counts. Some labels also count files that are not in the set;
-/// the set is then too small. With several stripes, the label of one stripe does not show the size of the set, so the
-/// result is false.
+/// Whether the set is large enough to contain all pages that its label counts. Some labels also count files that are
+/// not in the set; the set is then too small. If the set has several stripes, the label of one stripe does not show the
+/// size of the set, so the result is false.
 fn says_what_it_has(set: &ChainSet) -> bool {
     let bytes: u64 = copied_files(&set.set).map(|(_, pages)| u64::from(pages) * PAGE_BYTES as u64).sum();
     set.stripes == 1 && set.set.pages.first().is_some_and(|region| region.length >= bytes)

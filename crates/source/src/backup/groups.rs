@@ -53,7 +53,8 @@ pub(super) struct Groups {
     pub(super) lost_end: Option<u64>,
     /// Whether the file ends with the last record, or with padding after a soft filemark.
     pub(super) is_whole: bool,
-    /// The number of bytes that the walk read, and the number of bytes over which it computed checksums.
+    /// `read_bytes` is the number of bytes that the walk read; `summed_bytes` is the number of bytes over which it
+    /// computed checksums.
     pub(super) read_bytes: u64,
     pub(super) summed_bytes: u64,
 }
@@ -80,7 +81,8 @@ impl Groups {
     }
 
     /// Adds damage that extends from file offset `at` to the next record. The damage counts as one lost record of the
-    /// maximum size. The tape offsets after it may then be wrong, but pages are identified by their own headers.
+    /// maximum size. Tape offsets after the damage may therefore be wrong. This does no harm, because pages are
+    /// identified by their own headers.
     pub(super) fn add_loss(&mut self, at: u64) {
         self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
         self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;

@@ -100,8 +100,8 @@ impl BackupLog {
         Ok(Self::new(Arc::new(media), &labels, &groups))
     }
 
-    /// Collects the log of sets. Each group lists the stripes of one set, as index of the file and index of the set in
-    /// the file.
+    /// Collects the log of several sets. Each group contains the stripes of one set. A stripe is given by the index of
+    /// its file and the index of the set in this file.
     pub(super) fn new(media: Arc<Vec<Media>>, labels: &[BackupMedia], groups: &[Group]) -> Self {
         let mut this = Self { media, sets: Vec::new(), parts: Vec::new(), unusable: 0 };
         for group in groups {

@@ -57,7 +57,7 @@ impl LogPortion {
             let before = self.held_bytes();
             match (Block::restore(bytes), size) {
                 (Ok(block), _) => self.block(&block),
-                // A block with a correct checksum but an unknown form is not damaged.
+                // A block with a correct checksum but an unknown format is not damaged.
                 (Err(BlockFault::Format(_) | BlockFault::Records), Some(_)) => self.is_unknown = true,
                 _ => {
                     self.bad(at);
@@ -149,7 +149,7 @@ mod tests {
     const HEADER_BYTES: usize = 28;
     const SECTOR_BYTES: usize = 512;
 
-    /// A log block in the form of SQL Server 2005. Each record is given by its transaction, its operation and the
+    /// A log block in the format of SQL Server 2005. Each record is given by its transaction, its operation and the
     /// number of its page in file 1.
     fn block(records: &[(u8, u8, u32)]) -> Vec<u8> {
         let used = HEADER_BYTES + records.len() * (RECORD_BYTES + 2);

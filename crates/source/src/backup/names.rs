@@ -83,8 +83,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Chooses one of the names; the others come from old pages. The smallest name after `before`, the name of the
-    /// extent before this one, is chosen.
+    /// Chooses one of the names, because all but one come from old pages. The smallest name that is greater than
+    /// `before` is chosen. `before` is the name of the previous extent.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {
@@ -152,7 +152,7 @@ impl SetFiles {
 impl Names {
     const NONE: Self = Self { found: Vec::new(), is_unreadable: false, is_filler: true };
 
-    /// Adds the name in the first bytes of a page, if it names an extent of one of `files`.
+    /// Adds the page ID in the first bytes of a page as a name, if the page belongs to an extent of one of `files`.
     fn add(&mut self, index: u32, bytes: &[u8; ID_BYTES], files: &SetFiles) {
         self.is_filler &= bytes.starts_with(&FILLER);
         let (Some(page), Some(id)) = (u32_at(bytes, ID_AT), u16_at(bytes, ID_AT + 4)) else { return };
@@ -188,7 +188,7 @@ pub(crate) struct NamesOfRegion<'a> {
     media: &'a Media,
     files: &'a SetFiles,
     end: u64,
-    /// The extents of the last read (`extents`), and the tape offset of the first of them (`start`).
+    /// `extents` holds the extents of the last read; `start` is the tape offset of the first of these extents.
     extents: Vec<u8>,
     start: u64,
     /// The tape offset up to which page headers are read separately.

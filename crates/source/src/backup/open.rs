@@ -39,8 +39,8 @@ pub(super) type Group = Vec<(usize, usize)>;
 impl BackupPages {
     /// Opens backup files, in any order, as the pages of one database: a full backup with all its stripes, and
     /// optionally a differential backup that is based on it. `positions` selects sets by their position in the file,
-    /// like FILE = n of RESTORE. Without `positions`, the first full backup is used, and the first differential backup
-    /// in another file that is based on it.
+    /// which is the number n in RESTORE ... WITH FILE = n. Without `positions`, the first full backup is used, and the
+    /// first differential backup in another file that is based on it.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not backups of the pages of one database.
@@ -140,7 +140,7 @@ impl BackupPages {
             let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
-        // All files have places, except files that were not copied. Both lists are sorted by file ID.
+        // Every file that was copied has an entry in `places`. Files and places are both sorted by file ID.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
         places.iter_mut().for_each(FilePlaces::flatten);
@@ -224,7 +224,7 @@ pub(super) fn open_all(
 }
 
 /// Chooses the full backup, or sets of files if there is no full backup, and a differential backup based on the full
-/// backup. Each file must contain a part of these sets, or only older sets of files of the same database.
+/// backup. Each file must contain a stripe of one of the chosen sets, or only older sets of files of the same database.
 pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<Group>, Group), OpenError> {
     let chosen = |media: usize, index: usize| {
         let set = labels.get(media).and_then(|label| label.sets.get(index));
@@ -295,8 +295,7 @@ pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<
     Ok(())
 }
 
-/// The error for a file that does not belong to the chosen sets. If a media header cannot be read, the error names it
-/// as the cause.
+/// The error for a file that does not belong to the chosen sets. If its media header cannot be read, the error says so.
 fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
@@ -373,9 +372,9 @@ fn choose_differential<'a>(
     foreign.map_or(Ok(Group::new()), Err)
 }
 
-/// The largest possible number of pages of a file with a last copied extent that ends at `end`. There is a PFS page
-/// every 8088 pages, and backups always copy PFS pages, so the file ends soon after its last copied extent. Missing
-/// stripes may have contained further PFS pages.
+/// The largest possible number of pages of a file, if its last copied extent ends at `end`. There is a PFS page every
+/// 8088 pages, and backups always copy PFS pages, so the file ends soon after its last copied extent. If stripes are
+/// missing, they may have contained further PFS pages.
 fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     let intervals = end.saturating_mul(EXTENT_PAGES).div_ceil(PFS_PAGES).max(1);
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
@@ -428,8 +427,8 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
             binding_guid: None,
             header_is_sound: true,
         });
-        // The limit for a differential is low because a differential is small, but its files are as large as those of
-        // the database.
+        // `limit` follows from the length of the backup. A differential backup is short, so `limit` may be less than
+        // the size of its files. The greater size, which comes from the full backup, is then the correct size.
         file.pages = file.pages.max(pages);
     }
 }

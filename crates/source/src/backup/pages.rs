@@ -42,9 +42,9 @@ pub struct BackupPages {
     pub(super) missing_stripes: u16,
     /// The numbers of the missing stripes, if they are known, and the number of all stripes.
     pub(super) missing_numbers: (Vec<u16>, u16),
-    /// The last set read; the pages have its state. Among several sets of files, the newest.
+    /// The label of the set that determines the state of the pages. For several sets of files, this is the newest set.
     pub(super) set: SetLabel,
-    /// The types of undescribed blocks, and the number of blocks of each type.
+    /// The types of blocks whose content is unknown, and the number of blocks of each type.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
     /// Whether all files come from one set, or from a full backup and its differential backup.
@@ -74,8 +74,8 @@ pub struct SetLabel {
     pub database: String,
     /// The GUID of the set, which all its stripes share.
     pub guid: Option<String>,
-    /// The family ID of the database, which a restore does not change; without it, the binding ID. `None` if both are
-    /// unknown.
+    /// The ID that identifies the database: the family ID, which stays the same after a restore. If the family ID is
+    /// unknown, this is the binding ID. `None` if neither ID is known.
     pub lasting_id: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct SetLabel {
 pub struct UsedSet {
     /// The files that contain the stripes of the set.
     pub paths: Vec<PathBuf>,
-    /// The position of the set in these files, like FILE = n of RESTORE.
+    /// The position of the set in these files. It is the number n in RESTORE ... WITH FILE = n.
     pub position: u16,
     /// Kind of the set.
     pub kind: SetKind,
@@ -117,7 +117,8 @@ impl RegionSum {
         (self.tape, self.region.at)
     }
 
-    /// Adds the checksum of an extent once, rotated by one bit for each sector after the extent in the region.
+    /// Adds the checksum of an extent, unless it was added before. The checksum is first rotated by one bit for each
+    /// sector between the extent and the end of the region.
     fn add(&self, frame: u64, bytes: &[u8]) {
         let bit = 1 << (frame % 64);
         let Some(word) = self.seen.get((frame / 64) as usize) else { return };
@@ -179,8 +180,9 @@ impl BackupPages {
         (lists.sum::<usize>() + in_flight) as u64
     }
 
-    /// Whether all files have the state of the same point in time. If false, the files come from several sets of files,
-    /// and links between the files are consistent only after the log between these sets is applied.
+    /// Whether all files have the state of the same point in time. If false, the files come from several sets of files
+    /// that were backed up at different times. Links between the files are then consistent only after the log that was
+    /// written between these backups is applied.
     pub fn has_one_moment(&self) -> bool {
         self.has_one_moment
     }
@@ -201,8 +203,8 @@ impl BackupPages {
         &self.set
     }
 
-    /// The types of undescribed blocks in the backup, and the number of blocks of each type. The content of these
-    /// blocks is unknown.
+    /// The types of blocks in the backup that the format documentation does not describe, and the number of blocks of
+    /// each type. The content of these blocks is unknown.
     pub fn undescribed_blocks(&self) -> &[([u8; 4], u64)] {
         &self.undescribed
     }
@@ -217,7 +219,8 @@ impl BackupPages {
         &self.other_sets
     }
 
-    /// Completes the list of data files from their file header pages; must be called after all pages are placed.
+    /// Completes the list of data files from their file header pages. The places of all pages must be known before the
+    /// call.
     pub(super) fn read_headers(&mut self) {
         for index in 0..self.files.len() {
             let file_id = self.files.get(index).map_or(0, |file| file.file_id);

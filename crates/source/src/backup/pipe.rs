@@ -246,8 +246,8 @@ impl State {
     }
 }
 
-/// The error for damage in a pipe. Nothing after the damage can be read: a file can be searched for the next record,
-/// but a pipe cannot.
+/// The error for damage in a pipe. Nothing after the damage can be read, because a pipe, unlike a file, cannot be
+/// searched for the next record.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }

@@ -18,7 +18,7 @@ use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
 
-/// The most places of a file whose pages are compared with the allocation maps.
+/// The most places per file that are verified: the pages at these places must agree with the allocation maps.
 const PROBES: u32 = 32;
 
 /// The available stripes of a set: the number of the tape, and the set as the tape describes it.
@@ -49,7 +49,8 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
     placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
-    // Number of extents that are in the backup but not identified, by index of the file and number of the region.
+    // For each file (by index) and each region (by number), the number of extents whose extent numbers could not be
+    // found out.
     let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();
     for number in 0..regions {
         let of_stripes: Vec<(u16, Region)> =
@@ -196,14 +197,15 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
         if frame != end {
             return Ok(None);
         }
-        // The extents in the region and the extents in the maps are both in ascending order and equal in number. If two
-        // places agree, the extents between them can differ only if each list has an extent that the other list lacks.
+        // The region and the maps list the same number of extents, both in ascending order. If the pages at two places
+        // confirm the maps, the extents between these places can be wrong only if the region and the maps each lack an
+        // extent that the other has.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
         let only = SetFiles::new(std::iter::once((file.file_id, extents)));
         for (extent, at) in places {
             // Old pages in the extent may name other extents. If the place is correct, at least one page names this
-            // extent, or none names any.
+            // extent, or no page names any extent.
             let names = names(media, at, &only)?;
             if names.is_filler || !names.found.is_empty() && !names.found.contains(&(0, extent)) {
                 return Ok(None);
@@ -222,7 +224,7 @@ struct Nameless {
     count: u32,
     /// Index of the file to which the extents belong.
     file: u16,
-    /// The range of extent numbers that these extents can have: `first` up to but not including `end`.
+    /// The numbers of these extents are in the range from `first` up to but not including `end`.
     first: u32,
     end: u32,
     is_readable: bool,
@@ -261,8 +263,8 @@ fn by_pages(
                 if let Some(nameless) = open.take() {
                     let file = before.map_or(0, |(file, _)| file);
                     let end = if file == index { extent } else { u32::MAX };
-                    // Nameless extents before the first name of a stripe may belong to any file up to the one of that
-                    // name. They are kept only if that is the first file.
+                    // This is the first name in the region of a stripe. Nameless extents before it may belong to the
+                    // named file or to any earlier file. They are kept only if the named file is the first file.
                     if before.is_some() || index == 0 {
                         add(Nameless { end, ..nameless });
                     }
@@ -359,13 +361,13 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
     }
 }
 
-/// Gives nameless extents the extent numbers that the allocation maps require between their neighbors. Returns how many
-/// extents got no number.
+/// Assigns extent numbers to nameless extents. An extent gets a number that the allocation maps require and that is
+/// between the numbers of the extents around it. Returns how many extents got no number.
 ///
-/// If there are fewer nameless extents than such numbers, the backup omitted some extents. In the first region of a
-/// full backup, nameless extents are pages that were never written, so their order does not matter. Elsewhere, a wrong
-/// order would hide extents of the layer below. In a differential backup, these extents therefore count as missing; in
-/// a region of extents that were copied again, the first copy is kept.
+/// If the maps require more extents than there are nameless extents, the backup omitted some extents. In the first
+/// region of a full backup, nameless extents are pages that were never written, so their order does not matter.
+/// Elsewhere, a wrong order would hide extents of the layer below. In a differential backup, these extents therefore
+/// count as missing. In a region of extents that were copied again, the first copy is kept.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,
@@ -446,8 +448,8 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
                 first + INTERVAL_EXTENTS
             }
             None => {
-                // The maps of a GAM interval are in its first extent. If that extent is missing, the maps of all
-                // intervals that start in the same missing range are missing too.
+                // The maps of a GAM interval are in its first extent. If this extent is missing and the missing range
+                // extends over further intervals, the maps of those intervals are missing too.
                 let same = if matches!(place, Place::At(..)) { 1 } else { same };
                 let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
                 layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));

@@ -38,7 +38,7 @@ pub(crate) struct Layer {
     /// Number of the region in its backup set.
     pub(crate) region: usize,
     runs: Vec<Run>,
-    /// The ranges of extents (first extent, end) that this layer should contain but that were not found.
+    /// The ranges of extents (first extent, end) that this layer should contain but does not.
     missing: Vec<(u32, u32)>,
 }
 

@@ -1,6 +1,6 @@
 //! Plans the restores for a number of backup files. For each database, a restore consists of the newest full backup,
-//! its newest differential backup and the log backups that follow, or of a single set. The newest file, filegroup and
-//! partial backups form a further restore.
+//! its newest differential backup and the log backups that follow, or of a single set. If there are file, filegroup and
+//! partial backups, the newest of them form a further restore.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -41,11 +41,11 @@ pub struct BackupPlan {
     /// The sets of each restore. A restore consists of a full backup and optionally its differential backup, or of
     /// file, filegroup and partial backups. The first restore may also contain the log backups that follow.
     pub restores: Vec<Vec<ChainSet>>,
-    /// Sets that no restore uses, because other sets are newer or reach at least as far.
+    /// Sets that no restore uses, because other sets are newer or reach at least the same LSN.
     pub unused: Vec<SetPlace>,
     /// Log backups, if no restore uses log backups.
     pub logs: Vec<SetPlace>,
-    /// Log backups that cannot be part of the restore, each with the reason.
+    /// Log backups that cannot be applied in a restore, each with the reason.
     pub refused_logs: Vec<(PathBuf, OpenError)>,
     /// Sets that cannot be restored, each with the reason.
     pub refused: Vec<(PathBuf, OpenError)>,
@@ -92,8 +92,8 @@ pub fn plan(
 /// The sets that `choice` permits, with their stripes joined, in the order of their first files.
 fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
     let mut sets: Vec<(ChainSet, HashSet<u16>)> = Vec::new();
-    // The indexes of striped sets by GUID and media set. There are several if a set has copies; a copy of a stripe is
-    // joined with copies of the other stripes.
+    // The indexes of striped sets, by GUID and media set. If a set has copies, its GUID has several indexes, because a
+    // copy of one stripe is joined with copies of the other stripes.
     let mut striped: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
     for media in media {
         for set in &media.sets {
@@ -329,7 +329,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The places of all sets in some restores.
+/// The path and position of each set in `restores`.
 fn places<S: AsRef<[ChainSet]>>(restores: &[S]) -> HashSet<SetPlace> {
     let sets = restores.iter().flat_map(AsRef::as_ref);
     sets.flat_map(|set| set.paths.iter().map(|path| (path.clone(), set.set.position))).collect()
@@ -382,8 +382,8 @@ mod tests {
         BackupMedia::of_sets(path, sets)
     }
 
-    /// The plan for `media`: the sets of each restore as file and position, the unused sets in the same form, and the
-    /// number of refused sets.
+    /// The plan for `media`: the sets of each restore, given by file and position, then the unused sets, also given by
+    /// file and position, then the number of refused sets.
     fn planned(media: &[BackupMedia], choice: &SetChoice, is_named: bool) -> (Vec<String>, Vec<String>, usize) {
         let plans = plan(media, choice, Until::End, &|_| is_named);
         let text = |set: &ChainSet| format!("{}:{}", set.paths[0].display(), set.set.position);

@@ -9,14 +9,15 @@ use super::room::Room;
 use super::version::{MAX_SECTORS, Version};
 use crate::positioned::{SharedFile, read_fully_at};
 
-/// Fewer than this many zero bytes (two blocks of 4096 bytes) may follow the last soft filemark. No known file has any,
-/// but a device may round up the length.
+/// After the last soft filemark, fewer than this many zero bytes (two blocks of 4096 bytes) may follow. No known file
+/// has zero bytes after this filemark, but a device may round up the length of the file.
 pub(super) const END_BYTES: u64 = 2 * 4096;
 /// Bytes per read where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Headers closer together than this are read in one window; otherwise, each header would cost a system call.
+/// Headers at a smaller distance are read together, because otherwise each header would cost a system call.
 const NEAR_BYTES: u64 = 4096;
-/// The number of bytes to search for the first record. A backup in an unknown form has no record.
+/// The search for the first record ends after this number of bytes. A backup in an unknown container format has no
+/// record that can be found.
 const FIRST_SEARCH_BYTES: u64 = 64 << 20;
 /// The number of groups for which memory is reserved at a time.
 const GROUPS_AT_ONCE: usize = 1024;
@@ -85,8 +86,8 @@ impl Walk<'_> {
     }
 }
 
-/// A part of the file in memory that moves along with the walk. Running sums over its words make it possible to compute
-/// the checksum of any record in the part without reading all its words again.
+/// A part of the file in memory, which advances with the walk. Running sums over the words in this part make it
+/// possible to compute the checksum of any record in it without reading all words of the record again.
 struct Window<'a> {
     file: &'a SharedFile,
     length: u64,

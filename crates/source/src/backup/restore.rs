@@ -22,7 +22,7 @@ use crate::OpenError;
 pub enum Until<'a> {
     /// The end of the log in the given backups.
     End,
-    /// A point in time, in the same form as in backup sets: `2020-05-12 13:30:00`.
+    /// A point in time, in the format of times in backup sets: `2020-05-12 13:30:00`.
     Time(&'a str),
     /// A marked transaction in the log.
     Mark,
@@ -50,8 +50,8 @@ pub struct Restore {
 
 impl Restore {
     /// Opens backup files, in any order, as the database that a restore of them would produce. The restore uses the
-    /// newest full backup that ends early enough, its newest differential backup, and the log backups that follow.
-    /// Without log backups and without an earlier end of the restore, it uses the same sets as [`BackupPages::open`].
+    /// newest full backup that ends early enough, its newest differential backup, and the log backups that follow. If
+    /// no log backups are given and `until` is [`Until::End`], the restore uses the same sets as [`BackupPages::open`].
     ///
     /// `positions` selects sets by their position in the file. The path `-` means `input`. At most `granted` bytes are
     /// kept in memory.
@@ -164,7 +164,8 @@ impl Chosen {
 fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
     match find_way(labels, positions, until)? {
         Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
-        // Without a full backup, the sets may be sets of files; otherwise, the error says what is missing.
+        // Without a full backup, the sets may be file, filegroup or partial backups. If they are not, the error says
+        // what is missing.
         None => {
             let (bases, differential) = choose(labels, positions)?;
             Ok(Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() })
@@ -255,8 +256,8 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
     for label in &mut labels {
         label.sets.retain(|set| match (until, set.kind) {
             (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
-            // The oldest full backup is kept, because it may have ended within the same second; the log shows whether
-            // it ended in time.
+            // The oldest full backup is kept even if it ended in the same second as the requested time. The log shows
+            // whether the backup ended early enough.
             (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
             // The LSN of the mark is known only after the log is read. Only the oldest full backup is certain to end

@@ -19,10 +19,10 @@ pub(super) const MOST_REGIONS: usize = 1024;
 /// The most objects in one configuration. A configuration has at most two objects per file, and a few for the set.
 pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
-/// The memory limit without a grant, to which a fraction of the backup's size is added.
+/// The memory limit in bytes if no memory was granted. A fraction of the backup's size is added to it.
 const DEFAULT_BYTES: u64 = 56 << 20;
-/// Without a grant, one byte of memory is allowed for this many bytes of the backup. An undamaged backup needs a
-/// fiftieth of that memory.
+/// If no memory was granted, one byte of memory is allowed for this many bytes of the backup. An undamaged backup needs
+/// a fiftieth of that memory.
 const BYTES_PER_BYTE: u64 = 16;
 
 /// The memory limit for a backup, and the memory reserved from it.

@@ -82,8 +82,8 @@ impl BackupPages {
     }
 
     /// Adds the parts of the same backup that another process has read. If both processes have read the same extent of
-    /// a region, their checksums cannot be combined: the other process's checksum is ignored, and the extents that only
-    /// it has read are read again at the end.
+    /// a region, their checksums cannot be combined. The checksum of the other process is then ignored, and the extents
+    /// that only the other process has read are read again at the end.
     pub fn add_seen(&self, seen: &ContainerSeen) {
         for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
             if are_new(&sum.seen, runs) {

@@ -20,7 +20,7 @@ use crate::ReadFaults;
 const BYTES_PER_SET: usize = size_of::<BackupSet>() + 512;
 /// Memory for a region, and for the numbers of pages that were copied to it from each file.
 const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
-/// Length of the two zero bytes before the data of a page or log stream.
+/// Number of zero bytes before the data of a page or log stream.
 pub(crate) const LEAD_BYTES: u64 = 2;
 
 /// The type of a backup set.
@@ -104,7 +104,7 @@ pub(crate) struct LogRegion {
 /// One backup set of a backup file.
 #[derive(Clone, Debug)]
 pub struct BackupSet {
-    /// Position of the set in the file, from 1, like FILE = n of RESTORE.
+    /// Position of the set in the file, from 1. It is the number n in RESTORE ... WITH FILE = n.
     pub position: u16,
     /// Kind of the set.
     pub kind: SetKind,
@@ -396,7 +396,7 @@ impl OpenSet {
             (None, Some(last)) if self.pages.len() <= 1 => vec![copied(last)],
             _ => Vec::new(),
         };
-        // Only the last configuration has the final LSNs and times.
+        // Only the last configuration contains the final LSNs and times of the set.
         let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
         let mut found = self.last.or(self.first)?;
         // If two files have the same ID, the first file is used.
@@ -438,7 +438,8 @@ impl OpenSet {
     }
 }
 
-/// The non-empty data streams of a block with this tag. A checksum stream may follow each of them.
+/// The non-empty data streams of `block` that have the tag `tag`. In the block, a checksum stream may follow each data
+/// stream.
 fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region>> {
     let mut regions = Vec::new();
     for (number, stream) in block.streams.iter().enumerate() {

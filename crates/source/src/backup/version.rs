@@ -1,4 +1,4 @@
-//! The versions of the compressed container, and the form of the records in each version
+//! The versions of the compressed container, and the format of the records in each version
 //! (docs/format/backups.md#compressed-containers).
 
 use format::bytes::{u16_at, u32_at};
@@ -12,10 +12,10 @@ pub(super) struct Version {
     /// File offset of the first record.
     pub(super) first: u64,
     pub(super) tag: u8,
-    /// Length of a record's header, and the offset of the checksum in the header.
+    /// `header` is the length of a record's header; `checksum` is the offset of the checksum in this header.
     pub(super) header: usize,
     pub(super) checksum: usize,
-    /// Tag of a filler, and the length of a filler's header.
+    /// `filler` is the tag of a filler; `filler_header` is the length of a filler's header.
     filler: u8,
     filler_header: usize,
 }
@@ -24,7 +24,7 @@ pub(super) struct Version {
 const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
 /// The container of SQL Server 2008 R2 and later.
 const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
-/// The bit that is added to a filler's tag if the filler has contents other than zeros. The contents are apparently the
+/// This bit is set in a filler's tag if the filler contains anything other than zeros. The contents are apparently the
 /// places of the set's streams.
 const CONTENTS: u8 = 8;
 
@@ -32,8 +32,8 @@ impl Version {
     /// The number of bytes at the start of a filler that are needed to find its length.
     pub(super) const FILLER_START: usize = 24 + 12;
 
-    /// The version for the two words after the magic bytes: 1 and 1, or 2 and 3. `None` for other words; other versions
-    /// use other algorithms.
+    /// The container version that two words after the magic bytes identify. The words of the known versions are 1 and
+    /// 1, or 2 and 3. `None` for other words, because other versions use other algorithms.
     pub(super) fn of(words: &[u8]) -> Option<Self> {
         match words {
             [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
@@ -61,9 +61,9 @@ impl Version {
     }
 
     /// Length of the filler at the start of `bytes`. A filler is a record of zero sectors with no checksum in its
-    /// header. Before each of the 29 soft filemarks in the 9 known compressed files, of both versions, is a filler;
-    /// nothing else occurs between records. An empty filler stores its size where a record stores its size. A filler
-    /// with contents stores its size in the third word of the contents.
+    /// header. The 9 known compressed files, of both versions, contain 29 soft filemarks. A filler precedes each of
+    /// these filemarks; nothing else occurs between records. An empty filler stores its size at the place where a
+    /// record stores its size. A filler with contents stores its size in the third word of the contents.
     pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
         let &[tag, 0] = bytes.first_chunk()? else { return None };
         let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {

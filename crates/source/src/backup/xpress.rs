@@ -1,14 +1,14 @@
-//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2). One block of it is the content of each record of a compressed
-//! backup.
+//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2). Each record of a compressed backup contains one block in this
+//! format.
 //!
 //! A block starts with the code lengths of 512 symbols, four bits each. A symbol below 256 is a byte. Any other symbol
 //! is a match: four bits give its length, and four bits give the number of distance bits that follow. Codes are read
 //! from 16-bit words, highest bit first. Long lengths are stored between these words, after the last word that the
 //! decoder has loaded.
 //!
-//! [`run`] decodes nearly all of a block; per symbol it needs one look-up, one refill and a copy of a whole stride.
-//! [`finish`] decodes the last bytes, where a refill or a stride would reach beyond the end. [`finish`] could also
-//! decode the whole block, but slowly.
+//! [`run`] decodes nearly all of a block. Per symbol, it needs one look-up, one refill and one copy of [`STRIDE`]
+//! bytes. [`finish`] decodes the last bytes, where a refill or a copy would reach beyond the end. [`finish`] could also
+//! decode the whole block, but more slowly.
 
 mod bits;
 mod codes;
@@ -16,12 +16,13 @@ mod codes;
 use bits::Bits;
 use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
-/// The most bytes that may follow the last code. The end code of the block and the rest of its words follow it: at most
-/// 5 bytes in real backups. More bytes mean that the block contains more than `out` can hold.
+/// The most bytes that may follow the last code that is decoded. The end code of the block and the remaining bits of
+/// its last words follow this code. They have at most 5 bytes in real backups. More bytes mean that the block contains
+/// more than `out` can hold.
 const MOST_LEFT: usize = 8;
 /// Number of bytes that one copy moves.
 const STRIDE: usize = COMMON_LENGTH;
-/// Number of bytes that [`run`] needs free in `out` after its position: a few bytes and a stride.
+/// Number of free bytes that [`run`] needs in `out` after its position: space for a few bytes and one copy.
 const ROOM: usize = 64;
 
 /// The compressed bytes are invalid.
@@ -44,7 +45,8 @@ pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), 
     finish(&table, &mut Bits::new(codes), out, 0)
 }
 
-/// Decodes a block. `RUNS` says whether many symbols are bytes in runs; such blocks use other tables and loops.
+/// Decodes a block. `RUNS` says whether many symbols are single bytes in runs. The tables and loops for blocks with
+/// runs differ from those for other blocks.
 fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let mut table = Table::<RUNS>::EMPTY;
     table.fill(order);
@@ -55,13 +57,14 @@ fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Resul
 
 /// Decodes while enough bytes are left in the input and in `out`. Returns how many bytes of `out` are written.
 ///
-/// A byte is decoded like a match whose first byte is replaced by the byte. No branch then depends on the kind of the
-/// next symbol, which is unpredictable. With `RUNS`, runs of bytes are decoded first, in a loop.
+/// Every symbol is decoded as a match. If the symbol is a byte, this byte then replaces the first copied byte.
+/// Therefore no branch depends on the kind of the next symbol, which is unpredictable. With `RUNS`, runs of bytes are
+/// decoded first, in a loop.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
     // The state is copied so that the compiler keeps it in registers.
     let mut bits = *state;
-    // There is no byte before the first symbol to copy from.
+    // The first symbol must be a byte, because a match has no earlier bytes to copy.
     let mut at = 0;
     if !bits.refill_whole() || out.len() < ROOM {
         return Ok(at);
@@ -192,8 +195,8 @@ fn finish<const RUNS: bool>(
         let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
             if Entry::<RUNS>::length(entry) > out.len() - at {
-                // The entry may combine two bytes. At the last byte, the bits after it only look like the code of
-                // another byte.
+                // The entry may combine two bytes. If only one byte of output is missing, the bits after its code are
+                // not a second byte, although they look like one.
                 entry = table.single(bits.window).ok_or(Malformed)?;
             }
             bits.take(Entry::<RUNS>::bits(entry));

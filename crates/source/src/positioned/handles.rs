@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use super::ReadAt;
 
-/// Further handles of one file; their number is that of the most concurrent reads up to now.
+/// Further handles of one file. A further handle is opened when a read begins while all existing handles are in use.
 #[derive(Debug)]
 pub(super) struct Handles {
     path: PathBuf,

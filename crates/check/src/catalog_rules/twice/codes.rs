@@ -1,5 +1,5 @@
-//! Columns that contain one of a few codes: the codes that the documentation of the catalog views lists, and numbers
-//! that are the same in all rows seen. Any other value is listed as not verified.
+//! Checks columns that may contain only a few values: the codes that the documentation of the catalog views lists, or
+//! numbers and bits that were seen in real databases. Any other value is listed as not verified.
 
 use super::super::evaluate::{Tables, code_number};
 use super::Verdicts;
@@ -8,15 +8,16 @@ use super::Verdicts;
 enum Known {
     /// Codes of letters, padded with blanks or unpadded.
     Codes(&'static [&'static str]),
-    /// These numbers.
+    /// Any of these numbers.
     Numbers(&'static [i64]),
     /// All numbers from the first to the second, inclusive.
     Range(i64, i64),
-    /// These bits and no others.
+    /// Any combination of these bits.
     Bits(i64),
 }
 
-/// A column of a base table. With `when`, the rule applies only to rows in which the other column has the given value.
+/// A column of a base table. If `when` is set, it names another column and a value, and the rule applies only to rows
+/// that have this value in that column.
 struct Coded {
     base: i32,
     /// Display name of the base table and the column.
@@ -36,13 +37,15 @@ const fn of_class(base: i32, scope: &'static str, column: &'static str, class: i
     Coded { base, scope, column, when: Some(("class", class)), known }
 }
 
-/// All columns with codes, in the order of their tables. Numbers and bits are those seen in all rows of 258 databases:
-/// 3,639 rows of sysowners, 260 of sysnsobjs, 8,578 of sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols,
-/// 5,934 of sysbinobjs, 4,192 of sysclsobjs, 44,677 of syssingleobjrefs, 35,978 of sysmultiobjrefs (and in 144 backups,
-/// one of which has bit 0x10), and 33,578 of sysrowsets, which has no fillfact in 2005. Ranges are those of the
-/// documentation. The codes are documented in sys.objects, sys.database_principals, sys.database_permissions,
-/// sys.service_message_types, sys.data_spaces, sys.database_files and sys.xml_schema_components, _facets and
-/// _model_groups.
+/// All columns with codes, in the order of their tables. Ranges are those of the documentation. The codes are
+/// documented in sys.objects, sys.database_principals, sys.database_permissions, sys.service_message_types,
+/// sys.data_spaces, sys.database_files, sys.xml_schema_components, sys.xml_schema_facets and
+/// sys.xml_schema_model_groups.
+///
+/// Numbers and bits are those seen in all rows of 258 databases: 3,639 rows of sysowners, 260 of sysnsobjs, 8,578 of
+/// sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols, 5,934 of sysbinobjs, 4,192 of sysclsobjs, 44,677 of
+/// syssingleobjrefs, 35,978 of sysmultiobjrefs and 33,578 of sysrowsets. For sysmultiobjrefs, 144 backups were examined
+/// too; one of them has bit 0x10. In 2005, sysrowsets has no column fillfact.
 static CODED: &[Coded] = &[
     all(5, "sys.sysrowsets, fillfact", "fillfact", Range(0, 100)),
     all(5, "sys.sysrowsets, scope_id", "scope_id", Numbers(&[0, 1])),

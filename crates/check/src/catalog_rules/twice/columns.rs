@@ -75,8 +75,8 @@ pub(super) fn check(
         }
         let place = || format!("column or parameter {id} of {}", tables.database.object_name(object));
         against_type(&declared, user_types.get(&declared.user_type), place, verdicts);
-        // 0 means that the whole value may be in the row. For a type without a limit, maxinrow is 16, the bytes of a
-        // pointer, or 8000.
+        // If maxinrow is 0, the whole value may be in the row. For a type without a length limit, maxinrow is 8000, or
+        // 16, the length of a pointer in bytes.
         let in_row_is_right =
             in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
         if !in_row_is_right {
@@ -98,7 +98,8 @@ pub(super) fn check(
             of_table.push(TableColumn { id, status, declared });
         }
     });
-    // Only the last table read can be incomplete, and only the columns that were read are checked.
+    // Checks the last table. If syscolpars could not be read to its end, only the columns of this table that were read
+    // are checked.
     against_rowsets((tables, rowsets), table, &of_table, &mut stored, verdicts);
     // The check of the references has already noted incomplete tables.
     let _: Result<(), catalog::Unread> = read;
@@ -139,7 +140,7 @@ fn against_rowsets<'a>(
         return;
     }
     for rowset in rowsets.of_table(object) {
-        // Columnstore segments have another form, and an in-memory table has no columns in sysrscols.
+        // Columnstore segments do not store rows, and an in-memory table has no columns in sysrscols.
         if rowset.compression > 2 || rowset.layout.columns.is_empty() {
             continue;
         }
@@ -180,8 +181,8 @@ fn pair(
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
-    // The engine itself derives whether a computed column is nullable. sysrowsets is left out because of its columns
-    // sysrsguid and lockres: docs/format/catalog.md#sysrscols.
+    // The engine itself derives whether a computed column is nullable. The table sysrowsets is not checked because of
+    // its columns sysrsguid and lockres (docs/format/catalog.md#sysrscols).
     let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {

@@ -1,5 +1,5 @@
-//! Compares the tables that list files (sysprufiles, in 2005 sysdbfiles; sysfiles1) with each other and with the file
-//! headers.
+//! Compares the tables that list files (sysfiles1, and sysprufiles or, in 2005, sysdbfiles) with each other and with
+//! the file headers.
 //!
 //! In 227 databases, all 454 rows of sysprufiles agree with sysfiles1 in ID, name, path and kind. All 221 data files
 //! agree with their headers in filegroup, size, limit, growth and name, and 218 of them in the GUID; the other 3 were
@@ -19,7 +19,8 @@ use super::Verdicts;
 /// Display names of the attributes of a file that are stored twice.
 const ATTRIBUTES: [&str; 8] =
     ["name", "path", "kind", "filegroup", "size in pages", "largest size in pages", "growth", "GUID"];
-/// The column names of these attributes in sysprufiles (since 2008) and sysdbfiles (2005).
+/// The names of the columns in sysprufiles (since 2008) and sysdbfiles (2005) that store the [`ATTRIBUTES`], in the
+/// same order.
 const COLUMNS: [&str; 8] = ["lname", "pname", "filetype", "grpid", "size", "maxsize", "growth", "fileguid"];
 /// The number of characters that fit into sysfiles1.filename.
 const PATH_LENGTH: usize = 260;
@@ -28,18 +29,20 @@ const NO_LIMIT: &str = "-1";
 /// A table that lists files: its ID, its name, and the columns to compare, in the order of [`ATTRIBUTES`].
 type List = (i32, &'static str, &'static [&'static str]);
 
-/// The attributes of a file as one place stores them; `None` for an attribute that this place does not store.
+/// The attributes of a file as one table or the file header stores them; `None` for an attribute that is not stored
+/// there.
 struct FileClaim {
     by: &'static str,
     attributes: [Option<String>; ATTRIBUTES.len()],
 }
 
-/// Limit on the files that are compared. No real database has as many as this.
+/// Limit on the files that are compared. Real databases have fewer files.
 const MOST_FILES: usize = 2048;
-/// The most places that store attributes of a file: two tables of 2008 and later, sysfiles1, and the file header.
+/// The maximum number of places that store attributes of a file: sysprufiles, sysdbfiles, sysfiles1 and the file
+/// header.
 const MOST_PLACES: usize = 4;
 
-/// What each place stores about each file, by file ID.
+/// The attributes that the tables and the file header store for each file, by file ID.
 #[derive(Default)]
 struct Files {
     said: BTreeMap<i64, Vec<FileClaim>>,
@@ -96,7 +99,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// Whether two places have the same value. Paths may differ in case, which Windows ignores.
+/// Whether two places store the same value for the attribute `what`. Paths may differ in case, which Windows ignores.
 fn is_same(what: &str, one: &str, other: &str) -> bool {
     one == other || what == "path" && one.to_lowercase() == other.to_lowercase()
 }
@@ -116,7 +119,7 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
     let mut is_listed = false;
     let read = read_base_table(tables.source, tables.database, table, &columns, |at, row| {
         let [Some(file), values @ ..] = row else { return };
-        // Not all tables list a dropped or offline file.
+        // Dropped and offline files are skipped, because not all tables list them.
         if values.get(own.len()).copied().flatten().is_some_and(|state| number(state) != 0) {
             return;
         }
@@ -135,8 +138,8 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
     is_listed
 }
 
-/// Checks the attributes of a file within one row: a log file and only a log file has no filegroup, and a size limit is
-/// not below the size.
+/// Checks the attributes of a file that one row stores. A log file must have no filegroup, a data file must have one,
+/// and a size limit must not be below the size.
 fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let [_, _, kind, group, size, limit, ..] = attributes;
     if let (Some(kind @ ("data" | "log")), Some(group)) = (kind.as_deref(), group.as_deref())
@@ -153,7 +156,7 @@ fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -
     }
 }
 
-/// A value in a form that is the same for all places.
+/// Converts a value to text, so that values from different places can be compared.
 fn shown(column: &str, value: &[u8]) -> Option<String> {
     Some(match column {
         "lname" | "pname" => text(value),
@@ -182,7 +185,7 @@ fn guid(bytes: &[u8]) -> Option<String> {
     is_given.then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Collects the files listed in sysfiles1, which the server reads at startup: data files and logs. Their names are
+/// Collects the data files and log files that sysfiles1 lists. The server reads this table at startup. Its names are
 /// padded to the full length. Returns whether the table could be read.
 fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     const SYSFILES1: i32 = 8;

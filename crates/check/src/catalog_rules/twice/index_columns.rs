@@ -1,5 +1,5 @@
-//! Columns of indexes. Compares sysiscols with the columns that the index's rowset stores, and these columns with those
-//! of the table's rowset.
+//! Checks columns of indexes. Compares sysiscols with the columns in the index's rowset, and the columns in the index's
+//! rowset with those in the table's rowset.
 
 use catalog::{IndexType, Rowset, RowsetColumn, column_status};
 
@@ -7,8 +7,8 @@ use super::super::evaluate::Tables;
 use super::{ColumnsById, Rowsets, Verdicts};
 
 const SYSISCOLS: i32 = 55;
-/// Bits of sysiscols.status: `OF_INDEX` marks a column of an index rather than of statistics, `DESCENDING` a descending
-/// column.
+/// Bit of sysiscols.status that marks a column of an index rather than of statistics. The next constant is the bit that
+/// marks a descending column.
 const OF_INDEX: i64 = 2;
 const DESCENDING: i64 = 4;
 
@@ -99,7 +99,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
 }
 
 impl<'a> Pair<'a> {
-    /// Loads the columns of another index; `None` if the index is not stored as rows.
+    /// Loads the columns of an index and of its table; `None` if the index is not stored as rows.
     fn fill(&mut self, tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<()> {
         let kind = tables.database.indexes.get(&(object, index))?.index_type;
         let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);

@@ -13,7 +13,7 @@ const IS_INDEX: i64 = 0x1;
 const UNIQUE_CONSTRAINT: u32 = 0x40;
 /// Bit of sysrowsets.status for a heap or clustered index, since 2008.
 const HOLDS_THE_TABLE: u32 = 0x200;
-/// The lowest IDs of XML indexes and of spatial indexes.
+/// The lowest ID of an XML index. The next constant is the lowest ID of a spatial index.
 const XML: i64 = 256_000;
 const SPATIAL: i64 = 384_000;
 
@@ -71,7 +71,7 @@ fn against_rowsets(
     }
 }
 
-/// Compares flags of an index with the status of its rowsets, which repeats them.
+/// Compares flags of an index with the status of its rowsets, which stores the same flags.
 fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let database = tables.database;
     let is_told = database.boot.as_ref().is_some_and(|boot| boot.version >= 655);

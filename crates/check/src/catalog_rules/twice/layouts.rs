@@ -1,14 +1,15 @@
-//! Checks the layout of a rowset for consistency, and against the numbers about it in sysrowsets (2005: syshobts).
+//! Checks that the layout of a rowset is consistent and agrees with the numbers in sysrowsets (2005: syshobts).
 //!
 //! Fixed columns follow each other without gaps. A dropped column keeps its place until a new column with another
-//! length begins there. Variable columns, null bits and the positions in a key are numbered.
+//! length begins there. Variable columns and key columns are numbered from 1, and each column in use has its own null
+//! bit.
 
 use catalog::{Database, Level, Rowset, RowsetColumn};
 use format::types::xtype;
 
 use super::Verdicts;
 
-/// Bytes before the fixed columns of a data record. The next constant is the same number for an index record.
+/// Bytes before the fixed columns of a data record. The next constant is the corresponding number for an index record.
 const DATA_HEADER_BYTES: u32 = 4;
 const INDEX_HEADER_BYTES: u32 = 1;
 /// Bytes after the fixed columns of a record above the leaf level.
@@ -22,7 +23,7 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     let mut spans = Vec::new();
     let mut numbers = Vec::new();
     for rowset in &database.rowsets {
-        // Compressed rows and columnstore segments have another form.
+        // Compressed rows and columnstore segments have another layout.
         if rowset.compression != 0 || rowset.layout.columns.is_empty() {
             continue;
         }
@@ -51,7 +52,8 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
 /// it is in use and not of type bit.
 type Span = (u32, u32, bool);
 
-/// Checks that the fixed columns fill the fixed part of the record, and that its length is the one in the catalog.
+/// Checks that the fixed columns fill the fixed part of the record, and that the catalog stores the right length of the
+/// fixed part.
 fn fixed_part(
     rowset: &Rowset,
     level: Level,
@@ -98,8 +100,8 @@ fn fixed_part(
     // SQL Server 2000 made the fixed part of each row at least as long as a forwarding stub.
     let least = if is_from_2000 && level == Level::Leaf { STUB_BYTES } else { 0 };
     let (kept, whole) = (u32::from(kept), end + tail);
-    // 0 means that the length is unknown (2005) or that there is no level above the leaf. The fixed part of system
-    // tables may be longer: one table was seen that had lost columns.
+    // A length of 0 in the catalog means that the length is unknown (2005) or that there is no level above the leaf.
+    // For system tables, the length in the catalog may be too great: one system table was seen that had lost columns.
     let fits =
         kept == 0 || kept == whole || kept == least.max(whole) || is_system && level == Level::Leaf && kept > whole;
     (!fits).then(|| {

@@ -72,7 +72,7 @@ impl Declared {
         Some(info)
     }
 
-    /// The attributes that are impossible for the type, with the names of the catalog view and their values. If the
+    /// The attributes that are impossible for the type, each with its name in the catalog view and its value. If the
     /// type itself is wrong, it is the only attribute listed.
     fn impossible(&self) -> Impossible {
         let mut all = [None; 4];
@@ -94,7 +94,7 @@ impl Declared {
 
 type Impossible = [Option<(&'static str, i64)>; 4];
 
-/// Whether each attribute is possible for the type.
+/// Whether each attribute is possible for the type, and whether the type is a character type.
 struct Limits {
     length: bool,
     precision: bool,
@@ -165,8 +165,8 @@ fn limits(declared: &Declared) -> Option<Limits> {
         kind @ (xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET) => {
             let scale_is_right = (0..=7).contains(&scale);
             let info = TypeInfo { xtype: kind, scale: scale as u8, ..TypeInfo::default() };
-            // The precision is the number of characters of the text form: hh:mm:ss, for some types a date before it or
-            // an offset after it, and the decimal point with its digits.
+            // The precision is the number of characters of a value as text. The text is hh:mm:ss, for some types with a
+            // date before it or an offset after it, and with a decimal point and its digits if the scale is not 0.
             let whole = match kind {
                 xtype::TIME => 8,
                 xtype::DATETIME2 => 19,
@@ -228,7 +228,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap
     types
 }
 
-/// Checks that each built-in type of variable length has the greatest length of its kind.
+/// Checks that each built-in type of variable length is declared with the maximum length for the type.
 fn engine_limits(declared: &Declared, verdicts: &mut Verdicts<'_>) {
     let wanted = match declared.user_type {
         LAST_OF_THE_ENGINE => 256,

@@ -286,7 +286,8 @@ impl Builder<'_> {
             .map_or_else(|| format!("column ID {id}"), |column| column.name.clone())
     }
 
-    /// The cells that identify the table row in 8955 and 8956: the columns of the clustering key.
+    /// Positions, in `origins`, of the values that identify the table row in 8955 and 8956: the columns of the
+    /// clustering key.
     fn identity(&self, origins: &[(u32, Origin, TypeInfo)]) -> Vec<usize> {
         let Some(table) = self.table.first().filter(|table| table.index_id == 1) else { return Vec::new() };
         let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();

@@ -17,7 +17,8 @@ const MOST: usize = 6;
 /// Number of bytes in a word.
 const BYTES: u16 = 8;
 
-/// A value of up to eight bytes, or a piece of a longer value: eight bytes, or the last bytes.
+/// A value of up to eight bytes, or a piece of a longer value. All pieces of a value have eight bytes, except the last
+/// piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Word {
     /// Offset of the word's end in a row.
@@ -52,7 +53,8 @@ impl Word {
 }
 
 impl Words {
-    /// `None` if some place has a kind of value that cannot be a word, or if there are too many words.
+    /// The words of these places. `None` if some place has a kind of value that cannot be a word, or if there are too
+    /// many words.
     pub(super) fn of(places: &[Place]) -> Option<Self> {
         let mut found = Self { words: Vec::new(), has_address: false };
         for (at, place) in places.iter().enumerate() {
@@ -62,7 +64,7 @@ impl Words {
             };
             match *place {
                 Place::Fixed { offset, length: length @ 1.., .. } => {
-                    // More words than this are not needed to see that there are too many.
+                    // One word above the maximum is enough to detect that there are too many words.
                     found.words.extend(Word::of(offset, length).take(MOST + 1));
                 }
                 Place::Locator if at > 0 && at + 1 == places.len() => {

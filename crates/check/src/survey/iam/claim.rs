@@ -55,8 +55,8 @@ impl Follower<'_> {
         }
     }
 
-    /// For each file, the filegroup of the units that have an IAM page for the file, if there are several of these
-    /// units and all are in the same filegroup.
+    /// The filegroup of each file according to the units that have an IAM page for the file. `None` unless there are
+    /// several of these units and all of them are in the same filegroup.
     fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
         let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
         for page in self.sound.values() {
@@ -73,7 +73,7 @@ impl Follower<'_> {
     }
 
     /// Checks that each unit has one IAM page per interval (8947), and that the interval is in the unit's filegroup
-    /// (8996). If the catalog, or all units that use a file, contradict the file header, the header is wrong (5250).
+    /// (8996). The file header is wrong (5250) if its filegroup contradicts the catalog or all units that use the file.
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
         let agreed = self.filegroups_by_units();
@@ -115,8 +115,8 @@ impl Follower<'_> {
         intervals
     }
 
-    /// Enters the claims of all IAM pages into `files`. Returns the claims to extents that another unit had already
-    /// claimed.
+    /// Enters the claims of all IAM pages into `files`. Returns those claims that concern extents which another unit
+    /// had already claimed.
     pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
         let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {

@@ -81,7 +81,7 @@ fn a_page_is_sound_bad_or_passed_by() {
     });
     assert_eq!((verdict, found), (Verdict::Bad(unit), vec![registry::PAGE_HEADER.id, registry::PAGE_UNPROCESSED.id]));
 
-    // The header of the page names another unit than the IAM pages.
+    // The header of the page names a different unit than the IAM pages do.
     let other = *files.read_page(last).unwrap();
     let (verdict, found, tallies) = judged(&files, (first, &all), |page| {
         *page = other;

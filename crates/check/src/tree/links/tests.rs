@@ -72,8 +72,8 @@ fn data_pages_are_of_level_0_and_a_level_above_data_has_data_below_it() {
 
 #[test]
 fn levels_up_to_255_are_compared_without_gaps() {
-    // A tower of single pages: each page is the only child of the page on the next level. `gap` is a level that is left
-    // out.
+    // A tree with one page per level. Each page is the only child of the page on the level above. `gap` is the number
+    // of a level that is left out.
     let tower = |gap: Option<u8>| {
         move |context: &Context<'_>| {
             let mut tree = one_leaf(context);
@@ -96,7 +96,8 @@ fn levels_up_to_255_are_compared_without_gaps() {
 
 #[test]
 fn an_only_child_is_the_page_of_the_level_below() {
-    // There are no links between children, so it only matters which page is named, and how often.
+    // An only child has no neighbors, so its links cannot show a fault. The check must notice which page the entries
+    // name, and how often.
     let over_leaf = |children: &'static [u32]| {
         move |context: &Context<'_>| {
             let mut tree = TreeSums::default();

@@ -55,7 +55,7 @@ fn legal_the_lowest_index_level_of_a_clustered_tree_is_0_or_1() {
         nodes.fold(tree, |tree, node| tree.with(node, |page| page.level -= 1))
     };
     names::<&str>(&lower(TestTree::clustered()), &[]);
-    // The level above the data has number 2 instead of 1. All children on the data level report this gap.
+    // The level above the data has number 2 instead of 1. This is reported for each page of the data level.
     let jump = [17, 18].into_iter().fold(TestTree::clustered(), |tree, node| tree.with(node, |page| page.level = 2));
     let jump = jump.with(16, |root| root.level = 3);
     let leaf = |page, node| format!("8931 {page} < {node}, level 0, ref_level 2");
@@ -106,7 +106,7 @@ fn a_next_pointer_to_a_page_that_does_not_exist_is_8981_up_to_the_last_page_of_t
 fn a_child_at_the_limits_of_page_numbers_is_8980() {
     for (child, name) in [(id(u32::MAX), "4294967295"), (FARTHEST, "(65535:-1)")] {
         let tree = TestTree::clustered().with(18, |node| node.entries[1].1 = child);
-        // The child that the entry named before is still in the chain.
+        // The child that the entry named before the change is still linked with its neighbors.
         names(&tree, &[format!("8980 {name} < 18.1, other_page 21"), "8977 22".to_owned()]);
     }
 }

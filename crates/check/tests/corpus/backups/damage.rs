@@ -22,8 +22,8 @@ const ROUNDS: usize = 200;
 /// Time limit for one check. A check of these small files usually takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Backups of all forms: plain, plain with extents that were read again, WITH CHECKSUM, two compressed containers,
-/// stripes.
+/// Backups of all forms, in this order: plain, plain with extents that were read again, WITH CHECKSUM, compressed in
+/// two container formats, and a media set of two stripes.
 const SUBJECTS: [&[&str]; 6] = [
     &["AlonsoMesen14__AnalisisMultiDimensional-Proyecto/Parametros.bak"],
     &["Aroubaz__Advanced-Database-Master2/DW2.bak"],
@@ -82,7 +82,8 @@ impl Lab {
         Ok(Self { folder, files, bytes })
     }
 
-    /// Whether damage is noticed if the first file contains `bytes`: there is a finding, or the file is refused.
+    /// Checks the backup with `bytes` as the content of its first file. Returns whether damage is noticed: there is a
+    /// finding, or the file is refused.
     fn finds(&self, bytes: &[u8]) -> Result<bool, Failed> {
         let first = self.folder.path().join("0.bak");
         fs::write(&first, bytes)?;
@@ -117,7 +118,8 @@ fn flips(files: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("byte {at} changed, nothing found").into());
         }
     }
-    // Changes outside protected places are in free pages, padding and texts without a checksum.
+    // A change outside the protected places may be in a free page, in padding, or in a text without a checksum. It need
+    // not be found.
     if inside < ROUNDS / 4 || found < inside {
         return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
     }
@@ -200,7 +202,7 @@ fn undescribed_block(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Sets lengths and sizes to wrong values, most of them huge, with correct checksums.
+/// Sets lengths and sizes to wrong values, and corrects the checksums. Most of the wrong values are huge.
 fn lies(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes) {
@@ -214,8 +216,8 @@ fn lies(file: &Path) -> Result<(), Failed> {
                 header[8..16].copy_from_slice(&length.to_le_bytes());
                 let sum = xor(header, 10);
                 header[20..22].copy_from_slice(&sum.to_le_bytes());
-                // After a wrong stream length, the next block is not found. That must be noticed if the stream contains
-                // data pages or log.
+                // If the length of a stream is wrong, the next block is not found. This must be noticed if the stream
+                // contains data pages or log.
                 let is_found = lab.finds(&bytes)?;
                 if !is_found && matches!(&stream.tag, b"MQDA" | b"MQTL") && length > 3 {
                     return Err(format!("{length} as length at byte {}: nothing found", stream.start).into());
@@ -223,8 +225,8 @@ fn lies(file: &Path) -> Result<(), Failed> {
             }
         }
         if block.tag == *b"MSCI" || block.tag == *b"MSLS" {
-            // The offsets are those of the size of the data file (0x28), the number of pages copied (0x18) and the
-            // length of the object itself (4).
+            // The fields of the SFIN object at these offsets are the size of the data file (0x28), the number of copied
+            // pages (0x18), and the length of the object (4).
             let config = &lab.bytes[block.streams[0].data.clone()];
             let at = config.windows(4).position(|tag| tag == b"SFIN").unwrap_or_default();
             for (offset, value) in [(0x28, u64::MAX), (0x28, 16 << 40), (0x18, 0xFFFF_FFF8), (4, 0xFFFF_FFFF), (4, 0)] {
@@ -337,7 +339,8 @@ fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Faile
             }
         }
     }
-    // If a backup contains a page twice, only the later image counts, so the regions are visited from the end.
+    // If a backup contains a page twice, only the later copy of the page counts. So the regions are visited in reverse
+    // order.
     let mut later = Vec::new();
     for region in regions.into_iter().rev() {
         let mut here = Vec::new();

@@ -1,5 +1,5 @@
-//! Pages that the log of a backup still changes (pages in flight): a fault that such a page may explain is listed as
-//! not verified and is never a finding.
+//! Tests of pages in flight, which are pages that the log of a backup still changes. A fault that a page in flight may
+//! explain is listed as not verified, and is never a finding.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ use super::run;
 use crate::Corpus;
 use crate::image::{put_page, put16, seal};
 
-/// A backup whose log contains records of many pages. All these records are older than the images of their pages.
+/// A backup whose log contains log records about many pages. Each of these log records is older than the copy of its
+/// page in the backup.
 const SUBJECT: &str =
     "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter07Files/FilledDWPubsSalesDB/DWPubsSales_AfterETL.bak";
 /// Offset of the first page in this backup.
@@ -50,7 +51,7 @@ impl Lab {
     }
 }
 
-/// Makes the image of a page older than the page's last log record.
+/// Lowers the LSN of a page, so that the page is older than the last log record about it.
 fn age(page: &mut [u8; PAGE_BYTES]) {
     let slot = u16_at(page, 48).unwrap_or_default();
     put16(page, 48, slot.saturating_sub(1));
@@ -75,7 +76,8 @@ fn damage(file: &PathBuf) -> Result<(), Failed> {
         if !report.findings.is_empty() {
             return Err(format!("{id} in flight: {:?}", report.findings.first()).into());
         }
-        // A link to a page that cannot be a neighbor: on a settled page it is a finding, on a page in flight it is not.
+        // Writes a link to a page that cannot be a neighbor. This must be a finding if the changed page is not in
+        // flight. If the page is in flight, there must be no finding.
         let break_link = |page: &mut [u8; PAGE_BYTES]| put_page(page, 16, PageId::new(1, 9));
         let settled = run(&lab.open(&lab.edit(at, break_link))?);
         if settled.findings.is_empty() {

@@ -12,7 +12,7 @@ use format::{AllocUnitId, Page, PageBytes, PageType};
 use super::values::{Stored, encode};
 use crate::image::{Image, get16, offset_of, put16, slot_at};
 
-/// The number of columns in a cluster; the lengths of their short values are stored as one sum.
+/// The number of columns in a cluster. A record stores one total length for the short values of each cluster.
 const CLUSTER: usize = 30;
 
 /// A kind of compression.

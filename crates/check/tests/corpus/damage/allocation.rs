@@ -284,8 +284,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
     ]
 }
 
-/// The messages for what has no owner if this IAM page is lost: 8906 for the single pages that it lists and for itself,
-/// and 8905 for its extents.
+/// The messages about pages and extents that have no owner if this IAM page is lost. 8906 is reported for the IAM page
+/// and for the single pages that it lists. 8905 is reported for the extents that it claims.
 fn without_owner(image: &Image, iam: u32) -> Expected {
     let (mut singles, extents) = listed(image, iam);
     singles.push(iam);

@@ -30,7 +30,7 @@ pub struct Subject {
 pub struct Changes {
     pages: BTreeMap<PageId, PageBytes>,
     cut: Option<(u16, usize)>,
-    /// Whether allocation pages were changed. Then a backup would contain other pages.
+    /// Whether allocation pages may have been changed. They determine which pages a backup contains.
     pub is_of_allocation: bool,
     /// Descriptions of the changes.
     pub what: Vec<String>,

@@ -21,7 +21,7 @@ fn copies() -> u64 {
     std::env::var("WAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// The number of ways in which each copy is checked, out of all ways.
+/// The number of ways in which each copy is checked. These ways are chosen among all ways.
 const WAYS_PER_COPY: usize = 9;
 
 /// The index of the database that the quick tier tests.
@@ -211,8 +211,8 @@ fn backup_options() -> Vec<BackupOptions<'static>> {
     ]
 }
 
-/// Compares damaged data files with their backups, in one form after another. Allocation pages stay undamaged, because
-/// they determine the pages that a backup contains.
+/// Compares the reports about damaged data files with the reports about their backups. Each damaged copy is backed up
+/// in another form. Allocation pages stay undamaged, because they determine the pages that a backup contains.
 fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     let subject = Subject::new(description)?;
     let mut forms = backup_options().into_iter().cycle().skip(number as usize);

@@ -1,4 +1,4 @@
-//! States that are legal on any page: if all pages are changed in this way, there is no finding.
+//! States that are legal on any page. There must be no finding even if all pages of a file are changed to such a state.
 
 use catalog::UnitKind;
 use format::lob::Fragment;
@@ -187,8 +187,8 @@ fn empty_slots(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), None)
 }
 
-/// Changes map bits that a check ignores: extents changed since the last full backup, extents with bulk-loaded data,
-/// fill levels of index pages, pages that may have ghost records.
+/// Changes bits of allocation maps that checks ignore. These bits mark extents that were changed since the last full
+/// backup, extents with bulk-loaded data, fill levels of index pages, and pages that may have ghost records.
 fn idle_bits(image: &Image) -> Result<(), Failed> {
     let pages = image.bytes.len() / PAGE_BYTES;
     for fill in [0, 0xFF] {

@@ -1,5 +1,5 @@
-//! Decimals at the limits of their precision, in rows that are checked together and in the same rows one by one. The
-//! greatest valid value of a column's type is not reported; the next greater value is.
+//! Decimals at the limits of their precision. The rows are checked together, and then one by one. The greatest valid
+//! value of a column's type must not be reported, and the next greater value must be reported.
 
 use check::{Options, Silent};
 use format::{Page, PageId};

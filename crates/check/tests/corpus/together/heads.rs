@@ -1,5 +1,5 @@
-//! Changes the first bytes of records, and slots, in many ways, on one record of a page or on all, and corrects the
-//! checksum. Rows checked together must give the same facts as rows checked one by one.
+//! Changes the first bytes of records, or slots, in many ways, and corrects the checksum of the page. A change affects
+//! one, some or all records of a page. Rows checked together must give the same facts as rows checked one by one.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,10 @@ fn flips() -> usize {
     std::env::var("TOGETHER_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
-/// The number of changed pages whose facts are added up and compared together.
+/// The number of changed pages in one comparison. The facts of these pages are added up.
 const PAGES_AT_ONCE: usize = 100;
-/// The most pages that are changed for each role of pages in each unit.
+/// The maximum number of pages that are changed in each unit for each role of a page, such as leaf page or non-leaf
+/// page.
 const PAGES_OF_A_KIND: usize = 3;
 
 pub fn trials() -> Vec<Trial> {

@@ -24,9 +24,10 @@ pub(super) struct Element {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joins {
     None,
-    /// Only pairs in cases that are certainly joined.
+    /// Only pairs that are certainly joined: all pairs except a small letter before a capital.
     Certain,
-    /// All pairs: also pairs in odd cases, and pairs that are separated by characters that count last.
+    /// All pairs, including a small letter before a capital, and pairs that are separated by characters that count
+    /// last.
     All,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Elements<'a> {
         Self { text, at, rules, pending: &[], joins: Joins::None, has_doubtful_accents: false }
     }
 
-    /// The same elements, but each pair of `joins` as one letter.
+    /// The same elements, except that each pair selected by `joins` is one letter.
     pub(super) fn joining(self, joins: Joins) -> Self {
         Self { joins, ..self }
     }
@@ -116,8 +117,8 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The second character of a Vietnamese letter, the distance of that letter from its first character in the order,
-    /// and the index after the letter.
+    /// If `first` begins a Vietnamese letter of two characters: the second character, the distance in the order from
+    /// `first` to this letter, and the index after the letter.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;
         while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {
@@ -156,8 +157,8 @@ pub(super) fn is_ascii_letter(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphabetic())
 }
 
-/// The place of a Turkish letter that the default order has elsewhere: the ASCII letter that it equals or follows, the
-/// distance from that letter, and the small form of the Turkish letter.
+/// The place of a Turkish letter whose place differs from the default order. Returns the ASCII letter that it equals or
+/// follows, the distance from that ASCII letter, and the small form of the Turkish letter.
 pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     let (base, step, small) = match unit {
         0xC7 | 0xE7 => (b'c', 1, 0xE7),
@@ -173,8 +174,8 @@ pub(super) fn turkish(unit: u16) -> Option<(u16, u32, u16)> {
     Some((base.into(), step, small))
 }
 
-/// The distance between a Vietnamese letter of two ASCII letters and its first ASCII letter; `None` for a pair that is
-/// not one letter.
+/// The distance in the order from the ASCII letter `first` to the Vietnamese letter that consists of `first` and
+/// `second`; `None` if the two are not one Vietnamese letter.
 fn vietnamese(first: u16, second: u16) -> Option<u32> {
     let fold = |unit: u16| u8::try_from(unit).map(|byte| byte.to_ascii_lowercase()).ok();
     match (fold(first)?, fold(second)?) {
@@ -184,12 +185,14 @@ fn vietnamese(first: u16, second: u16) -> Option<u32> {
     }
 }
 
-/// Whether two neighbors may be one Vietnamese letter, or be next to a character that does not keep such letters apart.
+/// Whether two neighboring characters may be one Vietnamese letter. Also true if one of them counts last, because it
+/// may stand between the two parts of a letter.
 pub(super) fn may_join(first: u16, second: u16) -> bool {
     counts_last(first) || counts_last(second) || vietnamese(first, second).is_some()
 }
 
-/// Whether two letters have cases in which they may not be one letter.
+/// Whether the first letter is small and the second letter is a capital. It is uncertain whether such a pair is one
+/// letter.
 fn is_odd(first: u16, second: u16) -> bool {
     let is_capital = |unit: u16| (0x41..=0x5A).contains(&unit);
     is_capital(second) && !is_capital(first)
@@ -200,8 +203,8 @@ fn counts_last(unit: u16) -> bool {
     matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
 }
 
-/// Whether it is uncertain for some pair of letters in an ASCII string whether they are joined. The reason may be the
-/// case of the letters, or a character between them that counts last.
+/// Whether an ASCII string has a pair of letters that may or may not be joined. Such a pair is a small letter before a
+/// capital, or has a character between its letters that counts last.
 pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
     let (mut before, mut is_apart) = (0, false);
     text.raw_units().any(|unit| {

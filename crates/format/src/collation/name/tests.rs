@@ -35,7 +35,8 @@ fn each_name_leads_to_its_id_in_capital_and_small_letters() {
     }
 }
 
-/// The checksum of MSSQLLogAnalyzer's list (MIT licence): see docs/format/collations.md#names.
+/// The expected checksum is that of MSSQLLogAnalyzer's list of IDs and names (MIT licence); see
+/// docs/format/collations.md#names.
 #[test]
 fn ids_and_names_agree_with_a_list_of_a_server_of_2017() {
     let mut lines = 0;

@@ -1,5 +1,5 @@
-//! Compares the decided comparisons with a reference: orders on which two recordings agree. The test reads the
-//! reference with its own code.
+//! Tests every decided comparison against a reference. The reference has only orders on which two recordings agree. The
+//! test reads it with its own code.
 //!
 //! `MDFSCK_ROUNDS` sets the number of pairs of strings to test.
 

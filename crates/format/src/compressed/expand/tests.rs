@@ -159,7 +159,7 @@ fn long_prefixes_have_two_bytes_of_length() {
     let record = CdRecord::read(&record, 1).unwrap();
     let row = expansion.expand(&record, Some(&info), &mut scratch).unwrap().record;
     assert_eq!(variable(&row, &expansion, 0).0, [&[b'a'; 140][..], b"new"].concat());
-    // The bytes 81 hh presumably mean a length from 256 on, which was never seen.
+    // The bytes 81 hh presumably mean a prefix length of at least 256. No real page with such a length is known.
     let record = [0x01, 1, 0x04, 0x81, 140, b'n'];
     let record = CdRecord::read(&record, 1).unwrap();
     expansion.audit(&record, Some(&info)).unwrap();
@@ -306,8 +306,8 @@ fn undecided_forms_are_no_faults() {
 #[test]
 fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
     let most = |expansion: &Expansion| expansion.most_of_page().bytes;
-    // An int and a char(8000), which is always NULL. A row takes 7 bytes: 3 of the record, 2 of its values, 2 of the
-    // slot.
+    // An int and a char(8000), which is always NULL. A row takes 7 bytes: 3 for the record without its values, 2 for
+    // its values, and 2 for its slot.
     let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
     assert!(most(&wide) >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
     assert!(most(&wide) < 14 << 20);

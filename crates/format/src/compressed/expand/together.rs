@@ -1,6 +1,6 @@
 //! Expands the rows of a page into one buffer, with the same results as [`Expansion::audit`] and [`Expansion::expand`].
-//! It expands several rows at a time, column by column, so that decisions about a column are made once and not for each
-//! value. It handles only pages in the usual forms; the caller must use these two functions for other pages.
+//! Several rows are expanded together, column by column, so that decisions about a column are made once and not for
+//! each value. Pages with unusual records are not handled: for them, the caller must use the two functions above.
 
 mod fixed;
 mod layouts;
@@ -19,11 +19,11 @@ use fixed::{Anchored, Short, Values};
 use layouts::Layouts;
 use values::{Column, Row, Stored, Way};
 
-/// The size in bytes of the buffer for the expanded rows of a page. Each place in it fits into 16 bits.
+/// The size in bytes of the buffer for the expanded rows of a page. Offsets in this buffer fit into 16 bits.
 const ROOM: usize = u16::MAX as usize;
-/// Copies of up to this many bytes move a fixed number of bytes, which is faster than the exact length.
+/// To append at most this many bytes, a fixed number of bytes is copied. This is faster than copying the exact number.
 const AT_ONCE: usize = 64;
-/// The most rows, and the most values in them, to expand together. The limits keep their data in the nearest cache.
+/// The maximum number of rows to expand together. The limit keeps the data of these rows in the nearest cache.
 const MOST_ROWS: usize = 64;
 const MOST_VALUES: usize = 2048;
 
@@ -47,14 +47,15 @@ pub struct ExpandedPage {
 /// Facts about the expanded rows of a page.
 #[derive(Clone, Copy, Default)]
 struct Form {
-    /// The number of changes of the column count from one row to the next, including the first row; 1 if all rows have
-    /// one count.
+    /// The number of rows whose column count differs from that of the row before. The first row always counts, so the
+    /// number is 1 if all rows have the same column count.
     counts: u32,
     has_nulls: bool,
     has_complex: bool,
 }
 
-/// The common properties of a page's expanded rows, if all of them have one form.
+/// The common properties of a page's expanded rows. They exist only if all rows have the same column count, and either
+/// all or none of them are index rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommonForm {
     /// The number of variable columns that each row stores.

@@ -99,8 +99,8 @@ impl CdHead {
         }
     }
 
-    /// Whether the version tag bit is set. Only for kinds of records where the end is known does the tag end the
-    /// record.
+    /// Whether the version tag bit is set. The version tag is at the end of the record only if the kind of the record
+    /// has a known end.
     #[inline(always)]
     pub(in crate::compressed) fn is_versioned(self) -> bool {
         self.status & cd_status::VERSION_TAG != 0

@@ -33,8 +33,8 @@ fn a_dumped_row() {
 
 #[test]
 fn a_dumped_anchor() {
-    // Nine columns. DBCC PAGE shows column 1 at offset 7 with 3 bytes, 3 at 10 with 3, 5 at 13 with 7, 6 at 20 with 1,
-    // 9 at 21 with 7.
+    // Nine columns. DBCC PAGE shows five of them: column 1 at offset 7 (3 bytes), column 3 at offset 10 (3 bytes),
+    // column 5 at offset 13 (7 bytes), column 6 at offset 20 (1 byte) and column 9 at offset 21 (7 bytes).
     let bytes = [
         0x01, 0x09, 0x04, 0x04, 0x28, 0x00, 0x18, 0x83, 0x03, 0x00, 0x81, 0x18, 0x8B, 0x80, 0xA3, 0x1E, 0, 0, 0, 0,
         0x53, 0x80, 0xA3, 0x1E, 0, 0, 0, 0,

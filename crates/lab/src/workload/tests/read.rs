@@ -43,8 +43,8 @@ impl Record {
     }
 }
 
-/// All records of a log file. The log starts at the oldest VLF from which all sequence numbers up to the newest one
-/// exist.
+/// All records of a log file. The log starts at the oldest VLF from which all sequence numbers up to that of the newest
+/// VLF exist.
 pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     let (mut vlfs, mut at) = (Vec::new(), 8192);
     while at < file.len() {

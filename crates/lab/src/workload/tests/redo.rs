@@ -15,7 +15,7 @@ pub(super) struct Pages {
     files: Vec<Vec<u8>>,
     frames: BTreeMap<PageId, Frame>,
     verify: PageVerify,
-    /// The number of records that were applied, and the LSN of the first one.
+    /// `applied` is the number of records that were applied, and `first` is the LSN of the first of these records.
     pub(super) applied: u64,
     pub(super) first: Option<Lsn>,
 }

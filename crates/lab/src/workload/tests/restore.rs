@@ -1,4 +1,5 @@
-//! Reads a chain of backups for a restore by the rules of the format: pages by their own address, records by their LSN.
+//! Reads a chain of backups for a restore by the rules of the format. Pages are identified by their own address, and
+//! log records by their LSN.
 
 use std::collections::BTreeMap;
 use std::path::Path;

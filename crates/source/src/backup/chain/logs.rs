@@ -11,16 +11,16 @@ pub(super) struct Logs {
     pub(super) sets: Vec<usize>,
     /// First and last LSN of each log backup.
     pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each log backup, the one among it and its predecessors with the greatest last LSN; the later one if two are
-    /// equal.
+    /// For each log backup: the index of the log backup with the greatest last LSN among all log backups up to this
+    /// one. If two are equal, the later one counts.
     farthest: Vec<usize>,
-    /// For each log backup, the log backups to restore from it on.
+    /// For each log backup, the continuation of a restore that applies this log backup.
     ways: Vec<Way>,
 }
 
 impl Logs {
-    /// Distributes `logs` over the lines that they belong to, in order; the result is indexed by the number of the
-    /// line.
+    /// Adds each of the `logs` to all lines of recovery forks to which it belongs. The position of a line in the result
+    /// is the number of the line.
     pub(super) fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
         let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
         for index in logs {
@@ -45,8 +45,8 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// Among the log backups that start no later than `at`, the one with the greatest last LSN, unless that LSN is
-    /// before `at`.
+    /// The next log backup to apply after a restore up to `at`. This is the log backup with the greatest last LSN among
+    /// those that start no later than `at`. `None` if this LSN is before `at`.
     pub(super) fn follows(&self, at: Option<Lsn>) -> Option<usize> {
         let started = self.lsns.partition_point(|(first, _)| *first <= at);
         let best = self.farthest.get(started.checked_sub(1)?).copied()?;
@@ -55,8 +55,8 @@ impl Logs {
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Finds the continuation after each log backup; must be called after the last [`Self::push`]. The continuation
-    /// does not depend on the steps before the log backup, so the paths from all full backups share it.
+    /// Finds the continuation after each log backup. This function must be called after the last [`Self::push`]. The
+    /// continuation is the same for all full backups, because it does not depend on the steps before the log backup.
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {
@@ -70,8 +70,8 @@ impl Logs {
         self.ways = ways;
     }
 
-    /// The last LSN that log backups reach after a restore up to `start`, and the number of the first of these log
-    /// backups.
+    /// The last LSN that can be reached with log backups after a restore up to `start`, and the number of the first log
+    /// backup to apply.
     pub(super) fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
         let first = self.follows(start);
         let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
@@ -94,7 +94,7 @@ impl Logs {
 pub(super) struct Way {
     /// The number of the next log backup.
     pub(super) next: Option<usize>,
-    /// The number of log backups to restore, including this one.
+    /// The number of log backups to restore, including the given log backup.
     pub(super) count: usize,
     /// The number of the last log backup to restore.
     pub(super) end: usize,

@@ -34,7 +34,7 @@ pub enum Missing {
     Log(Lsn, Lsn),
     /// All log from an LSN on is missing.
     LaterLog(Lsn),
-    /// The sets lack LSNs or times.
+    /// The answer is unknown, because the labels of the sets contain no LSNs or times.
     Unknown,
 }
 
@@ -49,8 +49,8 @@ struct Way {
 }
 
 impl DatabaseChains {
-    /// Finds the shortest chain to a point in time. `time` has the same form as in backup sets, `2020-05-12 13:30:00`;
-    /// a fraction of a second may follow.
+    /// Finds the shortest chain to a point in time. `time` has the format of times in backup sets, `2020-05-12
+    /// 13:30:00`. A fraction of a second may follow.
     pub fn moment(&self, time: &str) -> Moment {
         let model = Model::of(&self.sets);
         let current = self.newest().map(|chain| chain.line.as_ref());
@@ -81,7 +81,7 @@ impl DatabaseChains {
     }
 }
 
-/// The starts on a line that ended by `time`, the latest first.
+/// The possible starts of a restore on a line whose last set ended by `time`, the latest start first.
 fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
     // Backup sets store whole seconds. If `time` has a fraction, a set that ended in the same second may have ended
     // after `time`.
@@ -111,7 +111,8 @@ fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain,
         let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
         until.is_some_and(|until| time <= until)
     };
-    // The end of the log rules out most starts, so the steps are walked only for a start that reaches `time`.
+    // Only a start whose log reaches `time` needs a walk over the log backups. The end of the log rules out most
+    // starts.
     let end = logs.way(way.first?).end;
     if !has_it(&end) {
         return None;

@@ -24,13 +24,14 @@ impl Span {
     }
 }
 
-/// A set that the newest chain does not need, but some other restore does.
+/// A set that the newest chain does not need, but that another restore needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beside {
     /// Index of the set among all sets of the database.
     pub set: usize,
-    /// The points in time that need this set, alone or with later log backups, up to the next full or differential
-    /// backup. `None` if the set's label has no time.
+    /// The points in time for which a restore needs this set, with or without log backups after it. The range ends no
+    /// later than the end of the next full or differential backup, unless the set itself ends later. `None` if the
+    /// set's label has no time.
     pub span: Option<Span>,
     /// Whether the set is used only to restore an abandoned recovery fork.
     pub is_left: bool,
@@ -53,7 +54,7 @@ pub(super) struct Points {
 struct Cover<'s> {
     from: Option<&'s str>,
     to: Option<&'s str>,
-    /// The last point in time that needs this set, with later log backups restored after it.
+    /// The last point in time for which a restore needs this set, if log backups are applied after it.
     needed: Option<&'s str>,
 }
 
@@ -102,8 +103,8 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     points
 }
 
-/// Finds the points in time that each set of a line can restore. Sets that are part of no chain are left out; for the
-/// log backups among them, `gaps` receives the missing log before them.
+/// Finds the points in time that each set of a line can restore. Sets that are part of no chain are left out. If such a
+/// set is a log backup, `gaps` receives the missing log before it.
 ///
 /// `points` holds the LSNs at which a restore can end. A log backup can be restored if one of these LSNs is within its
 /// log; it then restores all points in time from the first such LSN to its own end. Log backups are visited in the
@@ -118,7 +119,8 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
         }
     }
     let begun = points.clone();
-    // The last point in time that the log after `last` reaches, but no later than the end of the next start.
+    // The last point in time that a restore reaches with the log after `last`. It is no later than the end of the first
+    // full or differential backup in the LSN range `next`.
     let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
         let logs = model.logs.get(line)?;
         let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));

@@ -47,8 +47,9 @@ pub(in crate::backup) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
     }
 }
 
-/// Reference implementation of the steps. Each step is the log backup with the greatest last LSN among those after the
-/// previous step that start no later than the LSN reached and end no earlier.
+/// Reference implementation of the steps. Each step is the log backup with the greatest last LSN among the candidates.
+/// Candidates come after the previous step, start no later than the LSN that the previous step reached, and end no
+/// earlier than this LSN.
 fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
     let (mut steps, mut next) = (Vec::new(), 0);
     while let Some(at) = reached {
@@ -98,8 +99,8 @@ fn each_log_backup_without_use_has_its_reason() {
     other_fork.set.config.recovery_fork_id = Some("other".to_owned());
     let mut striped = log(31, 32);
     striped.missing_stripes = 1;
-    // The sets: a full backup, log backups up to the differential backup, one log backup after it, a gap, another log
-    // backup.
+    // The sets: a full backup, log backups up to the differential backup, one log backup after it, a gap in the log,
+    // and a last log backup.
     let mut sets = vec![set(SetKind::Full, 10, 20), set(SetKind::Differential, 40, 50)];
     sets[1].set.files.push(BackupFile {
         is_data: true,
@@ -121,7 +122,8 @@ fn each_log_backup_without_use_has_its_reason() {
         (70, Unused::AfterGap(lsn(60), lsn(70))),
     ];
     assert_eq!(reasons, expected);
-    // Log backups outside the shortest path are needed only for points in time before the differential backup.
+    // Log backups that are not on the shortest path are needed only for points in time before the end of the
+    // differential backup.
     let beside: Vec<_> = found.beside.iter().map(|beside| blocks(beside.set)).collect();
     assert_eq!(beside, [12, 15, 30]);
     let without_full = of_database(String::new(), vec![log(1, 2)]);

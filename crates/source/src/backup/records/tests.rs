@@ -68,8 +68,8 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // Four records, and the damage, which counts twice. With other headers than the first, some false records may
-        // have a correct checksum.
+        // The number consists of four records and of the damage, which counts twice. It is exact only for the first
+        // header: with the other headers, some false records may have a correct checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;
@@ -231,7 +231,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
                 assert_eq!(damage(&damaged), [start], "byte {at} of the record at {start} ^ {flip:02X}");
             }
         }
-        // Overwrite everything from the record up to the filemark.
+        // Overwrite everything from the start of the damaged record up to the next filemark.
         for blank in [0, 0xFF] {
             let mut damaged = bytes.clone();
             let end = (start + 8 + SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);

@@ -86,7 +86,8 @@ impl<const RUNS: bool> Entry<RUNS> {
         if RUNS { u64::from(entry >> 16) & !Self::mask(entry) } else { u64::from(entry >> 24) }
     }
 
-    /// A mask for the copied bytes: all ones for a match, zero for a byte, which replaces the copied byte.
+    /// A mask for the bytes that a copy produces: all ones for a match, and zero for a byte. The mask lets the byte
+    /// replace the copied bytes.
     #[inline(always)]
     pub(super) fn mask(entry: u32) -> u64 {
         u64::from(entry >> 14 & 1).wrapping_sub(1)
@@ -220,7 +221,7 @@ impl<const RUNS: bool> Table<RUNS> {
         self.search_from(FAST_BITS + 1, window)
     }
 
-    /// The entry of only the first code in `window`, where [`Self::look_up`] may return an entry for two bytes.
+    /// The entry for only the first code in `window`, whereas [`Self::look_up`] may return an entry for two bytes.
     #[cold]
     pub(super) fn single(&self, window: u64) -> Option<u32> {
         self.search_from(1, window)

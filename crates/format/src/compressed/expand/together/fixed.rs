@@ -18,17 +18,18 @@ pub(super) struct Values<'v> {
 pub(super) trait Found {
     /// Takes the stored value of the next row, which must be `row`.
     fn of_next(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<Stored>;
-    /// The stored value of a row, of at most eight bytes, as a big-endian number.
+    /// The stored value of a row, as a big-endian number. The value must have at most eight bytes.
     #[inline(always)]
     fn word_of(&self, page: &PageBytes, column: &Column<'_>, (_, stored): (&Row, &Stored)) -> Option<u64> {
         column.word(page, stored)
     }
-    /// Takes the value of the next row as a number, with its length in bytes; `None` if it has more than eight bytes.
+    /// Takes the value of the next row as a number, with the length of the value in bytes; `None` if the value has more
+    /// than eight bytes.
     fn word(&mut self, page: &PageBytes, column: &Column<'_>, row: &Row) -> Option<(u64, usize)>;
 }
 
-/// A source of values that `Column::find` completed before: some begin with bytes of the anchor, or are not in the
-/// short region.
+/// A source of values that `Column::find` found and completed earlier. Some of them begin with bytes of the anchor, or
+/// are not in the short region.
 impl Found for std::slice::Iter<'_, Stored> {
     #[inline(always)]
     fn of_next(&mut self, _: &PageBytes, _: &Column<'_>, _: &Row) -> Option<Stored> {
@@ -46,7 +47,7 @@ impl Found for std::slice::Iter<'_, Stored> {
     }
 }
 
-/// A source of values that are whole in the short region.
+/// A source of values that are stored completely in the short region.
 pub(super) struct Short<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -69,7 +70,7 @@ impl Found for Short<'_> {
     }
 }
 
-/// A source of values that consist of bytes of the anchor and then of bytes in the short region.
+/// A source of values that begin with bytes of the anchor. The other bytes of these values are in the short region.
 pub(super) struct Anchored<'l> {
     pub(super) layouts: &'l Layouts,
     pub(super) column: usize,
@@ -97,7 +98,8 @@ impl Column<'_> {
         buffers: (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
         let integer = |number, length| biased(number, length).cast_unsigned();
-        // `in_front` puts the stored bytes first and zeros after them. Columns of `ZerosInFront` get the zeros first.
+        // `in_front` puts the stored bytes before the zeros. Columns of `ZerosInFront` have the zeros before the stored
+        // bytes.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
             (Codec::Integer, 2) => self.put_numbers::<2>(values, found, integer),

@@ -1,11 +1,12 @@
-//! Remembers the heads of records. A head has half a byte for each column and so determines the places of the short
-//! values. The records of a table have few different heads, so most heads are only compared with one that was read
-//! before.
+//! Remembers the heads of records. A head has half a byte for each column, and so determines the places of the short
+//! values. The records of a table have few different heads. So most heads need not be read: they equal a head that was
+//! read before.
 
 use crate::PageBytes;
 use crate::compressed::record::{CdHead, CdKind, Descriptor};
 
-/// The half-byte codes of columns. Those of short values, between EMPTY and LONG, need no constants.
+/// The half-byte of a NULL column. The half-bytes of short values are the numbers between `EMPTY` and `LONG`, and need
+/// no constants.
 pub(super) const NULL: u8 = 0;
 pub(super) const EMPTY: u8 = 1;
 pub(super) const LONG: u8 = 10;
@@ -26,7 +27,8 @@ const HALVES: [u8; 16] = {
     halves
 };
 
-/// The most places of values to keep. If there are more, all layouts are dropped before the next rows are expanded.
+/// The maximum number of places to keep in all layouts together. If there are more, all layouts are dropped before the
+/// next rows are expanded.
 pub(super) const MOST_PLACES: usize = 4096;
 /// The number of layouts that can be found by a hash of the head.
 const FOUND: usize = 256;
@@ -42,7 +44,7 @@ pub(super) struct Place {
     pub(super) half: u8,
 }
 
-/// The half-bytes that the rows of a lot have in one column: bit N is set if some row has half-byte N.
+/// The half-bytes that a run of rows has in one column: bit N is set if some row has half-byte N.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen(u16);
 
@@ -81,8 +83,9 @@ impl Kinds {
     }
 }
 
-/// The known layouts of records. Only heads with a one-byte column count are compared, because these have the same
-/// meaning in every rowset with these columns.
+/// The known layouts of records. Heads are compared only if their column count has one byte, because equal heads then
+/// mean the same in every rowset with these columns. For heads that are compared, `first_words` has the number of words
+/// before the last word of the head, and a mask for the last word.
 #[derive(Default)]
 pub(super) struct Layouts {
     /// The layouts, by a hash of the head. The last entry is for a record with a head that is not compared.
@@ -91,13 +94,12 @@ pub(super) struct Layouts {
     places: Vec<Place>,
     /// The 8-byte words of each head except its last word. There are never more words than places.
     words: Vec<u64>,
-    /// The half-bytes seen in this lot, by column. A lot is a run of consecutive rows of a page that have one column
-    /// count; a lot also ends when the layouts are dropped.
+    /// The half-bytes seen in this lot, by column. A lot is a run of consecutive rows of a page that have the same
+    /// column count. A lot also ends when the layouts are dropped.
     seen: Vec<Seen>,
     lot: u64,
     kinds: Kinds,
-    /// The column count of the current records. `first_words` has the number of words in their heads except the last
-    /// word, and a mask for the last word; it is `None` if the heads are not compared.
+    /// The column count of the records in this lot.
     columns: u16,
     first_words: Option<(usize, u64)>,
 }
@@ -129,7 +131,7 @@ impl Layouts {
         self.kinds
     }
 
-    /// Drops the layouts if there are too many. No row that is not yet expanded may refer to a layout.
+    /// Drops the layouts if there are too many. All rows that refer to a layout must already be expanded.
     pub(super) fn forget_many(&mut self) {
         if self.found.is_empty() || self.places.len() > MOST_PLACES {
             self.places.clear();
@@ -191,8 +193,8 @@ impl Layouts {
         Some((((mixed ^ last).wrapping_mul(SPREAD) >> (u64::BITS - FOUND.ilog2())) as usize, last))
     }
 
-    /// Adds the layout of a record of a rowset with `columns` columns. The record is at the start of `space`, which
-    /// begins at offset `start` of the page. `None` if the head is not sound; only the head is examined.
+    /// Adds the layout of the record at the start of `space`, which begins at offset `start` of the page. `columns` is
+    /// the number of columns of the rowset. Only the head of the record is examined. `None` if the head is not sound.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
@@ -229,7 +231,7 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// Notes that some row of this lot has this head. The places of its layout begin at `places_at`.
+    /// Notes that some row of this lot has this head. `places_at` is the index of the first place of the head's layout.
     #[inline(never)]
     fn see(&mut self, head: CdHead, places_at: u16) {
         self.kinds.add(head);
@@ -243,7 +245,7 @@ impl Layouts {
         self.seen.get(column).copied().unwrap_or_default()
     }
 
-    /// The place of the value of a column, for a row with places that begin at `places_at`.
+    /// The place of the value of a column. `places_at` is the index of the first place of the row.
     #[inline(always)]
     pub(super) fn place(&self, places_at: u16, column: usize) -> Option<Place> {
         self.places.get(usize::from(places_at) + column).copied()

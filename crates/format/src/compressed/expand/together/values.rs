@@ -23,11 +23,11 @@ pub(super) struct Column<'a> {
 /// A way to find the values of one column in several rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// All values are whole in the short region. The column is fixed in expanded rows.
+    /// All values are stored completely in the short region. In expanded rows, the column has a fixed length.
     Short,
     /// Like `Short`, but a value may begin with bytes of the anchor.
     Anchored,
-    /// The values may be anywhere. All are found before any value of the rows is written.
+    /// The values may be stored anywhere. All of them are found before the first value of the rows is written.
     Any,
 }
 
@@ -39,10 +39,10 @@ pub(super) struct Row {
     pub(super) tag_at: Option<u16>,
     /// The start of the expanded form in the buffer.
     pub(super) place: u16,
-    /// The start of the record minus eight. Adding the end of a value gives the place of the eight bytes that end
-    /// there.
+    /// The start of the record minus eight. The sum of this number and the end of a value is the offset of the last
+    /// eight bytes up to that end.
     word_at: u16,
-    /// The index in the layouts of the first place of this record.
+    /// The index of this record's first place among the places of all layouts.
     places_at: u16,
     long_end_at: u16,
     long_at: u16,
@@ -82,7 +82,7 @@ impl Row {
         })
     }
 
-    /// The value of a column in the short region as a number, and its length, at most eight bytes.
+    /// The value of a column in the short region, as a number, and the length of the value: at most eight bytes.
     #[inline(always)]
     pub(super) fn short_word(&self, page: &PageBytes, layouts: &Layouts, column: usize) -> Option<(u64, usize)> {
         let Place { end, length, .. } = layouts.place(self.places_at, column)?;
@@ -90,7 +90,7 @@ impl Row {
         Some((word & mask(length), length.into()))
     }
 
-    /// The value of a column that has an anchor as a number, and its length in bytes.
+    /// The value of a column with an anchor, as a number, and the length of the value in bytes.
     #[inline(always)]
     pub(super) fn anchored_word(
         &self,
@@ -100,7 +100,7 @@ impl Row {
     ) -> Option<(u64, usize)> {
         let Place { end, length, half } = layouts.place(self.places_at, number)?;
         let word = word_at(page, usize::from(self.word_at) + usize::from(end))?;
-        // This path reads prefix lengths of one byte; `anchored` also reads those of two bytes.
+        // This path reads prefix lengths of one byte. `anchored` also reads prefix lengths of two bytes.
         let (own, prefix) = (length.wrapping_sub(1), (word & mask(length)) >> (8 * (length.wrapping_sub(1) & 7)));
         if matches!(half, NULL | EMPTY | BIT_TRUE) || prefix >= WIDE_PREFIX.into() {
             let stored = self.anchored(page, layouts, (number, column))?;
@@ -112,7 +112,7 @@ impl Row {
         (prefix <= column.anchor_length.into() && length <= size_of::<u64>()).then_some((number, length))
     }
 
-    /// The stored value, in the short region, of a column that has an anchor.
+    /// The stored value of a column with an anchor. The value must be in the short region.
     #[inline]
     pub(super) fn anchored(
         &self,
@@ -312,8 +312,8 @@ const MASKS: [u64; 16] = {
     masks
 };
 
-/// Splits a stored value into its anchor prefix and its own bytes. The prefix length is stored first. `anchor` is the
-/// length of the anchor.
+/// Splits a stored value into the part from the anchor and its own bytes. The length of the part from the anchor is
+/// stored before these bytes. `anchor` is the length of the anchor.
 #[inline(always)]
 fn split(page: &PageBytes, anchor: u16, stored: &mut Stored) -> Option<()> {
     match stored.half {
