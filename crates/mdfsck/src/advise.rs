@@ -72,7 +72,7 @@ fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure>
     Target::at_new(path).map(Some)
 }
 
-/// Opens the named backups. Also returns the exit-status bits for backups that cannot be read.
+/// Opens the backups that the user named. Also returns the exit-status bits for backups that cannot be read.
 fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure> {
     if arguments.backups.is_empty() {
         return Ok((None, 0));

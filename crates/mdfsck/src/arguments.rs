@@ -1,5 +1,5 @@
-//! The arguments as the user typed them. On Windows, a backslash before a closing quote means the quote itself:
-//! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, joined with all text up to the next quote.
+//! The arguments as the user typed them. On Windows, a backslash before a closing quote escapes the quote. For example,
+//! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, and all text up to the next quote is appended to this argument.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -9,12 +9,12 @@ use crate::failure::Failure;
 /// The arguments without secrets, for output that repeats the command.
 static SHOWN: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Stores the arguments, from which secrets were removed.
+/// Stores the arguments for `shown`. The caller has already removed the secrets.
 pub(crate) fn show(arguments: &[OsString]) {
     let _ = SHOWN.set(arguments.to_vec());
 }
 
-/// The arguments without secrets, without the program's name.
+/// The arguments after the program's name, without secrets.
 pub(crate) fn shown() -> impl Iterator<Item = OsString> {
     SHOWN.get().map(Vec::as_slice).unwrap_or_default().iter().skip(1).cloned()
 }
@@ -28,7 +28,8 @@ pub(crate) fn typed() -> Result<Vec<OsString>, Failure> {
     if cfg!(windows) { arguments.map(mended).collect() } else { Ok(arguments.collect()) }
 }
 
-/// Restores the backslash before a closing quote at the end of an argument. No file name on Windows has a quote.
+/// If an argument ends with a quote, replaces the quote by the backslash that the user typed before it. No file name on
+/// Windows contains a quote.
 fn mended(argument: OsString) -> Result<OsString, Failure> {
     let Some((path, rest)) = argument.to_str().and_then(|text| text.split_once('"')) else { return Ok(argument) };
     match rest.chars().next() {

@@ -1,4 +1,4 @@
-//! `mdfsck audit`: compares the pages in the files with their log.
+//! `mdfsck audit`: compares the pages of a database with the database's log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +19,9 @@ use crate::{output, recover};
 /// the check.
 const SHARE: u64 = 4;
 
-/// The audit for the report of a check, if the user named a log or there is a log beside the data files. Ignores a log
-/// that cannot be compared, since recovery decides whether to report that log.
+/// The audit for the report of a check. Returns no audit if the user named no log and no log is in the folders of the
+/// data files. Also ignores a log that cannot be compared with the pages, since recovery decides whether to report the
+/// log.
 pub(crate) fn of_check(
     arguments: &CheckArguments,
     source: &dyn PageSource,
@@ -54,9 +55,9 @@ pub(crate) fn of_log(
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 
-/// Runs `audit` on another thread while `recover` runs on this thread. `recover` gets a function that waits for the
-/// audit and returns whether any page is newer than the log. With one thread, or if no thread can be started, that
-/// function runs `audit` itself.
+/// Runs `audit` on another thread while `recover` runs on this thread. `recover` receives a function that waits for the
+/// audit and returns whether any page is newer than the log. If only one thread may be used, or if no thread can be
+/// started, the function runs `audit` itself.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

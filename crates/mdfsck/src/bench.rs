@@ -1,7 +1,7 @@
 //! `mdfsck bench`: measures the cost of a check over a matrix of configurations.
 //!
-//! Each round runs every cell of the matrix once, so that a machine that slows down affects all cells alike. A cell
-//! that cannot run is marked with the reason, and the other cells continue.
+//! Each round runs every cell of the matrix once, so that a machine that slows down affects all cells equally. If a
+//! cell cannot run, the results show the reason, and the measurement of the other cells continues.
 
 mod baselines;
 mod charts;
@@ -109,13 +109,13 @@ impl Subject {
     }
 }
 
-/// A description of the database that was built for the measurement, if any.
+/// A description of the database that the lab built for the measurement; `None` if it built no database.
 #[cfg(feature = "lab")]
 fn built(arguments: &BenchArguments) -> Option<String> {
     arguments.build.title()
 }
 
-/// A build without the lab cannot build a database.
+/// Returns `None`, since a build without the lab cannot build a database.
 #[cfg(not(feature = "lab"))]
 fn built(_: &BenchArguments) -> Option<String> {
     None
@@ -131,7 +131,8 @@ fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     format!("mdfsck bench: {}{count}", built(arguments).unwrap_or(first))
 }
 
-/// The data files to check. If the lab built them, they are in the returned folder, which is deleted when dropped.
+/// The data files to check. If the lab has built them, also returns the folder that contains them. The folder is
+/// deleted when the returned value is dropped.
 fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
     #[cfg(feature = "lab")]
     if let Some(built) = arguments.build.database(&arguments.paths)? {
@@ -140,7 +141,7 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
     Ok((files(&arguments.paths)?, None))
 }
 
-/// The data files in the named paths and folders; if a path is a backup, the paths unchanged.
+/// The data files in the named paths and folders. If one of the paths is a backup, returns the paths unchanged.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::usage(
@@ -180,7 +181,8 @@ fn threads(maxdop: u16) -> u16 {
     if maxdop == 0 { u16::try_from(machine::processors()).unwrap_or(u16::MAX) } else { maxdop }
 }
 
-/// Requires that all cells of one depth have the same findings, since the configuration must not change the findings.
+/// Requires that all cells with the same depth of check have the same findings. Only the depth may change the findings;
+/// the other settings of a configuration must not.
 fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     for physical in [false, true] {
         let of_depth = measured.iter().filter(|cell| cell.cell.configuration.is_physical() == physical);

@@ -1,4 +1,4 @@
-//! `mdfsck chain`: shows to which points in time backups can be restored.
+//! `mdfsck chain`: shows the points in time to which backups can be restored.
 
 mod verify;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let (paths, unchecked, mut status) = find_all(&arguments.paths);
     let (media, unread) = read_media(&paths);
     status |= unread;
-    // An error for each file that is not a backup was already reported.
+    // Every file that is not a backup was already reported as an error.
     if media.is_empty() && status != 0 {
         return Ok(status);
     }
@@ -104,7 +104,7 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     Target::at_new(path).map(Some)
 }
 
-/// If backups of the requested chain are damaged and have copies, replaces each damaged backup by the first copy with
+/// Replaces damaged backups of the requested chain by copies. Each damaged backup is replaced by its first copy with
 /// which a restore succeeds. Returns the exit-status bits for the damaged backups.
 fn take_sound_copies(database: &mut DatabaseChains, arguments: &ChainArguments, verifier: &Verifier<'_>) -> u8 {
     let path = match &arguments.at {
@@ -164,9 +164,9 @@ fn look<'a>(
     (found, status)
 }
 
-/// Finds the named files and the backup files in the named folders, and lists each file once. Also returns the reasons
-/// why files that may hold a backup are skipped, and the exit-status bits for files that cannot be read, which are
-/// already reported.
+/// Finds the named files and the backup files in the named folders, and lists each file once. Also returns two more
+/// values: the reasons why some files that may hold a backup are skipped, and the exit-status bits for files that
+/// cannot be read. The unreadable files are already reported.
 pub(crate) fn find_all(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>, u8) {
     let mut search = Search::default();
     for path in named {
@@ -235,7 +235,8 @@ impl Search {
         match storage::kind(&path) {
             // Skips pipes, and links to folders.
             Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
-            // For a dangling link, for example, only the name shows whether it might be a backup.
+            // If the kind of a path cannot be read, for example because the path is a dangling link, only its name
+            // shows whether it might be a backup.
             Err(cause) if plan::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
                 self.unread(&path, &cause)
             }

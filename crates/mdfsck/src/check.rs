@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Validates the options and opens the history, then runs `act` with the adjusted arguments.
+/// Validates the options and opens the history. Then runs `act` with the adjusted arguments.
 ///
 /// # Errors
 /// If an option asks for something that cannot be done; errors of `act`.
@@ -77,7 +77,7 @@ pub(crate) fn set_up(
     html::refuse_results(arguments)?;
     // The check runs even if the history cannot be used.
     let (history, unkept) = match arguments.estimate_only {
-        // An estimate records nothing.
+        // An estimate is not recorded in the history.
         true => (arguments.results.history.clone(), 0),
         false => keep::usable(arguments.results.history.as_deref()),
     };
@@ -90,7 +90,8 @@ pub(crate) fn set_up(
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;
     done.map(|status| status | more).map_err(|failure| match failure.status {
-        // If the merge needs another round of tasks, it will run again, and the last merge adds these bits.
+        // If the merge needs another round of tasks, `mdfsck merge` will run again after the tasks. The last merge adds
+        // the bits in `unkept`.
         Failure::MORE => failure,
         status => Failure { status: status | more, ..failure },
     })
@@ -104,7 +105,7 @@ pub(crate) struct What<'a> {
     pub(crate) choice: &'a SetChoice,
     /// The backup sets to restore, if the caller has selected them.
     pub(crate) sets: Option<&'a [ChainSet]>,
-    /// The position of the database in a list of several databases.
+    /// The position of this database in the list, if several databases are checked.
     pub(crate) place: Option<Place<'a>>,
     /// The role of this process in a check that is divided between processes.
     pub(crate) spread: Spread<'a>,
@@ -117,7 +118,7 @@ pub(crate) struct What<'a> {
 pub(crate) fn one(arguments: &CheckArguments, what: &What<'_>) -> Result<u8, Failure> {
     let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.results.output.as_deref(), source)?));
     let checked = check(arguments, what, target)?;
-    // If the results cannot be written, the exit status still has the bits of the results.
+    // If the results cannot be written, the exit status still includes the bits that the check has set.
     Ok(checked.status | checked.written.map_or_else(Failure::report, |()| 0))
 }
 
@@ -184,8 +185,8 @@ pub(crate) fn check<'o>(
 ) -> Result<Checked, Failure> {
     let started = SystemTime::now();
     check_from(arguments, what, out, started).map_err(|failure| {
-        // One of several databases that needs more memory is checked a second time, alone. Only a failure of the last
-        // attempt is recorded.
+        // If one of several databases needs more memory, it is checked a second time, while no other check runs. Only a
+        // failure of the last attempt is recorded.
         let is_last = !failure.needs_memory || arguments.databases <= 1;
         let unkept = if is_last { keep::failed(arguments, started, &failure) } else { 0 };
         Failure { status: failure.status | unkept, ..failure }
@@ -198,7 +199,7 @@ fn check_from<'o>(
     out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
     started: SystemTime,
 ) -> Result<Checked, Failure> {
-    // The progress in the history is shown until the run is recorded.
+    // The history shows the progress of the check until the run is recorded.
     let live = Live::begin(arguments, started);
     let listener = progress::listener(arguments.run.progress, what.place.as_ref());
     let listener = match &live {
@@ -208,7 +209,8 @@ fn check_from<'o>(
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
     let input = open(arguments, what, listener.as_ref())?;
-    // The targets are opened before the run, so that an unwritable path fails at once and not after hours.
+    // The targets are opened before the run, so that a target that cannot be written is reported immediately and not
+    // after hours.
     let mut page = None;
     let (prepared, out, error_log, windowed) = match window {
         None => {
@@ -248,7 +250,7 @@ fn check_from<'o>(
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
-    // While ranges of an image are still unread, only findings are reported.
+    // While ranges of the database are still unread by any window, only findings are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let findings_only = results.are_findings_only();
     let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };
@@ -265,8 +267,8 @@ fn check_from<'o>(
         }
         said.insert(windows::record(arguments, &ended, outcome.take(), status_now())).write(arguments, out)
     });
-    // Computes the status again: findings kept in a temporary file may have failed to be read back while the results
-    // were written.
+    // Computes the status again. Some findings are kept in a temporary file, and reading them back may have failed
+    // while the results were written.
     let status = status_now();
     report_aside(arguments, &report, view, source);
     if error_log.is_some() || results.log {
@@ -316,7 +318,7 @@ fn run_check(
     })
 }
 
-/// Writes to stderr the facts about the run that the format of the results has no place for.
+/// Writes facts about the run to stderr if the format of the results has no place for them.
 fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source: &dyn PageSource) {
     for notice in &report.notices {
         warn(notice);
@@ -338,7 +340,7 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
         to_stderr(|out| report::write_not_verified(report, view, out));
     }
     if arguments.results.stats {
-        // An error is ignored: if stderr is closed, the results are still valid.
+        // An error of the write is ignored: if stderr is closed, the results are still valid.
         to_stderr(|out| report::statistics::write(report, out));
     }
 }
@@ -368,7 +370,7 @@ fn row(report: &Report, database: &Database, status: u8) -> Row {
     }
 }
 
-/// Writes to stderr everything that was not verified or is not shown, since TABLERESULTS has no columns for it.
+/// Writes to stderr what was not verified and what is not shown, since TABLERESULTS has no columns for these facts.
 fn report_what_has_no_row(report: &Report, view: View) {
     let (shown, follows) = report::not_verified::split(report);
     for entry in shown {
@@ -420,8 +422,8 @@ fn estimate(
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
-    // Adds the memory of recovered pages; the minimum includes only recovered pages that cannot be moved to temporary
-    // files.
+    // Adds the memory that recovered pages use. The minimum grant includes only recovered pages that cannot be moved to
+    // temporary files.
     estimate.memory_bytes += recovered.kept_bytes();
     recovered.keep_at_most(0)?;
     estimate.minimum_memory_bytes += recovered.kept_bytes();
@@ -433,7 +435,8 @@ fn estimate(
         arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
-    // DBCC prints a line and a row only for tempdb, so the memory for the database goes to stderr.
+    // DBCC prints the estimate only for tempdb, as a line or a row. The memory that the check of this database needs is
+    // therefore written to stderr.
     if !matches!(format, Format::Json) && written.is_ok() {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));

@@ -1,4 +1,4 @@
-//! `mdfsck checkpoints`: shows how long checkpoints took.
+//! `mdfsck checkpoints`: shows how long checkpoints of a server took.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ use crate::output::{self, Target};
 /// The names of the events to read.
 const EVENTS: [&str; 2] = ["checkpoint_begin", "checkpoint_end"];
 
-/// A change to a database at some time, from `--change`.
+/// A change that the user made to a database at a known time, from `--change`.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     /// Name or ID of the database.
@@ -36,7 +36,7 @@ pub(crate) struct Change {
 
 /// Parses `DATABASE=TIME`; the time must be in UTC.
 pub(crate) fn change(text: &str) -> Result<Change, String> {
-    // Splits at the last equals sign: a name may contain one, a time does not.
+    // Splits at the last equals sign, since a database name may contain an equals sign and a time does not.
     let parsed = text.rsplit_once('=').and_then(|(database, at)| Some((database, Moment::parse(at)?)));
     match parsed {
         Some((database, (at, Clock::Utc))) if !database.is_empty() => Ok(Change { database: database.to_owned(), at }),
@@ -45,7 +45,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 }
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
-    // Ignores backups in folders: some have no boot page, and reading them takes long.
+    // Ignores backups that are found in folders, since some have no boot page and reading them takes a long time.
     let is_wanted = |path: &Path| {
         let wanted = |kind: &FileKind| matches!(kind, FileKind::Log | FileKind::Data { file_id: 1, .. });
         content(path).is_ok_and(|content| match content {
@@ -95,13 +95,13 @@ struct LogFiles {
     files: BTreeMap<u16, PathBuf>,
 }
 
-/// What was found in the files read so far.
+/// The data that was found in the files read so far.
 #[derive(Default)]
 struct Read {
     marks: Vec<Mark>,
     traced: BTreeMap<Clock, Vec<Mark>>,
-    /// Name and ID of each database, by the binding GUID in its files; `None` if several databases have the same GUID,
-    /// for example copies.
+    /// Name and ID of each database. The key is the binding GUID in the headers of the database's files. The value is
+    /// `None` if several databases have the same GUID, for example because one is a copy of the other.
     bindings: BTreeMap<[u8; 16], Option<DatabaseTarget>>,
     logs: Vec<LogFiles>,
     of_logs: Vec<([u8; 16], Group)>,
@@ -139,8 +139,8 @@ impl Read {
         }
     }
 
-    /// Adds a log file to the other log files of its database. A second file with the same file ID is a copy, and is
-    /// treated as a log of its own.
+    /// Adds a log file to the other log files of its database. If a file with the same file ID was already added, the
+    /// new file is a copy, and is treated as a separate log.
     fn log_file(&mut self, path: &Path) -> Result<(), Failure> {
         let (binding, file_id) = header(path)?;
         let is_one_of = |log: &&mut LogFiles| log.binding == binding && !log.files.contains_key(&file_id);
@@ -293,7 +293,7 @@ impl Read {
         read
     }
 
-    /// Pairs and groups all checkpoints.
+    /// Pairs the begin and end events of all checkpoints, and groups the checkpoints.
     fn report(mut self, changes: &[Change]) -> (CheckpointReport, u8) {
         self.report.databases.sort_unstable();
         self.report.databases.dedup();
@@ -407,8 +407,8 @@ fn page(path: &Path, number: u64) -> Result<Option<PageBytes>, Failure> {
     Ok((read == PAGE_BYTES).then_some(page))
 }
 
-/// Reads the binding GUID, which identifies the database, and the file ID from the file header page. Both are zero if
-/// the page is damaged.
+/// Reads the file header page. Returns the binding GUID, which identifies the database, and the file ID. Both values
+/// are zero if the page is damaged.
 fn header(path: &Path) -> Result<([u8; 16], u16), Failure> {
     let Some(mut page) = page(path, 0)? else { return Ok(Default::default()) };
     undo_torn_bits(&mut page);

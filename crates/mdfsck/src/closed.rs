@@ -1,5 +1,5 @@
-//! Detects whether standard output was closed when the program started. The standard library opens `/dev/null` in place
-//! of a closed standard output before `main` runs, so results would be lost without an error.
+//! Detects whether standard output was closed when the program started. Before `main` runs, the standard library
+//! replaces a closed standard output by `/dev/null`. Results would then be lost without an error.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ pub(crate) fn is_stdout() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Replaces a closed standard output. Every write returns an error.
+/// A replacement for a closed standard output. Every write to it returns an error.
 pub(crate) struct Closed;
 
 impl io::Write for Closed {
@@ -29,7 +29,8 @@ mod before_main {
     use std::io;
     use std::sync::atomic::Ordering;
 
-    /// The loader calls the functions in the section `.init_array` before the standard library starts.
+    /// The loader of the operating system calls the functions in the section `.init_array` before the standard library
+    /// starts.
     #[expect(
         unsafe_code,
         reason = "the section holds such functions, and this one only asks the system about a number"

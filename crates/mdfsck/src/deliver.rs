@@ -20,15 +20,15 @@ use crate::program::{self, Ended};
 
 /// The time limit for passing on the remaining events after the run has ended.
 const FAREWELL: Duration = Duration::from_secs(120);
-/// The pause before a failed attempt to open the history is repeated.
+/// After a failed attempt to open the history, the pause before the next attempt.
 const AGAIN: Duration = Duration::from_secs(60);
 /// The interval at which the history is searched for events.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The interval at which a pause tests whether the run has ended.
+/// During a pause, the interval at which the thread tests whether the run has ended.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Passes events on while `act` runs, and passes on the remaining events afterwards. Also returns the exit-status bits
-/// for events that could not be passed on.
+/// Passes events on to the program while `act` runs. Passes on the remaining events afterwards. Also returns the
+/// exit-status bits for events that could not be passed on.
 pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (R, u8) {
     let (Some(path), Some(program)) = (&results.history, &results.listener.on_event) else { return (act(), 0) };
     let holder = Holder::new(&keep::host());
@@ -38,8 +38,8 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let ends = EndsWithRun(&has_ended);
-        // The thread starts before the run: an earlier run may have been killed before it passed its events on, and
-        // those events should not wait for the end of this run.
+        // The thread starts before the run, since events of an earlier run may be waiting. They wait if that run was
+        // killed before it passed them on, and they should not wait until this run ends.
         let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
         let done = act();
         drop(ends);
@@ -51,7 +51,7 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     })
 }
 
-/// Signals the end of the run to the thread that passes events on, even if the run panics.
+/// When dropped, tells the thread that passes events on that the run has ended. A run that panics drops this value too.
 struct EndsWithRun<'a>(&'a AtomicBool);
 
 impl Drop for EndsWithRun<'_> {
@@ -86,7 +86,7 @@ impl Deliverer<'_> {
     /// for events that this process could not pass on.
     pub(crate) fn work(&self, has_ended: &AtomicBool) -> u8 {
         let Some(mut history) = self.history(has_ended) else { return Failure::UNABLE };
-        // Makes the events that an earlier run could not pass on due immediately.
+        // Events that an earlier run could not pass on become due immediately.
         if let Err(error) = history.retry_events(self.holder) {
             warn(error);
         }
@@ -112,7 +112,7 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Opens the history, and retries until the run has ended, since the problem may be temporary.
+    /// Opens the history. If this fails, retries until the run has ended, since the problem may be temporary.
     fn history(&self, has_ended: &AtomicBool) -> Option<History> {
         loop {
             let is_last = has_ended.load(Ordering::Relaxed);
@@ -127,9 +127,9 @@ impl Deliverer<'_> {
         }
     }
 
-    /// Passes on one event after another. Stops at the first failure, since the next event would probably fail too, and
-    /// when the run ends or at `until`; the next pass or the next run continues. `failed` holds the IDs of events that
-    /// have not succeeded yet. Returns whether no further event is due.
+    /// Passes on one event after another. Stops at the first failure, since the next event would probably fail too.
+    /// Also stops when the run ends, and at `until`. The remaining events are passed on by a later call or by the next
+    /// run. `failed` holds the IDs of events that have not succeeded yet. Returns whether no further event is due.
     fn pass_on(
         &self,
         history: &mut History,
@@ -137,7 +137,7 @@ impl Deliverer<'_> {
         (has_ended, until): (&AtomicBool, Option<Instant>),
     ) -> history::Result<bool> {
         let is_over = || until.map_or_else(|| has_ended.load(Ordering::Relaxed), |until| Instant::now() >= until);
-        // Tests for an event by reading, since `take_event` writes to the history.
+        // First only reads whether an event is due, since `take_event` writes to the history.
         while history.has_event()? {
             if (self.is_stopped)() || is_over() {
                 return Ok(false);
@@ -160,7 +160,8 @@ impl Deliverer<'_> {
         Ok(true)
     }
 
-    /// Calls the program once. The inner error is the reason why the call failed.
+    /// Calls the program once. The outer error means that the program could not be run. The inner error is the reason
+    /// why the call failed.
     fn call(&self, message: &Message) -> io::Result<Result<(), String>> {
         let mut command = Command::new(self.program);
         command
@@ -185,7 +186,8 @@ impl Deliverer<'_> {
     }
 }
 
-/// Writes the lines to an unnamed temporary file, so that the program need not read them.
+/// Writes the lines to an unnamed temporary file, which becomes the program's standard input. Unlike with a pipe,
+/// nothing waits if the program does not read the lines.
 fn input(lines: &str) -> io::Result<Stdio> {
     let mut file: File = tempfile::tempfile()?;
     file.write_all(lines.as_bytes())?;

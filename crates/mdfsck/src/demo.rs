@@ -1,4 +1,5 @@
-//! `mdfsck demo`: damages copies of a sound database in five ways, and shows what a check reports for each.
+//! `mdfsck demo`: makes five copies of a sound database, damages each copy in a different way, and shows what a check
+//! of each copy reports.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -19,7 +20,8 @@ Examples:
   mdfsck demo
   mdfsck demo /tmp/demo && mdfsck check /tmp/demo/3-lost-write";
 
-/// The size of the database in bytes: a check takes less than a second, but indexes have several levels.
+/// The size of the database in bytes. It is small enough to be checked in less than a second, and large enough for
+/// indexes with several levels.
 const BYTES: u64 = 10 << 20;
 const SEED: u64 = 42;
 /// Maximum number of findings to show for each kind of damage.
@@ -28,7 +30,7 @@ const WIDTH: usize = 96;
 
 /// Folder of the sound database.
 const SOUND: &str = "0-sound";
-/// For each kind of damage: the folder, the kind, and a text that says why it matters.
+/// For each kind of damage: the name of its folder, the kind, and a text that says why this damage matters.
 const DAMAGE: [(&str, Kind, &str); 5] = [
     ("1-bit-rot", Kind::BitRot, "A disk returns a page that differs in one bit from the page that was written."),
     (
@@ -88,7 +90,7 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
         let found = std::fs::read_dir(folder).and_then(|found| found.collect::<io::Result<Vec<_>>>());
         Ok(found.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
     };
-    // A demo makes no symbolic links, so a link in the folder does not belong to a demo.
+    // A demo creates no symbolic links, so a link in the folder was not created by a demo.
     let is_own = |path: &Path, is_kind: fn(&std::fs::Metadata) -> bool| {
         std::fs::symlink_metadata(path).is_ok_and(|metadata| is_kind(&metadata))
     };
@@ -132,13 +134,13 @@ fn check(files: &[PathBuf]) -> Result<Checked, Failure> {
     Ok(Checked { report, database, milliseconds: begin.elapsed().as_millis() })
 }
 
-/// Prints one kind of damage: what was done, what the check reports, and what the report means.
+/// Prints one kind of damage: how the database was damaged, what the check reports, and what the report means.
 fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
     let Checked { report, database, milliseconds } = checked;
     writeln!(out, "\n{story}\n  {}: {what}", file.display())?;
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
-    // Shows findings that follow from others last, and each message number once.
+    // Shows at most one finding for each message number. Findings that are consequences of other findings come last.
     let mut order: Vec<Cow<'_, Finding>> = report.findings.iter().collect();
     order.sort_by_key(|finding| finding.check.follows_from_another());
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
@@ -163,7 +165,7 @@ fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn W
     }
 }
 
-/// Writes text with a margin, and breaks long lines between words.
+/// Writes text with a left margin, and breaks long lines between words.
 fn indent(text: &str, margin: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -1,6 +1,6 @@
-//! `--errorlog-line` and `--log`: write the line about a run that DBCC would write to SQL Server's error log.
+//! `--errorlog-line` and `--log`: write a line about the run, as DBCC would write it to SQL Server's error log.
 //!
-//! A line that cannot be written only causes a warning, and does not change the verdict.
+//! If the line cannot be written, the program only warns. The verdict does not change.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -23,7 +23,7 @@ pub(crate) enum ErrorLog {
     File(PathBuf, File),
 }
 
-/// Refuses to append the line to the file of the results, since that file is replaced at the end.
+/// Refuses to append the line to the file of the results, since the results replace that file at the end of the run.
 ///
 /// # Errors
 /// If both options name the same file.

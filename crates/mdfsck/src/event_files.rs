@@ -1,5 +1,5 @@
-//! Reads the files of `mdfsck events` and `mdfsck checkpoints`. Identifies each file by its content, and reads one
-//! event at a time.
+//! Reads the files of `mdfsck events` and `mdfsck checkpoints`. Identifies each file by its content. Reads one event at
+//! a time, so that a large file needs little memory.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ const SHOWN_FAULTS: u64 = 10;
 /// The kind of a file, identified by its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
-    /// The file has events, or is an error log.
+    /// The file contains Extended Events, or is an error log.
     Events(Kind),
     /// A data file, a log file or a backup.
     Database(FileKind),
-    /// The file has none of these formats.
+    /// The content is in no supported format.
     Other,
 }
 
@@ -77,7 +77,7 @@ impl EventReader {
         Ok(Self { path: path.to_owned(), form, faults: 0 })
     }
 
-    /// The number of faults so far.
+    /// The number of faults found so far.
     pub(crate) fn faults(&self) -> u64 {
         self.faults
     }

@@ -73,7 +73,7 @@ impl Run<'_> {
         listing::write_json_summary(self.totals, out)
     }
 
-    /// Reads the files twice, since the first line of CSV needs the columns of all events.
+    /// Reads the files twice, since the first line of a CSV file names the columns of all events.
     fn csv(&mut self, files: &[(PathBuf, Kind)], out: &mut dyn Write) -> io::Result<()> {
         let mut columns = EventColumns::default();
         for (path, kind) in files {

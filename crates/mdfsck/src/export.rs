@@ -25,10 +25,10 @@ use crate::recover::Outcome;
 use crate::spool::Spool;
 use crate::{output, progress, recover};
 
-/// Maximum number of bytes to keep of a backup from standard input.
+/// Maximum size, in bytes, of the copy of a backup from standard input.
 const SPOOL_BYTES: u64 = 100 << 30;
 
-/// A database to read rows from, after recovery.
+/// A recovered database whose rows can be read.
 pub(crate) struct Opened<'a> {
     pub(crate) pages: &'a dyn PageSource,
     pub(crate) database: &'a Database,
@@ -103,7 +103,7 @@ struct Run<'a> {
     database: &'a Database,
     plan: &'a Plan,
     texts: Option<&'a Definitions>,
-    /// The memory grant minus the fixed part, in bytes.
+    /// The memory that remains after the fixed part is subtracted from the grant, in bytes.
     bytes_left: u64,
     threads: usize,
 }
@@ -119,13 +119,13 @@ impl Run<'_> {
         progress.phase("export", self.plan.pages(self.database));
         let (mut tables, mut left_out, mut listed) = (Vec::new(), Vec::new(), 0);
         for planned in &self.plan.tables {
-            // Builds each table here and not in the plan, since thousands of tables would need much more memory than
-            // their names.
+            // Builds the description of each table here and not in the plan: the descriptions of thousands of tables
+            // would need much more memory than the table names in the plan.
             let (exported, mut pages) = match Table::of(self.database, planned.object_id) {
                 Ok(table) => self.table(&table, &planned.destination, progress)?,
                 Err(why) => (nothing(planned.object_id, &planned.name, &why), LeftOut::default()),
             };
-            // Limits the list of damaged pages of all tables together to `MOST_LISTED` pages.
+            // Limits the list of damaged pages to `MOST_LISTED` pages for all tables together.
             pages.cut_to(MOST_LISTED - listed);
             listed += pages.listed.len();
             if pages.is_cut {
@@ -155,7 +155,7 @@ impl Run<'_> {
         Ok((tables, definitions))
     }
 
-    /// Writes the rows of a table. Also returns the damaged pages that the file leaves out.
+    /// Writes the rows of a table to its file. Also returns the damaged pages, whose rows are not in the file.
     fn table(
         &self,
         table: &Table,
@@ -197,7 +197,7 @@ impl Run<'_> {
         })
     }
 
-    /// Writes the script that adds the foreign keys of all tables after their rows are loaded.
+    /// Writes the script that adds the foreign keys of all tables. The user runs it after the rows are loaded.
     fn foreign_keys(&self) -> Result<(), Failure> {
         let (Some(path), Some(texts)) = (&self.plan.foreign_keys, self.texts) else { return Ok(()) };
         let tables: Vec<i32> = self.plan.tables.iter().map(|planned| planned.object_id).collect();
@@ -234,7 +234,7 @@ impl Run<'_> {
     }
 }
 
-/// Damaged pages that the file of a table leaves out; their rows may be salvaged.
+/// Damaged pages of a table. Their rows are not in the file of the table, but may be salvaged.
 #[derive(Default)]
 struct LeftOut {
     listed: Vec<(PageId, Why)>,

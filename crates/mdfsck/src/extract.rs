@@ -1,4 +1,4 @@
-//! `mdfsck extract`: writes the data files in a backup, as stored in the backup or after recovery.
+//! `mdfsck extract`: writes the data files that a backup contains, either as stored in the backup or after recovery.
 
 mod recovered;
 
@@ -15,7 +15,8 @@ use crate::output;
 
 /// Number of pages to copy at a time.
 const CHUNK_PAGES: u32 = 128;
-/// Part of the file names. It warns that the files lack the changes that are only in the backup's log.
+/// A mark in the names of the written files. It warns that the files lack changes that are only in the log of the
+/// backup.
 const MARK: &str = "not-recovered";
 
 pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
 /// Fills a buffer with consecutive pages, starting with the given page. Returns the number of missing pages.
 type Fill<'f> = dyn FnMut(PageId, &mut [u8]) -> Result<u64, Failure> + 'f;
 
-/// The files to write. All have temporary names until all are complete.
+/// The files to write. Each file has a temporary name until all files are complete.
 struct Targets {
     files: Vec<(DataFile, PathBuf)>,
 }
@@ -89,7 +90,7 @@ impl Targets {
     /// Deletes the partial files.
     fn discard(&self) {
         for (_, target) in &self.files {
-            // If a file cannot be deleted, the next run completes or refuses it.
+            // If a partial file cannot be deleted, the next run either completes the file or refuses to write it.
             let _ = fs::remove_file(partial(target));
         }
     }
@@ -99,8 +100,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of a file; for a backup, its name on the server without the folder. The copy of a snapshot file is
-/// complete, so it gets the name of the database's own file.
+/// The name of a file. For a file in a backup, its name on the server without the folder. For a snapshot file, the name
+/// of the source database's file, since the extracted copy is complete.
 fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     let place = pages.files().iter().position(|other| other.file_id == file.file_id).unwrap_or_default();
     let base = pages.snapshot().and_then(|snapshot| snapshot.bases().nth(place));
@@ -157,8 +158,8 @@ fn partial(target: &Path) -> PathBuf {
     partial.into()
 }
 
-/// Writes one file, with zeros as holes. Returns the number of missing pages. If an interrupted run has left a part of
-/// the file, compares that part and appends the remaining pages.
+/// Writes one file. Zeros become holes in the file. Returns the number of missing pages. If an interrupted run has left
+/// a part of the file, compares this part with the pages and appends the remaining pages.
 fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, Failure> {
     let failed = |error: io::Error| unwritable(partial, &error);
     let mut out = OpenOptions::new()
@@ -198,10 +199,10 @@ fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, 
     Ok(missing)
 }
 
-/// Renames a file to its final name. Fails if a file with this name exists by now.
+/// Renames a file to its final name. Fails if another program has created a file with the final name in the meantime.
 fn finish(partial: &Path, target: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| unwritable(target, &error);
-    // Creates an empty file first, which fails if another program has created the file meanwhile.
+    // Creates an empty file under the final name first. This fails if a file with this name exists.
     File::create_new(target).map_err(failed)?;
     fs::rename(partial, target).map_err(failed)
 }

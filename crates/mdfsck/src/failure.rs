@@ -12,7 +12,7 @@ use tempfile::SpooledTempFile;
 use crate::many::patterns;
 use crate::progress;
 
-/// A failure that ends a command: a line for stderr, and an exit status.
+/// A failure that ends a command. It has a line for stderr and an exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: u8,
@@ -24,11 +24,11 @@ pub(crate) struct Failure {
 impl Failure {
     /// The check found corruption.
     pub(crate) const CORRUPT: u8 = 1;
-    /// The command could not open, read or write something.
+    /// The command could not open, read or write a file or another resource.
     pub(crate) const UNABLE: u8 = 4;
     /// The command was called incorrectly.
     pub(crate) const USAGE: u8 = 8;
-    /// Something in the request was not verified.
+    /// A part of the requested work was not done or not verified.
     pub(crate) const INCOMPLETE: u8 = 16;
     /// Further tasks must run; only `mdfsck merge` uses this bit.
     pub(crate) const MORE: u8 = 32;
@@ -48,7 +48,7 @@ impl Failure {
         Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
-    /// The output folder has such a file already; the user should name another folder.
+    /// The file at `path` in the output folder exists already; the user should name another folder.
     pub(crate) fn exists(path: &Path) -> Self {
         Self::exists_as(path, "folder")
     }
@@ -80,7 +80,7 @@ impl Failure {
         self.status
     }
 
-    /// The command could not open, read or write something.
+    /// The command could not open, read or write a file or another resource.
     pub(crate) fn unable(text: impl Display) -> Self {
         Self { status: Self::UNABLE, text: text.to_string(), needs_memory: false }
     }
@@ -116,7 +116,7 @@ pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     }
 }
 
-/// Whether the path does not exist and is a pattern: shells pass a pattern without a match on unchanged.
+/// Whether the path is a pattern and no file has this name. Shells pass a pattern on unchanged if it matches no file.
 fn is_unmatched(path: &Path, cause: &io::Error) -> bool {
     cause.kind() == io::ErrorKind::NotFound && patterns::is_pattern(path.as_os_str())
 }
@@ -141,8 +141,8 @@ pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
 }
 
 thread_local! {
-    /// The database that this thread's stderr lines are about, and the file, if any, that receives the lines instead of
-    /// stderr.
+    /// The state of this thread's stderr lines: the database that they are about, and the file that receives them
+    /// instead of stderr, if there is such a file.
     static SPEAKER: RefCell<Speaker> = const { RefCell::new(Speaker { about: None, kept: None }) };
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn keeping<T>(kept: SpooledTempFile, work: impl FnOnce() -> T) -> (T,
     (result, SPEAKER.with_borrow_mut(|speaker| speaker.kept.take()))
 }
 
-/// Writes one line to stderr. An error is ignored, since there is no other place to report it.
+/// Writes one line to stderr. A write error is ignored, since it could be reported only on stderr.
 pub(crate) fn warn(text: impl Display) {
     let text = text.to_string();
     let line: String = text.chars().map(|c| if report::steers(c) { ' ' } else { c }).collect();

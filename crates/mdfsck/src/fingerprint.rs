@@ -1,5 +1,5 @@
-//! Fingerprints of a file from a few places in it, to notice a file that was overwritten without a change of its size
-//! and times.
+//! Computes a fingerprint of a file from a few places in the file. The fingerprint shows that a file was overwritten
+//! even if its size and its times are unchanged.
 
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -9,14 +9,14 @@ use std::path::Path;
 use source::storage;
 use twox_hash::XxHash64;
 
-/// Number of bytes to read at the start and at the end of a file, where headers and labels are.
+/// Number of bytes to read at the start and at the end of a file, where headers and labels are stored.
 const END: u64 = 64 << 10;
 /// Number of blocks to read between start and end, and the size of a block in bytes.
 const BLOCKS: u64 = 16;
 const BLOCK: u64 = 16 << 10;
 /// A file of at most this size is read completely.
 const WHOLE: u64 = 2 * END + BLOCKS * BLOCK;
-/// An odd multiplier that makes all bits of the product depend on a size.
+/// An odd multiplier. When a size is multiplied by it, all bits of the product depend on the size.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The fingerprint of a file; `None` for an object in storage, which has an entity tag, and for anything that is not a

@@ -6,10 +6,11 @@ use source::{SharedFile, storage};
 
 use crate::failure::Failure;
 
-/// Maximum depth of the search in folders: backup jobs use one folder per database and kind of backup.
+/// Maximum depth of the search in folders. The limit is sufficient because backup jobs use one folder per database and
+/// kind of backup.
 pub(crate) const MAX_DEPTH: usize = 8;
 
-/// Replaces each named folder by the list of itself and all its subfolders, without those that hold no files.
+/// Replaces each named folder by the folder itself and all its subfolders. Leaves out folders that contain no files.
 ///
 /// # Errors
 /// If folders are nested deeper than [`MAX_DEPTH`].

@@ -1,4 +1,4 @@
-//! `mdfsck history`: shows which runs and findings a history has.
+//! `mdfsck history`: shows the runs and findings that a history contains.
 
 use std::path::Path;
 use std::time::SystemTime;

@@ -1,5 +1,5 @@
-//! The database that a command reads, from data files or from backups, which are combined as RESTORE would combine
-//! them.
+//! The database that a command reads, from data files or from backups. Several backups are combined as RESTORE would
+//! combine them.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,8 @@ pub(crate) enum Input {
 
 /// Backups of one database.
 pub(crate) struct Backups {
-    /// The pages of the full backup, of the differential applied to it, or of file backups.
+    /// The pages of the full backup, after the differential (if there is one) was applied to them; or the pages of file
+    /// backups.
     pub(crate) pages: BackupPages,
     /// The log of this backup and of the later log backups; `None` if no log can be read.
     pub(crate) log: Option<Log>,
@@ -177,7 +178,7 @@ impl StopMoment {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// The time as reports show it, with the fraction of a second unless the fraction is zero.
+    /// The time in the format of reports. The fraction of a second is shown unless it is zero.
     pub(crate) fn shown(&self) -> String {
         let text =
             report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
@@ -205,8 +206,8 @@ pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
     const TICKS_PER_DAY: i64 = 864_000_000_000;
     let parsed = (|| {
         let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
-        // A datetime has 300 ticks per second. Rounds to the nearest tick, since the shown time may be earlier than its
-        // tick: .173 is the tick at .17333.
+        // A datetime has 300 ticks per second. Rounds to the nearest tick, since a time shown in milliseconds may be
+        // earlier than its tick: the tick at .17333 is shown as .173.
         let rounded = moment.0.saturating_add(100_000 / 6);
         let days = i32::try_from(rounded.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
         let ticks = u32::try_from(rounded.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
@@ -226,7 +227,8 @@ mod tests {
     fn moments_are_in_the_ticks_of_the_log() {
         let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
         assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
-        // Servers also round to the nearest tick, so a printed time means the tick that it was printed from.
+        // Servers also round to the nearest tick. A printed time is therefore converted back to the tick that was
+        // printed.
         for (text, days, ticks) in [
             ("2024-03-01T00:00:00.003", 45_350, 1),
             ("2024-03-01T00:00:00.007", 45_350, 2),

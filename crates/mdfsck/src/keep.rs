@@ -1,4 +1,4 @@
-//! `mdfsck check --history`: records each run. A problem with the history never prevents the results of a check.
+//! `mdfsck check --history`: records each run. If the history cannot be used, the check still delivers its results.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -71,8 +71,8 @@ pub(crate) fn checked(
 /// Records a run that failed.
 pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
-    // Does not record a failure without text, which means that the reader of the output has closed the pipe and says
-    // nothing about the database. Does not record an estimate.
+    // A failure without a text is not recorded. It means that the reader of the output has closed the pipe, and says
+    // nothing about the database. A failed estimate is not recorded either.
     if failure.text.is_empty() || arguments.estimate_only {
         return 0;
     }
@@ -89,7 +89,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     recorded.map_or_else(|error| unkept(&error), |()| 0)
 }
 
-/// Prints one line with the numbers of findings that are new, confirmed or gone.
+/// Prints one line with three numbers: new, confirmed and gone findings.
 fn say(recorded: &Recorded) {
     let Recorded { new, confirmed, gone, not_looked_at, .. } = *recorded;
     if new + confirmed + gone + not_looked_at == 0 {

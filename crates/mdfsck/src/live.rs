@@ -1,7 +1,7 @@
-//! Records the progress of a check in the history while the check runs, for `mdfsck serve`.
+//! Records the progress of a check in the history while the check runs, so that `mdfsck serve` can show it.
 //!
-//! A separate thread writes to the history, so that the check never waits for it. If progress cannot be recorded, it is
-//! not shown.
+//! A separate thread writes to the history, so that the check never waits for the history. If progress cannot be
+//! recorded, `mdfsck serve` does not show it.
 
 mod map;
 
@@ -28,12 +28,13 @@ use map::Map;
 const FIRST: Duration = Duration::from_secs(1);
 /// The longest interval between two updates. The interval grows during a check.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The interval is the elapsed time divided by this number, but at least [`FIRST`] and at most [`LONGEST`].
+/// The interval between two updates is the elapsed time divided by this number, but at least [`FIRST`] and at most
+/// [`LONGEST`].
 const NOTES: u32 = 300;
-/// Maximum number of consecutive updates that fail because another program locks the history; then the check stops
-/// recording progress.
+/// Maximum number of consecutive updates that may fail because another program has locked the history. After that, the
+/// check stops recording progress.
 const TRIES: u32 = 20;
-/// The longest time that an ending check waits for the thread.
+/// The longest time that a check waits at its end for the thread.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Size of the thread's stack, in bytes.
 const STACK_BYTES: usize = 512 << 10;
@@ -55,7 +56,7 @@ struct Running {
     spilled_bytes: AtomicU64,
     done: AtomicU64,
     phases: Mutex<Phases>,
-    /// The database; known once the check begins.
+    /// The database that is checked. It is known once the check begins.
     subject: OnceLock<Subject>,
     /// Whether the pages are read in several passes.
     has_batches: bool,
@@ -107,7 +108,7 @@ impl Live {
         Some(Self { course, end: Some(end), ended })
     }
 
-    /// A listener that records progress, and also passes it on to `shown`.
+    /// A listener that records progress. It also passes all progress on to the listener `shown`.
     pub(crate) fn beside<'a>(&'a self, shown: Box<dyn Progress + 'a>) -> Box<dyn Progress + 'a> {
         Box::new(Both { shown, course: &self.course })
     }
@@ -116,13 +117,13 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.end = None;
-        // The thread never sends a message. The channel disconnects when the thread has removed the progress from the
-        // history.
+        // The thread never sends a message. It removes the progress from the history and ends, which disconnects the
+        // channel.
         let _ = self.ended.recv_timeout(FAREWELL);
     }
 }
 
-/// A listener that records progress, and also passes it on to `shown`.
+/// A listener that records progress. It also passes all progress on to the listener `shown`.
 struct Both<'a> {
     shown: Box<dyn Progress + 'a>,
     course: &'a Running,
@@ -169,7 +170,7 @@ impl Running {
     fn phase(&self, name: &'static str, pages: u64) {
         let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = phases.list.last().is_some_and(|(last, _)| *last == name);
-        // If the current phase is announced again without a number of pages, it continues.
+        // If the current phase is announced again without a number of pages, the phase continues.
         if is_same && pages == 0 {
             return;
         }
@@ -219,8 +220,8 @@ impl Writer {
         // Waits until the check ends.
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
         if let Some((mut history, id)) = note {
-            // Until the database is checked again, an entry that is not removed is shown as a check that stopped.
-            // Retries, since another process may lock the history for a while.
+            // Removes the entry of this check. An entry that remains is shown as a check that stopped, until the
+            // database is checked again. Retries, since another process may lock the history for a while.
             let begun = Instant::now();
             while matches!(history.end_progress(id), Err(HistoryError::Busy { .. })) && begun.elapsed() < 6 * LONGEST {}
         }
@@ -230,7 +231,7 @@ impl Writer {
         (self.course.begun.elapsed() / NOTES).clamp(FIRST, LONGEST)
     }
 
-    /// Writes the progress to the history. Returns whether the history still has the entry.
+    /// Writes the progress to the history. Returns whether the history still has the entry of this check.
     fn note(&mut self, note: &mut Option<(History, i64)>) -> history::Result<bool> {
         let (history, id) = match note {
             Some(note) => note,

@@ -13,8 +13,8 @@ use crate::failure::{Failure, warn};
 use crate::log_filter::Filter;
 use crate::{logs, output};
 
-/// Parses an LSN. The text is hexadecimal as SQL Server prints it, `00000022:00000a78:00a0`, or the decimal number in
-/// the backup history.
+/// Parses an LSN in one of two forms: in hexadecimal as SQL Server prints it, `00000022:00000a78:00a0`, or as the
+/// decimal number that the backup history contains.
 pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
     let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();
     let parsed = match parts.as_slice() {
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
                     status |= Failure::INCOMPLETE;
                 }
             }
-            // The output so far is kept, but is not complete.
+            // The output written so far is kept, although it is incomplete.
             Err(Stop::Read(error)) => {
                 warn(error);
                 status |= Failure::UNABLE;
@@ -87,8 +87,8 @@ enum Stop {
     Write(std::io::Error),
 }
 
-/// Reads the log from start to end, and writes the requested output. Returns a description of the log's fault, if it
-/// has one.
+/// Reads the log from start to end, and writes the requested output. If the log has a fault, returns a description of
+/// it.
 fn read(
     log: &Log,
     arguments: &LogArguments,
@@ -170,7 +170,7 @@ fn read(
 }
 
 impl LogArguments {
-    /// Whether log records, all or selected ones, are to be listed.
+    /// Whether the options ask for a list of log records, either of all or of selected records.
     fn lists_records(&self) -> bool {
         self.records
             || self.page.is_some()

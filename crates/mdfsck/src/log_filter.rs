@@ -26,7 +26,7 @@ pub(crate) struct Filter {
     object_id: Option<i32>,
     /// IDs of the open transactions that have the requested name.
     named: HashSet<TransactionId>,
-    /// The latest time that a log record or a block contained.
+    /// The latest time found so far in a log record or in the header of a block.
     now: Option<LogTime>,
 }
 
@@ -55,12 +55,13 @@ impl Filter {
         })
     }
 
-    /// Notes the time at the start of a block. Only newer versions of SQL Server store when a block was closed.
+    /// Stores the time at the start of a block. Only newer versions of SQL Server store the time at which a block was
+    /// closed.
     pub(crate) fn enter(&mut self, block: &Block<'_>) {
         self.now = block.closed().or(self.now);
     }
 
-    /// Whether to list a log record. The caller must pass all records, in order.
+    /// Whether to list a log record. The caller must pass all log records, in the order of the log.
     pub(crate) fn wants(&mut self, lsn: Lsn, record: &LogRecord<'_>, database: Option<&Database>) -> bool {
         let began = record.begin_transaction().and_then(|begin| begin.began);
         let ended = record.end_transaction().and_then(|(ended, _)| ended);
@@ -105,8 +106,8 @@ impl Filter {
     }
 }
 
-/// The operation with this name, or else all operations with names that begin with `name`. The prefix `LOP_` is
-/// optional.
+/// The operation with this name. If no operation has this name, all operations whose names begin with it. The prefix
+/// `LOP_` may be omitted.
 fn operations(name: &str) -> Result<Vec<Operation>, Failure> {
     let upper = name.to_ascii_uppercase();
     let wanted = upper.strip_prefix(PREFIX).unwrap_or(&upper);

@@ -1,5 +1,5 @@
-//! Finds log files: those that the user named, and those of a database, by their names in the catalog and by the usual
-//! names of log files in the folders of the data files.
+//! Finds log files. The user may have named them. The log files of a database are also found by their names in the
+//! catalog, and by the usual names of log files in the folders of the data files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::{folders, recover};
 /// The value of sysprufiles.filetype for a log file.
 pub(crate) const LOG: u8 = 1;
 
-/// Opens the named log: the log files of one database, or backups of its log. In a folder that has log files, ignores
-/// backups.
+/// Opens the log at the paths that the user named: the log files of one database, or backups of its log. Ignores
+/// backups in a folder that also has log files.
 ///
 /// # Errors
 /// [`log::LogError`], [`source::OpenError`], a folder without a log, log files mixed with backups.
@@ -48,7 +48,8 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
 }
 
-/// A message that the log of a database was not found. It lists the names of the log files in the catalog.
+/// The message that the log of a database was not found. The message contains the names that the catalog has for the
+/// log files.
 pub(crate) fn not_at_hand(database: &Database) -> String {
     /// Maximum number of names in the message.
     const LISTED: usize = 3;
@@ -108,7 +109,7 @@ fn logins(source: &dyn PageSource, database: &Database) -> Logins {
     logins
 }
 
-/// Whether the content of a file is that of a log file.
+/// Whether a file is a log file, according to its content.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut start = vec![0; 4 * format::PAGE_BYTES];
     let read = match storage::is_file(path) {
@@ -123,7 +124,8 @@ pub(crate) fn base_name(row: &FileRow) -> &str {
     row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
-/// The log files in the catalog, found or not, and the files with usual log names in the folders of the data files.
+/// The possible log files of a database: the log files in the catalog, whether they exist or not, and all files with
+/// usual log names in the folders of the data files.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {
     let beside = files_beside(source);
     let lookup = |name: &str| {

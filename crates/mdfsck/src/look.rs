@@ -33,7 +33,8 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     }
 }
 
-/// Prints several databases and backups, one after another, and at the end a table with one line for each.
+/// Prints the facts of several databases and backups, one after another. Prints a table with one line for each of them
+/// at the end.
 fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failure> {
     let Inventory { databases, backups, problems, notes } = inventory;
     notes.iter().for_each(warn);
@@ -62,7 +63,8 @@ fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failur
     Ok(status)
 }
 
-/// Reports a database that cannot be shown, one of several, on stderr and as a line of JSON among the results.
+/// Reports that one of several databases cannot be shown. Writes the reason to stderr, and with `--json` also as a JSON
+/// line among the results.
 fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8 {
     if !failure.text.is_empty() {
         table.refused(&failure.text);
@@ -110,7 +112,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&source.read_faults()))
 }
 
-/// Describes log files for which no data files were named.
+/// Describes log files that the user named without data files.
 fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
     let size = |path: &PathBuf| source::storage::length(path).unwrap_or(0);
     let logs: Vec<(&Path, u64)> = arguments.paths.iter().map(|path| (path.as_path(), size(path))).collect();
@@ -177,10 +179,11 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning when the system tables behind a list have a gap that the catalog does not know.
+/// The warning for an incomplete list. It is given if a system table of the list cannot be read completely and the
+/// catalog reported no gap.
 const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
-/// Prints facts from the catalog after recovery. `write` returns whether it could read all of them.
+/// Prints facts from the catalog after recovery. `write` prints them, and returns whether it could read all of them.
 fn show_catalog(
     arguments: &DatabaseArguments,
     is_json: bool,

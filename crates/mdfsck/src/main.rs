@@ -119,34 +119,35 @@ fn run(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Turns a limit on the size of files (`ulimit -f`) into an error of the write that exceeds it, so that it does not end
-/// the process. The kernel sends SIGXFSZ first; if the signal has any handler, the write fails.
+/// Prevents a limit on the size of files (`ulimit -f`) from ending the process. The kernel sends SIGXFSZ when a write
+/// exceeds the limit. If the signal has a handler, the process continues and the write returns an error.
 #[cfg(unix)]
 fn survive_size_limits() {
     let met = std::sync::Arc::default();
-    // If no handler can be installed, the signal ends the process as usual.
+    // If the handler cannot be installed, SIGXFSZ ends the process, which is its default effect.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
 }
 
-/// Raises the limit on open files to the maximum that the system allows, since a restore has all its log backups open.
-/// The default limit is too low for that.
+/// Raises the limit on open files to the maximum that the system allows. A restore keeps all its log backups open at
+/// the same time, and the default limit may be too low for them.
 #[cfg(unix)]
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If the limit cannot be raised, it stays unchanged.
+    // If the limit cannot be raised, the process continues with the present limit.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Does nothing: other systems have no such limit.
+/// Does nothing, since systems other than Unix have no limit of this kind.
 #[cfg(not(unix))]
 fn raise_file_limit() {}
 
-/// Does nothing: other systems have no such signal.
+/// Does nothing, since systems other than Unix have no signal of this kind.
 #[cfg(not(unix))]
 fn survive_size_limits() {}
 
-/// Reports an error of clap. Help and version are not errors.
+/// Reports an error of the parser clap. The parser also returns requests for help and for the version as errors; they
+/// count as success.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -161,7 +162,8 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::from(Failure::USAGE)
 }
 
-/// Prints the failure as the only JSON line on stdout, so that callers need to read stdout only.
+/// Prints the failure as a JSON line on stdout, so that callers of a command with JSON output need not read stderr. It
+/// is the only line on stdout.
 fn print_failure(failure: &Failure) {
     if !failure.text.is_empty() {
         // Ignores an error of the write, since the failure is on stderr too.

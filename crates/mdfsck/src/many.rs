@@ -26,7 +26,7 @@ pub(crate) use plan::Planned;
 use plan::{Item, Job, Plan};
 use side_by_side::side_by_side;
 
-/// Checks all items of a plan. For a single item, prints only its results.
+/// Checks all items of a plan. If the plan has a single item, prints only the results of this item.
 ///
 /// # Errors
 /// If the results cannot be written, or a single item cannot be checked.
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
         }
         Ok(())
     });
-    // If the results cannot be written, the exit status still has the bits of the results.
+    // If the results cannot be written, the exit status still includes the bits that the checks have set.
     Ok(status | written.map_or_else(Failure::report, |()| 0))
 }
 
@@ -95,11 +95,11 @@ struct Run<'a> {
     items: &'a [Item],
 }
 
-/// The reason why one of several databases has no row.
+/// The reason why one of several databases gets no row in the table.
 enum Stopped {
-    /// The results of the database cannot be written. Has the bits of its exit status.
+    /// The results of the database cannot be written. The second field has the exit-status bits of its check.
     Output(io::Error, u8),
-    /// The database needs more memory than its share.
+    /// The database needs more memory than its share of the grant.
     NeedsMemory,
 }
 
@@ -199,7 +199,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the database has nothing to print WITH NO_INFOMSGS.
+/// Whether nothing is printed for the database WITH NO_INFOMSGS.
 fn is_silent(row: &Row) -> bool {
     row.verdict == Verdict::Sound && row.status == 0
 }

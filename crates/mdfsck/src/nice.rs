@@ -2,8 +2,8 @@
 
 use crate::failure::warn;
 
-/// Lowers the priority of this process, so that all other programs run first. On Windows, runs the whole command in
-/// another process and returns its exit status.
+/// Lowers the priority of this process, so that all other programs take precedence. On Windows, the whole command is
+/// run by another process with low priority, and its exit status is returned.
 #[cfg(unix)]
 pub(crate) fn yield_to_others() -> Option<u8> {
     if let Err(error) = rustix::process::nice(19) {
@@ -29,7 +29,7 @@ pub(crate) fn yield_to_others() -> Option<u8> {
         command.creation_flags(IDLE_PRIORITY_CLASS).status()
     });
     match status {
-        // The status of a process that crashed does not fit into a byte.
+        // The exit status of a process that crashed may be too large for a byte.
         Ok(status) => {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
             Some(code.unwrap_or(crate::failure::Failure::UNABLE))

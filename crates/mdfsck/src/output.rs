@@ -1,7 +1,7 @@
-//! Decides where results go: to stdout, or to a file that is not a SQL Server file.
+//! Decides where results are written: to stdout, or to a file that is not a SQL Server file.
 //!
-//! A file of results is either complete or absent. It is written under a temporary name in the target folder and
-//! renamed at the end, so that a killed run leaves neither an empty file nor a partial one under the final name.
+//! A file of results is either complete or does not exist. It is written under a temporary name in the target folder
+//! and renamed at the end. If a run is killed, no empty or partial file has the final name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -15,15 +15,15 @@ use crate::failure::Failure;
 
 /// Number of bytes to read from the start of a file to identify it.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
-/// Maximum number of symbolic links to follow from the target path to the file; the same as in Linux.
+/// Maximum number of symbolic links to follow from the target path to the file. Linux has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// A target for results. Opening the target tests write access before there are any results.
+/// A target for results. Opening it tests whether it can be written, before any results exist.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Standard output.
     Stdout,
-    /// A pipe, a terminal, `/dev/null` or `/dev/stdout`, which is written directly.
+    /// A pipe, a terminal, `/dev/null` or `/dev/stdout`. Results are written to it directly, without a temporary file.
     Direct(PathBuf, File),
     /// A file, which is created or replaced.
     File(PathBuf),
@@ -60,19 +60,20 @@ impl Target {
         refuse_sql_server_file(path)?;
         let failed = |cause| unwritable(path, &cause);
         let Some(file) = replaceable(path).map_err(failed)? else {
-            // Appends, since /dev/stdout may be a file that already has content.
+            // Opens the path for appending, since /dev/stdout may be a file that already has content.
             let out = OpenOptions::new().append(true).open(path).map_err(failed)?;
             return Ok(Self::Direct(path.to_owned(), out));
         };
         if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(unwritable(path, &io::Error::from(io::ErrorKind::PermissionDenied)));
         }
-        // Creates and removes a temporary file now, so that an unwritable folder fails at once and not after hours.
+        // Creates and removes a temporary file now, so that a folder that cannot be written is reported immediately and
+        // not after hours.
         drop(beside(&file).map_err(failed)?);
         Ok(Self::File(file))
     }
 
-    /// Like [`Self::at`], but the file must still not exist when the results are written.
+    /// Like [`Self::at`], but never replaces a file. Writing fails if the file exists when the results are written.
     ///
     /// # Errors
     /// Those of [`Self::at`].
@@ -104,13 +105,13 @@ impl Target {
     }
 }
 
-/// The regular file that `path` names, after following symbolic links. The file need not exist yet. `None` for a path
-/// that names anything else.
+/// The regular file that `path` names after all symbolic links are followed. The file may not exist yet. Returns `None`
+/// if the path names anything other than a regular file.
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // Links in /proc, such as /dev/stdout, name open files. The path that such a link shows may meanwhile name
-        // another file.
+        // Links in /proc, such as /dev/stdout, refer to open files. The target path that such a link shows may
+        // meanwhile be the path of another file.
         if fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
             return Ok(None);
         }
@@ -125,7 +126,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("its symbolic links form a loop"))
 }
 
-/// The full path of the file that would be written for the target `path`. The file may not exist yet.
+/// The full path of the file that results for the target `path` would be written to. The file may not exist yet.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let file = replaceable(path).ok().flatten();
     let path = file.as_deref().unwrap_or(path);
@@ -140,7 +141,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Creates a temporary file in the folder of `path`, with the permissions of the existing file, or of a new file.
+/// Creates a temporary file in the folder of `path`. Its permissions are those of the existing file at `path`, or those
+/// of a new file if there is no file at `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
@@ -172,7 +174,8 @@ fn replace(path: &Path, may_replace: bool, write: impl FnOnce(&mut dyn Write) ->
         false => file.persist_noclobber(path),
     }
     .map_err(|failed| failed.error)?;
-    // Syncs the folder too, so that the new name is on disk. Some systems cannot sync a folder.
+    // Syncs the folder too, so that the new file name is on disk. Some systems cannot sync a folder; their error is
+    // ignored.
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
@@ -192,10 +195,10 @@ pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &[&Path])
     Ok(())
 }
 
-/// Refuses to overwrite an existing data, log or backup file, whatever its name.
+/// Refuses to overwrite an existing data, log or backup file of SQL Server, even if its name does not show what it is.
 pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
-    // Identifies the file by its content, which also protects hard links to inputs and log files. Reads only regular
-    // files, since reading a pipe might never end.
+    // Identifies the file by its content, so that inputs and log files are also protected if a hard link with another
+    // name points to them. Reads only regular files, since reading a pipe might never end.
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(IDENTIFY_BYTES).read_to_end(&mut start));
@@ -237,8 +240,9 @@ fn is_standard_output(_: &Path) -> bool {
 /// Runs `write` on stdout.
 ///
 /// # Errors
-/// If not everything could be written. If the reader has closed the pipe (`| head`), the failure has no message, since
-/// the reader has all the output that it wanted; but the status must differ from that of a complete result.
+///
+/// If not all output could be written. If the reader has closed the pipe (as in `| head`), the failure has no message,
+/// since the reader already has the output that it wanted. The exit status still differs from that of complete output.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let written = match closed::is_stdout() {
         true => write(&mut Closed),

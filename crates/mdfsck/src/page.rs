@@ -14,8 +14,8 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::{self, Outcome};
 use crate::{logs, output};
 
-/// Parses a page address in the spellings of people and of messages: `1:153`, `(1:153)`, `1 153`, or `1,153` as for
-/// DBCC PAGE. The address of a row, `(1:153:2)`, is accepted as the address of its page.
+/// Parses a page address as people or messages write it: `1:153`, `(1:153)`, `1 153`, or `1,153` as in the arguments of
+/// DBCC PAGE. The address of a row, such as `(1:153:2)`, is accepted as the address of the row's page.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
     let wrong = || "expected a page address as FILE:PAGE, for example 1:153".to_owned();
     let bare = text.trim();
@@ -94,7 +94,7 @@ fn report_not_recovered(recovered: &Outcome<'_>, at: PageId) -> u8 {
     }
 }
 
-/// A page, with everything that is needed to describe it.
+/// A page, with all data that its description uses.
 struct Shown<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
@@ -114,7 +114,8 @@ impl<'a> Shown<'a> {
         Some(PageOwner { object_id, index_id, partition_id })
     }
 
-    /// Describes the page, with its entries in the allocation maps and the catalog.
+    /// Passes a description of the page to `show`. The description includes the page's entries in the allocation maps
+    /// and in the catalog.
     fn with_dump<T>(&self, show: impl FnOnce(&PageDump<'_>) -> T) -> T {
         let mut undone = *self.bytes;
         undo_torn_bits(&mut undone);
@@ -149,7 +150,8 @@ fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
     Ok(bytes)
 }
 
-/// The rowset to which the allocation unit in the page header belongs, and a description of it.
+/// The rowset that owns the page, and a description of the rowset. The page header contains the ID of the rowset's
+/// allocation unit.
 fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a Rowset)> {
     let unit = page.header().alloc_unit();
     let unit = database.units.get(database.unit_index(unit)?)?;
@@ -168,7 +170,7 @@ fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a R
     Some((words, rowset))
 }
 
-/// The entries for a page in the allocation maps. If a map is damaged, its entry is missing.
+/// The entries for a page in the allocation maps. The entry of a damaged map is left out.
 fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> Allocation {
     let pfs = PageId::new(at.file, allocation::pfs_page_of(at.page));
     let pfs_byte = sound(source, pfs, PageType::Pfs)
@@ -201,8 +203,8 @@ fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<Pa
     }
 }
 
-/// In a clustered index, SQL Server 2000 numbered the levels above the data pages from 0 again, so level 0 is a leaf
-/// only on a data page.
+/// The level of a page in its index. In a clustered index, SQL Server 2000 numbered the levels above the data pages
+/// from 0 again. In such an index, only a data page is a leaf; an index page of level 0 is not.
 fn level_of(page: Page<'_>, rowset: Option<&Rowset>) -> Level {
     let header = page.header();
     let is_above_data = header.kind() == Some(PageType::Index) && rowset.is_some_and(|rowset| rowset.index_id == 1);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// The interval at which the code tests whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The time for a program to end after a request to end, and again after it is killed.
+/// The longest wait for a program to end, first after a request to end and then again after the program is killed.
 const MERCY: Duration = Duration::from_secs(3);
 
 /// How the run of a program ended.
@@ -18,19 +18,21 @@ pub(crate) enum Ended {
     TookTooLong,
     /// The caller asked to stop, and the program was killed.
     Stopped,
-    /// The program was killed for one of these reasons but is still running. A program that waits for a disk or a
-    /// network share cannot be killed.
+    /// The program exceeded its time limit or the caller asked to stop. The program was killed but is still running. A
+    /// program cannot be killed while it waits for a disk or a network share.
     NotAtAll,
 }
 
-/// Runs a program until it exits, exceeds `limit`, or `is_stopped` returns true. In the last two cases, kills the
-/// program, and its child processes if the operating system can group processes. Returns even if the program cannot be
-/// killed. If the program's standard input is a pipe, the pipe stays open until then.
+/// Runs a program until it exits, until it exceeds `limit`, or until `is_stopped` returns true. In the last two cases,
+/// kills the program. If the operating system can group processes, also kills the program's child processes. Returns
+/// even if the program cannot be killed. If the program's standard input is a pipe, the pipe stays open until this
+/// function returns.
 ///
 /// # Errors
+///
 /// If the program cannot be started.
 pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() -> bool) -> io::Result<Ended> {
-    // A process group, so that child processes of the program can be killed too.
+    // Starts the program in its own process group, so that its child processes can be killed too.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.spawn()?;
@@ -45,7 +47,8 @@ pub(crate) fn run(command: &mut Command, limit: Duration, is_stopped: &dyn Fn() 
             if end(&mut child)? {
                 return Ok(reason);
             }
-            // A thread waits for the process, so that the operating system can free its entry when the process ends.
+            // A thread waits for the process, so that the operating system can remove the process from its table when
+            // it ends.
             let _ = thread::Builder::new().spawn(move || child.wait());
             return Ok(Ended::NotAtAll);
         }
@@ -88,7 +91,8 @@ mod tests {
     #[test]
     #[ignore = "full tier: takes seconds"]
     fn a_program_that_cannot_be_ended_is_not_waited_for_for_long() {
-        // Simulates a program that waits for a disk: no signal is sent while `has_ended_soon` waits.
+        // Simulates a program that cannot be killed because it waits for a disk: the test calls `has_ended_soon`
+        // without sending a signal.
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let has_ended = has_ended_soon(&mut child);
         child.kill().unwrap();

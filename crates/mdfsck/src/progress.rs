@@ -15,19 +15,19 @@ use crate::cli::ProgressKind;
 
 /// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
-/// Minimum width of a terminal, in columns, for a bar with page numbers.
+/// Minimum width of a terminal, in columns, at which the progress bar also shows page numbers.
 const WIDE_COLUMNS: u16 = 72;
 
-/// Leaves SIGINT and SIGTERM to a check in a window, which handles them itself.
+/// Leaves SIGINT and SIGTERM to the code of a check with `--window`, which handles both signals itself.
 #[cfg(unix)]
 pub(crate) fn leave_signals() {
     interrupt::leave();
 }
 
-/// The bar on the terminal, if there is one. Lines of text are written above the bar.
+/// The progress bar on the terminal, if there is one. Lines of text are written above it.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
-/// The database that a check is about, if a command checks several databases.
+/// The database that is checked, and its position among all databases of the command.
 pub(crate) struct Place<'a> {
     /// The number of the database, from 1.
     pub(crate) number: usize,
@@ -70,7 +70,7 @@ pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn
     }
 }
 
-/// Hides the bar while `write` writes to stderr.
+/// Hides the progress bar while `write` writes to stderr.
 pub(crate) fn without_bar(write: impl FnOnce()) {
     match ACTIVE.read().ok().and_then(|active| active.clone()) {
         Some(bar) => bar.suspend(write),
@@ -78,21 +78,22 @@ pub(crate) fn without_bar(write: impl FnOnce()) {
     }
 }
 
-/// Removes the present bar from the terminal, and shows `bar` instead.
+/// Removes the present progress bar from the terminal, and shows `bar` instead.
 fn replace_bar(bar: Option<ProgressBar>) {
     let Ok(mut active) = ACTIVE.write() else { return };
     if let Some(old) = active.take() {
         old.finish_and_clear();
     }
     if let Some(bar) = bar {
-        // The bar is drawn only from now on, so that it is never drawn incomplete.
+        // The bar is drawn only now that it is set up completely, so that no incomplete bar is ever visible.
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.enable_steady_tick(TICK);
         *active = Some(bar);
     }
 }
 
-/// Shows a bar for each phase and removes it at the end of the phase; a spinner if the length of the phase is unknown.
+/// Shows a progress bar for each phase, and removes it at the end of the phase. If the length of the phase is unknown,
+/// shows a spinner instead.
 struct Bar {
     /// Number and name of the database; empty if the command checks only one.
     prefix: String,
@@ -108,7 +109,8 @@ impl Bar {
     }
 }
 
-/// The name of the phase that copies standard input. This phase counts bytes, and the total is unknown.
+/// The name of the phase that copies standard input. The progress of this phase is counted in bytes, and the total
+/// number of bytes is unknown.
 pub(crate) const SPOOL: &str = "spool";
 
 /// The layout of the bar for a phase of `pages` pages.
@@ -147,8 +149,9 @@ impl Drop for Bar {
     }
 }
 
-/// Writes lines `phase percent current maximum eta`, or the same values as JSON: at the start and end of a phase, and
-/// at most once per second between them. Does not repeat a line. Unknown values are `-`.
+/// Writes lines of the form `phase percent current maximum eta`, or the same values as JSON. Writes a line at the start
+/// and at the end of a phase, and at most one line per second between them. Does not write the same line twice in a
+/// row. Unknown values are shown as `-`.
 struct Lines {
     json: bool,
     done: AtomicU64,
@@ -182,7 +185,8 @@ impl Lines {
     }
 }
 
-/// Formats the line for a phase. `done` of `pages` pages are done, `elapsed` after the start of the phase.
+/// Formats the progress line of a phase. The phase has processed `done` of its `pages` pages, and started `elapsed`
+/// ago.
 fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Duration) -> String {
     let has_length = pages > 0;
     let percent = has_length.then(|| done.min(pages) * 100 / pages);
@@ -202,7 +206,7 @@ fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Dura
 impl Progress for Lines {
     fn phase(&self, name: &'static str, pages: u64) {
         let Ok(mut current) = self.phase.lock() else { return };
-        // If the current phase is announced again without a number of pages, it continues.
+        // If the current phase is announced again without a number of pages, the phase continues.
         if pages == 0 && current.as_ref().is_some_and(|phase| phase.name == name) {
             return;
         }

@@ -1,4 +1,5 @@
-//! Recovers the database in memory, if its log was named or is in the folder of its data files.
+//! Recovers the database in memory. This needs the log of the database, which the user has named or which is in the
+//! folders of the data files.
 
 mod found;
 mod summary;
@@ -30,18 +31,20 @@ const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
 pub(crate) struct Outcome<'s> {
     /// The recovered pages; `None` if the caller should read the pages as stored.
     pub(crate) pages: Option<RecoveredPages<'s>>,
-    /// A summary of recovery; `None` if no log was needed, or if no log was found and its absence does not matter.
+    /// A summary of recovery. `None` if recovery needed no log, or if no log was found and the files are complete
+    /// without it.
     pub(crate) summary: Option<RecoverySummary>,
 }
 
 impl Outcome<'_> {
-    /// The result if nothing is recovered because pages are newer than the log.
+    /// The result for data files with pages that are newer than the end of the log. No page is recovered.
     pub(crate) fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are from different points in time";
         Self { pages: None, summary: Some(unusable(reason)) }
     }
 
-    /// The pages and the catalog to read: after recovery if there are recovered pages, otherwise as stored.
+    /// The pages and the catalog to read. If there are recovered pages, returns these pages and their catalog;
+    /// otherwise, returns the pages and the catalog as stored.
     pub(crate) fn view<'a>(
         &'a self,
         source: &'a dyn PageSource,
@@ -63,8 +66,8 @@ impl Outcome<'_> {
         self.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes())
     }
 
-    /// Moves recovered pages to temporary files, until those in memory use at most `bytes` or no further page can be
-    /// moved.
+    /// Moves recovered pages from memory to temporary files. Stops when the pages that remain in memory use at most
+    /// `bytes`, or when no further page can be moved.
     ///
     /// # Errors
     /// If a temporary file cannot be written.
@@ -79,12 +82,14 @@ pub(crate) fn is_tempdb(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(Boot::is_tempdb)
 }
 
-/// Recovers the database in memory, with the log named in `paths`, or else with the log in the folder of the data
-/// files. Calls `is_newer` after the recovered pages are made; it returns whether the audit found pages that are newer
-/// than the log.
+/// Recovers the database in memory. Uses the log that the user named in `paths`, or else the log in the folders of the
+/// data files. After the recovered pages are made, calls `is_newer`, which returns whether the audit found pages that
+/// are newer than the log.
 ///
 /// # Errors
-/// A named log that does not belong to the data files or cannot be read; a temporary file that cannot be written.
+///
+/// A log that the user named, but that does not belong to the data files or cannot be read; a temporary file that
+/// cannot be written.
 pub(crate) fn recover<'s>(
     paths: &[PathBuf],
     options: &RecoveryArguments,
@@ -141,7 +146,7 @@ pub(crate) fn recover<'s>(
     Ok(Outcome { pages, summary: Some(summary) })
 }
 
-/// The result for a database snapshot, which SQL Server recovered when it was created, and which has no log.
+/// The result for a database snapshot. A snapshot has no log, because SQL Server recovers it when it is created.
 fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static>, Failure> {
     if let Some(log) = paths.iter().find(|path| logs::is_log(path)) {
         return Err(Failure::usage(format!(
@@ -157,11 +162,12 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory: applies the later log backups, or the log inside a backup with pages that changed while
-/// they were copied.
+/// Recovers backups in memory. Applies the later log backups, or else the log inside the backup, if pages changed while
+/// the backup copied them.
 ///
 /// # Errors
-/// Log that ends before the point where the restore stops, or that cannot be used; a temporary file that cannot be
+///
+/// A log that ends before the point where the restore stops, or that cannot be used; a temporary file that cannot be
 /// written.
 pub(crate) fn restore<'s>(
     backups: &'s Backups,
@@ -171,8 +177,8 @@ pub(crate) fn restore<'s>(
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
     let Some(log) = backups.log.as_ref().filter(|_| has_log || is_in_flight) else { return Ok(Outcome::default()) };
-    // If the pages come from file backups of different times, the log of one backup does not fit the pages of the
-    // others.
+    // If the pages come from file backups that were made at different times, the log of one backup cannot be applied to
+    // the pages of the other backups.
     if !backups.pages.has_one_moment() {
         return Ok(Outcome::default());
     }
@@ -227,16 +233,16 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Warns about missing files and stripes, and about log that was not applied. `done` names in the warnings what the
-/// command does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing: anything
-/// that is not found may be in the missing ones.
+/// Warns about missing files and stripes, and about a log that was not applied. The warnings use the word `done` for
+/// what the command does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing.
+/// If so, data that the command does not find may be in the missing files or stripes.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);
     missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
     !missing.is_empty()
 }
 
-/// The reason why the catalog cannot be found if the boot page cannot be read.
+/// The reason to report when the boot page cannot be read and the catalog can therefore not be found.
 pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
@@ -249,8 +255,8 @@ pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     }
 }
 
-/// Describes each system table that cannot be read completely. If missing input is the cause, returns a single text for
-/// all tables.
+/// Describes each system table that cannot be read completely. If files or stripes are missing, returns one text for
+/// all system tables instead.
 pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, rest: &str) -> Vec<String> {
     match lacks_input && !database.gaps.is_empty() {
         true => vec![format!("without the missing parts the catalog cannot be read completely: {rest}")],
@@ -258,7 +264,8 @@ pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, re
     }
 }
 
-/// Whether recovery is needed and possible, according to the boot page and the headers of the log. Reads no log record.
+/// Whether recovery is needed and whether it is possible. Reads only the boot page and the headers of the log, but no
+/// log record.
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
     // A snapshot has no log.
     let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
@@ -278,7 +285,8 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     });
     let last = log.as_ref().ok().and_then(|log| log.run().last()).map_or(0, |placed| placed.vlf.sequence);
     let (need, problem) = match boot.clean_shutdown() {
-        // After a clean shutdown, the database does not need its log, so a log of another database does no harm.
+        // After a clean shutdown, the database does not need its log. A log that belongs to another database is
+        // therefore no problem.
         true if last <= boot.checkpoint_lsn.vlf => (info::Need::No, None),
         true => (info::Need::Perhaps, None),
         false => (info::Need::Yes, log.err()),
@@ -286,8 +294,8 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
     Some(Need { need, from: boot.redo_lsn, problem })
 }
 
-/// The result for a log that cannot recover the database. A log that the user named, but that does not belong to the
-/// database, is an error; a log that was only found is skipped.
+/// The result for a log that cannot recover the database. A log that does not belong to the database is an error if the
+/// user named it, and is skipped if it was only found in a folder.
 fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
     if let Some(least) = refusal.least_grant_bytes() {
         let least = size::text(least);
@@ -316,7 +324,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
     }
 }
 
-/// Whether the log is unusable, as opposed to a log that belongs to other data files.
+/// Whether the log belongs to the data files but is unusable. False if the log belongs to other data files.
 fn is_unusable(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -338,7 +346,8 @@ fn is_unusable(refusal: &Refusal) -> bool {
     )
 }
 
-/// The text of a refusal for a report. It has no paths, since reports must not depend on where the files are.
+/// The text of a refusal for a report. The text contains no paths, since reports of the same files must be equal in
+/// every folder.
 fn cause(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Log(error) => damage(error),
@@ -346,7 +355,7 @@ fn cause(refusal: &Refusal) -> String {
     }
 }
 
-/// The text of a refusal, prefixed with the names of the log files. The text of a log error already has this prefix.
+/// The text of a refusal, after the names of the log files. The text of a log error already begins with the name.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),

@@ -34,11 +34,11 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Maximum number of rows of an aligned table: all rows stay in memory, since the column widths are known only after
-/// the last row.
+/// Maximum number of rows of an aligned table. All rows are kept in memory, since the column widths are known only
+/// after the last row was read.
 const MOST_ALIGNED_ROWS: u64 = 10_000;
 
-/// Prints an aligned table. Returns counts of the pages and records that were read or left out.
+/// Prints an aligned table. Returns the numbers of pages and records that were read, and that were left out.
 fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     if limit > MOST_ALIGNED_ROWS {
         return Err(Failure::usage(format!(
@@ -58,7 +58,7 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     Ok(previewed.counts)
 }
 
-/// Reports the rows that are not shown. Returns the exit-status bits.
+/// Reports how many rows are not shown. Returns the exit-status bits.
 fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     let name = table.full_name();
     for (page, why) in counts.damaged_pages.iter().take(3) {

@@ -9,8 +9,9 @@ use crate::failure::Failure;
 /// The object ID of the base table of objects.
 const SYSSCHOBJS: i32 = 34;
 
-/// Finds the object that `text` names: by ID, by name (in dbo first, then in any schema), or by schema and name, with
-/// or without brackets. Case matters only if several names differ in nothing but case.
+/// Finds the object that `text` names: by object ID, by name alone (first in the schema dbo, then in all schemas), or
+/// by schema and name. Names may be in brackets. Upper and lower case are distinguished only if several names differ
+/// only in case.
 pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     let with_rows: BTreeSet<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     if let Ok(id) = text.parse::<i32>() {
@@ -63,7 +64,7 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     Err(unknown(text))
 }
 
-/// If a table was not found, adds the most similar table names to the failure.
+/// If a table was not found, adds the most similar table names to the text of the failure.
 pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Failure {
     const SHOWN: usize = 3;
     let unknown = unknown(given);
@@ -134,7 +135,8 @@ pub(crate) fn filegroup(database: &Database, text: &str) -> Result<u16, Failure>
     let mut known: Vec<(u16, String)> =
         database.filegroups.iter().map(|group| (group.id, group.name.clone())).collect();
     if known.iter().all(|(id, _)| *id != 1) {
-        // SQL Server 2005 stores filegroups elsewhere. Filegroup 1 exists in every database.
+        // SQL Server 2005 does not store filegroups in the same table as later versions. Filegroup 1 exists in every
+        // database.
         known.push((1, "PRIMARY".to_owned()));
     }
     let of_units: BTreeSet<u16> = database.units.iter().map(|unit| unit.filegroup).filter(|&id| id != 0).collect();

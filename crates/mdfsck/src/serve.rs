@@ -1,8 +1,8 @@
-//! `mdfsck serve`: serves the pages of a history to a browser.
+//! `mdfsck serve`: shows the pages of a history in a browser.
 //!
-//! The server is read-only, except for acknowledgements. Each of a fixed number of threads handles one connection at a
-//! time, for a limited time, and the operating system queues further connections. No text of a request ever becomes a
-//! path: a request has only numbers, and the history maps the numbers to files.
+//! The server never changes the history, except to record acknowledgements. It has a fixed number of threads. Each
+//! thread handles one connection at a time, for a limited time, and the operating system queues further connections. No
+//! text of a request ever becomes a path: a request contains only numbers, and the history maps these numbers to files.
 
 mod gate;
 mod http;
@@ -24,13 +24,14 @@ use http::{Answer, Connection, Refused};
 use site::Site;
 use token::Token;
 
-/// Maximum number of connections at a time.
+/// Maximum number of connections that are handled at the same time.
 const THREADS: usize = 32;
 /// Size of a thread's stack, in bytes.
 const STACK_BYTES: usize = 1 << 20;
 /// The time that the server waits for the next request on a connection.
 const IDLE: Duration = Duration::from_secs(3);
-/// The time limit for receiving a request. `LITTLE_PATIENCE` applies while more than half of the threads are busy.
+/// The time limit for receiving a request. While more than half of the threads are busy, the limit `LITTLE_PATIENCE`
+/// applies instead.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -83,8 +84,8 @@ fn say(address: &str, token: Option<Token>) -> Result<(), Failure> {
     crate::output::print(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The host names that this server accepts in requests. A request for another name may come from a foreign website that
-/// made its own name resolve to this address.
+/// The host names that this server accepts in requests. A request with any other host name may come from a foreign
+/// website whose host name was made to resolve to the address of this server.
 struct Hosts {
     is_loopback: bool,
     names: Vec<String>,
@@ -101,8 +102,8 @@ impl Hosts {
         Self { is_loopback, names }
     }
 
-    /// Whether to answer requests for `host`, which may have a port. IP addresses are safe, since no website can make
-    /// them resolve to another address.
+    /// Whether to answer requests for `host`, which may include a port. An IP address is safe, since a website can only
+    /// change the address of its own host name.
     fn has(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -150,7 +151,7 @@ impl Server {
                     // An error is ignored: the client has disconnected or was too slow.
                     let _ = self.serve(stream);
                 }
-                // The system may have too many open files, for example.
+                // Accepting a connection failed, for example because the process has too many open files.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }
         }

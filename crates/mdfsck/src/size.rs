@@ -2,8 +2,8 @@
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
 
-/// Parses a size as a number of bytes: a whole number and an optional unit (B, KB, MB, GB, TB, in powers of 1024). The
-/// B of a unit may be omitted.
+/// Parses a size and returns it in bytes. The text is a whole number with an optional unit: B, KB, MB, GB or TB, where
+/// 1 KB has 1024 bytes. The letter B of a unit may be omitted.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
@@ -17,9 +17,10 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "not a size such as 256MB or 2GB".to_owned())
 }
 
-/// Formats a size. Rounds up, so that the printed size is sufficient as a grant.
+/// Formats a size in bytes. Rounds up, so that a user who specifies the printed size as a memory grant grants enough
+/// memory.
 pub(crate) fn text(bytes: u64) -> String {
-    // Chooses the largest unit that gives at least two digits, or one digit without rounding.
+    // Chooses the largest unit in which the size has at least two digits, or has one digit without rounding.
     let is_plain = |shift: u32| bytes >> shift >= 10 || bytes >> shift > 0 && bytes.is_multiple_of(1 << shift);
     let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| is_plain(*shift)).unwrap_or(("KB", 10));
     format!("{} {name}", bytes.div_ceil(1 << shift))

@@ -1,5 +1,5 @@
-//! Copies a backup from standard input to a temporary file, since a check reads pages in another order than the backup
-//! has them.
+//! Copies a backup from standard input to a temporary file. A check does not read pages in the order of the backup, and
+//! a pipe can be read only in this order.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,10 +12,10 @@ use crate::failure::{Failure, warn};
 use crate::progress::SPOOL;
 use crate::size;
 
-/// Number of bytes per read. A chunk that has only zeros becomes a hole.
+/// Number of bytes per read. A chunk of this size that contains only zeros becomes a hole in the temporary file.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Where to keep standard input, and how much of it.
+/// Where to store the copy of standard input, and the maximum size of the copy.
 pub(crate) struct Spool<'a> {
     /// The folder from `--temp-dir`.
     pub(crate) directory: Option<&'a Path>,
@@ -25,7 +25,7 @@ pub(crate) struct Spool<'a> {
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Tests whether a folder accepts temporary files, before the start of a long run that may need some.
+/// Tests whether temporary files can be created in a folder. Used before a long run that may need temporary files.
 ///
 /// # Errors
 /// If no file can be created in the folder.
@@ -51,7 +51,7 @@ pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<
     }
 }
 
-/// Copies `input` to an unnamed file, with zeros as holes.
+/// Copies `input` to an unnamed temporary file. Zeros become holes in the file.
 fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<File, Failure> {
     let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {

@@ -38,11 +38,12 @@ pub(crate) use window::{Outcome, Stored, Subject, Terms, WindowEnd, check as win
 
 use evidence::Evidence;
 
-/// The key and the audit that all processes of a plan share.
+/// The hash key and the audit that all processes of a plan share.
 pub(crate) struct Common {
     /// The key for hashing all facts.
     pub(crate) key: HashKey,
-    /// The comparison of the pages with the log; `None` if not made yet, `Some(None)` if there is no log to compare.
+    /// The comparison of the pages with the log. `None` if the comparison was not made yet, and `Some(None)` if there
+    /// is no log to compare with the pages.
     pub(crate) audit: Option<Option<Arc<LogAudit>>>,
 }
 
@@ -56,12 +57,12 @@ pub(crate) enum Spread<'a> {
     Plan(&'a Common),
     /// The process runs tasks.
     Task(&'a Opened),
-    /// The process merges parts.
+    /// The process merges the parts that the tasks have written.
     Merge(&'a Merge),
 }
 
 impl<'a> Spread<'a> {
-    /// The key and the audit that all processes of the plan share.
+    /// The hash key and the audit that all processes of the plan share.
     pub(crate) fn common(self) -> Option<&'a Common> {
         match self {
             Self::Plan(common) => Some(common),
@@ -77,7 +78,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Maximum number of pages that have their allocation maps in memory at the same time; `None` for no limit.
+    /// Maximum number of pages whose allocation maps are in memory at the same time; `None` for no limit.
     pub(crate) fn mapped_pages(self) -> Option<u64> {
         match self {
             Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
@@ -109,12 +110,12 @@ struct Planned {
     paths: Vec<PathBuf>,
     /// The positions of backup sets from `--set`.
     sets: Vec<u16>,
-    /// The backup sets to restore, if the paths have further sets.
+    /// The backup sets to restore. `None` if the files at the paths contain no other sets.
     restore: Option<Vec<PlannedSet>>,
     scope: ScopeArguments,
     no_log: bool,
     stop: StopArguments,
-    /// Whether the plan's folder has a comparison of the pages with the log.
+    /// Whether the folder of the plan has a stored comparison of the pages with the log.
     has_audit: bool,
     /// Evidence that a later window reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +123,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// The part of a check's options that the plan stores.
+    /// Takes from the options of a check those that the plan stores.
     fn of(check: &CheckArguments, what: &What<'_>) -> Self {
         Self {
             paths: check.paths.clone(),
@@ -155,7 +156,7 @@ impl PlannedSet {
 pub(crate) struct Opened {
     folder: Folder,
     plan: Plan<Planned>,
-    /// The further rounds of tasks, in order.
+    /// The rounds of tasks after the first round, in order.
     rounds: Vec<OpenRound<Planned>>,
     common: Common,
 }
@@ -174,7 +175,7 @@ impl Opened {
         Ok(Self { folder, plan, rounds, common })
     }
 
-    /// The arguments of the planned check, but with the resources of this process.
+    /// The arguments of the planned check, with the resources replaced by those of this process.
     fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
         CheckArguments {
@@ -187,7 +188,7 @@ impl Opened {
         }
     }
 
-    /// The selection of backup sets by `--set`.
+    /// The backup sets that `--set` selects.
     fn choice(&self) -> SetChoice {
         match self.plan.options.sets.as_slice() {
             [] => SetChoice::Newest,
@@ -195,7 +196,7 @@ impl Opened {
         }
     }
 
-    /// The backup sets to restore, if the plan names them.
+    /// The backup sets to restore, if the plan stores them.
     fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
         let Some(planned) = &self.plan.options.restore else { return Ok(None) };
         let files: BTreeSet<&PathBuf> = planned.iter().flat_map(|set| &set.files).collect();
@@ -235,7 +236,7 @@ impl Opened {
         self.plan.options.evidence.as_ref().map_or(Ok(()), |evidence| evidence.verify_files())
     }
 
-    /// Requires that the allocation maps are those of the plan.
+    /// Requires that the allocation maps are the same as when the plan was made.
     fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
         match self.plan.image.is_maps(maps) {
             true => Ok(()),
@@ -260,7 +261,7 @@ fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
     })
 }
 
-/// All source files in their present state, sorted by path.
+/// The present state of all source files, sorted by path.
 fn files_of(
     arguments: &CheckArguments,
     what: &What<'_>,

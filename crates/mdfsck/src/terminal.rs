@@ -1,5 +1,5 @@
-//! Properties of the terminal that receives results: its width, and whether it shows colors. Also writes the summary
-//! for a terminal.
+//! Properties of the terminal on which results are shown: its width, and whether it supports colors. Also writes the
+//! summary that is shown on a terminal.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -45,8 +45,8 @@ fn has_color() -> bool {
     !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
 }
 
-/// Writes the summary of a check, with commands that show more. For one of several databases, writes only the verdict,
-/// since a table of all databases follows.
+/// Writes the summary of a check. The summary suggests commands that show more details. If the check is for one of
+/// several databases, writes only the verdict, since a table of all databases follows at the end.
 pub(crate) fn write_summary(
     report: &check::Report,
     view: View,
@@ -60,7 +60,7 @@ pub(crate) fn write_summary(
     report::summary::write(report, view, style, Repeated::of(arguments).commands(status), out)
 }
 
-/// The command of this run without secrets, for texts that suggest the same command with other options.
+/// The command of this run, without secrets. Texts that suggest the same command with other options are made from it.
 pub(crate) struct Repeated {
     paths: String,
     command: &'static str,
@@ -76,7 +76,7 @@ impl Repeated {
         Self { paths: paths.join(" "), command, arguments }
     }
 
-    /// The parts of the suggested commands, for a run that ended with this exit status.
+    /// The parts of the suggested commands, for a run that ended with the exit status `status`.
     pub(crate) fn commands(&self, status: u8) -> Commands<'_> {
         Commands { paths: &self.paths, command: self.command, arguments: &self.arguments, status }
     }

@@ -1,5 +1,5 @@
-//! Handles URLs among the arguments. Removes their secrets before any other code sees the arguments, so that no code
-//! can print a secret, and passes the secrets to the code that reads objects in storage.
+//! Handles URLs in the arguments. Removes the secrets from the URLs before any other code reads the arguments, so that
+//! no other code can print a secret. Passes the complete URLs only to the code that reads objects in storage.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,14 +9,14 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Maximum number of bytes to read of a file with links.
+/// Maximum number of bytes that are read from a file of links.
 const MOST_LINK_BYTES: u64 = 1 << 20;
 
-/// The supported schemes of URLs. Reading them requires a build with object storage.
+/// The supported schemes of URLs. To read URLs, the program must be built with object storage.
 const SCHEMES: [&str; 5] = ["s3", "az", "gs", "https", "http"];
 
-/// The environment variable that names a file of links, one per line. The secrets in the file appear neither in
-/// arguments, which other users of the machine can see, nor in a plan.
+/// The environment variable that names a file of links, which has one link per line. The secrets in this file do not
+/// appear in the arguments, which other users of the machine can see, or in a plan.
 const LINKS: &str = "MDFSCK_SAS_FILE";
 /// The environment variable that names servers to which a web server may redirect.
 #[cfg(feature = "cloud")]
@@ -26,9 +26,9 @@ const REDIRECTS: &str = "MDFSCK_REDIRECT_TO";
 #[derive(Default)]
 pub(crate) struct Shown {
     pub(crate) arguments: Vec<OsString>,
-    /// The complete URLs that have a secret, by their form without secrets.
+    /// The complete URLs that contain a secret. The key of each is the URL without its secret.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// All complete URLs, by their form without secrets.
+    /// All complete URLs. The key of each is the URL without its secret.
     names: BTreeMap<String, String>,
     /// Whether the arguments have a URL.
     pub(crate) has_urls: bool,
@@ -53,8 +53,8 @@ pub(crate) fn shown(arguments: Vec<OsString>) -> Result<Shown, Failure> {
     Ok(shown)
 }
 
-/// Splits an argument into the text before its URL, such as `--option=`, `-o` or blanks, and the URL; `None` if the
-/// argument has no URL.
+/// Splits an argument that contains a URL into two parts: the text before the URL, such as `--option=`, `-o` or blanks,
+/// and the URL. Returns `None` if the argument contains no URL.
 fn url_in(argument: &str) -> Option<(&str, &str)> {
     let scheme = argument.split_once("://")?.0;
     let start = match scheme.as_bytes() {
@@ -67,7 +67,7 @@ fn url_in(argument: &str) -> Option<(&str, &str)> {
 }
 
 impl Shown {
-    /// Adds the secrets of the links in a file of links.
+    /// Reads a file of links, and adds the secrets in these links.
     fn take_links(&mut self, path: &Path) -> Result<(), Failure> {
         let cause = |cause| Failure::unable(format!("{}: {cause}; {LINKS} names it", path.display()));
         let (mut text, mut file) = (String::new(), File::open(path).map_err(cause)?.take(MOST_LINK_BYTES));
@@ -78,7 +78,7 @@ impl Shown {
                 return Err(Failure::usage(format!("{}: line {number} {expected}", path.display())));
             };
             let plain = url.split('?').next().unwrap_or_default().to_owned();
-            // A link on the command line takes precedence over a link in the file.
+            // If the same link is on the command line and in the file, the link on the command line is used.
             self.secrets.entry(plain).or_insert_with(|| url.to_owned());
         }
         Ok(())
@@ -86,8 +86,8 @@ impl Shown {
 
     fn take(&mut self, before: &str, url: &str) -> Result<String, Failure> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        // In S3 and Google Cloud names, a question mark is a wildcard for one character, so only a signature shows that
-        // a query follows.
+        // In names of S3 and Google Cloud objects, a question mark is a wildcard for one character. Only a signature
+        // shows that a question mark begins a query.
         let is_query = match scheme {
             "s3" | "gs" => rest.contains("Signature="),
             "az" => rest.contains("sig="),
@@ -106,7 +106,7 @@ impl Shown {
             return Err(Failure::usage(format!("{plain}: this kind of URL is not supported; URLs begin with {known}")));
         }
         self.has_urls = true;
-        // Numbers links that differ only in their queries.
+        // If links differ only in their queries, adds a number to distinguish them.
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
         let is_free = |name: &String| self.names.get(name).is_none_or(|known| known == url);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
@@ -131,14 +131,14 @@ pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Optio
     Ok(())
 }
 
-/// Fails if there are URLs, since this program was built without object storage.
+/// Returns an error if the arguments contain URLs, since this program was built without object storage.
 #[cfg(not(feature = "cloud"))]
 pub(crate) fn read(has_urls: bool, _: BTreeMap<String, String>, _: Option<u64>) -> Result<(), Failure> {
     let text = "this mdfsck was built without object storage: copy the file, or build with 'cargo build --release --features cloud'";
     if has_urls { Err(Failure::usage(text)) } else { Ok(()) }
 }
 
-/// The part of the memory grant that cached pieces of objects may use, in bytes.
+/// The part of the memory grant that may be used to cache parts of objects, in bytes.
 pub(crate) fn share(granted: Option<u64>) -> Option<u64> {
     const BETWEEN: (u64, u64) = (4 << 20, 256 << 20);
     granted.map(|granted| (granted / 4).clamp(BETWEEN.0, BETWEEN.1))

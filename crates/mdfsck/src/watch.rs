@@ -33,15 +33,15 @@ use check::Checker;
 pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
-/// The interval at which the watcher tests whether there is something to report.
+/// The interval at which the watcher tests whether it has results to report.
 const TICK: Duration = Duration::from_millis(100);
 /// The interval after which the watcher reads the history even if its version is unchanged.
 const AGAIN: Duration = Duration::from_secs(2);
-/// The interval at which the watcher compares the fingerprint of each file.
+/// The minimum time between two comparisons of the fingerprint of one file.
 const COMPARED: Duration = Duration::from_secs(3600);
-/// A time that sorts after all others, so that every earlier report is older than it.
+/// A text that sorts after every time in the history, so that every report in the history counts as older.
 const ALWAYS: &str = "9999";
-/// Maximum number of consecutive failures before a service ends.
+/// Maximum number of consecutive failures. After that, a watcher that runs as a service ends.
 const MOST_FAILURES: u32 = 10;
 
 pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
@@ -93,8 +93,8 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         let beating = scope.spawn(|| beat(arguments, (&holder, &shared), &has_ended));
         let delivering = deliverer.as_ref().map(|deliverer| scope.spawn(|| deliverer.work(&has_ended)));
         let ended = if arguments.once { watcher.once(&workers) } else { watcher.serve(&is_stopped) };
-        // After a signal, the watcher does not wait for running checks. It releases its claims, so that the claimed
-        // backups become ready again.
+        // After a signal, the watcher does not wait for running checks. It releases its claims on the backups, so that
+        // other watchers or a later run can check these backups.
         if is_stopped() || ended.is_err() {
             shared.stop();
             let _ = watcher.history.release_all(&holder);
@@ -116,9 +116,9 @@ fn open(arguments: &WatchArguments) -> Result<History, Failure> {
     History::open_or_create(&arguments.history).map_err(|error| Failure::from(&error))
 }
 
-/// Fails if the HTML page of all databases cannot be written to this path.
+/// Returns an error if the HTML page of all databases cannot be written to this path.
 fn try_page(page: &Path, arguments: &WatchArguments, history: &History) -> Result<(), Failure> {
-    // `show::target` refuses the path of the history itself.
+    // `show::target` already refuses the path of the history, so the history is skipped here.
     let beside = beside_history(arguments).into_iter().skip(1);
     let mut others = beside.chain(arguments.metrics.clone()).chain(arguments.paths.iter().cloned());
     if others.any(|other| output::place(&other) == output::place(page)) {
@@ -159,8 +159,8 @@ fn milliseconds() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Tolerates some consecutive failures, since the disk of the history may be full for a while. Returns whether the last
-/// call succeeded.
+/// Tolerates a limited number of consecutive failures, since the disk with the history may be full for a while. Returns
+/// whether `done` was a success.
 fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> {
     match done {
         Ok(()) => *failures = 0,
@@ -173,8 +173,8 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
-/// Whether the history may have changed since it was last `seen`: its version is another one, or [`AGAIN`] has passed.
-/// Some changes result from the passage of time alone.
+/// Whether the history may have changed since it was last read, at the version and time in `seen`. This is so if its
+/// version is different, or if the time [`AGAIN`] has passed, since some states change only because time passes.
 fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     let version = history.data_version().ok();
     let is_same = |(known, at): (i64, Instant)| Some(known) == version && at.elapsed() < AGAIN;
@@ -195,15 +195,16 @@ struct Watcher<'a> {
     format: WatchFormat,
     /// Problems that were reported already.
     warned: BTreeSet<String>,
-    /// Reported backups that could not be checked: their IDs, with the number of failed attempts.
+    /// Backups whose failed checks were reported. Each entry has the ID of the backup and the number of failed
+    /// attempts.
     said: HashSet<(i64, u32)>,
     /// IDs of the backups for which a line was printed.
     printed: HashSet<i64>,
     counts: Counts,
     status: u8,
-    /// The version of the history when it was last read, and the time of that.
+    /// The version of the history when the watcher last read it, and the time of this reading.
     seen: Option<(i64, Instant)>,
-    /// When the fingerprint of each file was last compared, by path.
+    /// For each file, by path, the time when its fingerprint was last compared.
     compared: HashMap<String, Instant>,
 }
 
@@ -246,13 +247,13 @@ impl Watcher<'_> {
                 self.report(false)?;
             }
         }
-        // A backup with a result that could not be recorded becomes ready again.
+        // If the result of a backup could not be recorded, the backup becomes ready again.
         self.reclaim().map_err(|error| Failure::from(&error))?;
         self.report(true)
     }
 
-    /// Lists the files and puts their backups into the queue. Returns the time until all files have settled; `None` if
-    /// they have.
+    /// Lists the files, and adds their backups to the queue. Returns the time until all files count as complete because
+    /// they have not changed for the settle time. Returns `None` if all files count as complete already.
     fn look(&mut self) -> Result<Option<Duration>, Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.reclaim().map_err(failed)?;
@@ -283,7 +284,8 @@ impl Watcher<'_> {
             .retain(|path, _| listed.files.contains_key(path) || data_files.iter().any(|file| file.seen.path == *path));
         let mut found = ready::found(&files, settle, now);
         found.extend(ready::data(&listed.data, &data_files, settle, now));
-        // The state of a file for the queue. Data files have no labels, so their content counts as known without them.
+        // Makes the state of a file for the queue. Data files have no labels, so their content counts as known even if
+        // no labels were read.
         let looked = |state: &FileState, has_labels: bool| {
             let is_known = has_labels && ready::is_settled(state, settle, now);
             (
@@ -311,13 +313,13 @@ impl Watcher<'_> {
         Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Makes abandoned backups ready again, whose checks have ended without a result.
+    /// Makes backups ready again whose checks have ended without a result.
     fn reclaim(&mut self) -> history::Result<usize> {
         let working = self.shared.working();
         self.history.reclaim(self.holder, &working)
     }
 
-    /// Whether there is something to report. This test costs almost nothing while the history does not change.
+    /// Whether the watcher has results to report. This test costs almost nothing while the history does not change.
     fn has_news(&mut self) -> bool {
         if !has_changed(&self.history, &mut self.seen) {
             return false;
@@ -326,8 +328,8 @@ impl Watcher<'_> {
         self.history.has_unreported().unwrap_or(false) && self.history.unreported("", "").is_ok_and(is_own)
     }
 
-    /// Reads the labels of a file and stores them in the history. If the file changes meanwhile, its labels are read
-    /// again once it has settled.
+    /// Reads the labels of a file, and stores them in the history. If the file changes while its labels are read, they
+    /// are read again after the file has been unchanged for the settle time.
     fn read_labels(&mut self, state: &mut FileState) -> io::Result<()> {
         let path = Path::new(&state.seen.path);
         let labels = labels::read(path)?;
@@ -340,9 +342,9 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Compares the fingerprint of a file with the stored one, since a program may have written to the file and reset
-    /// its times. A service compares each file once per [`COMPARED`]. If a file cannot be read now, its check will
-    /// report that.
+    /// Compares the fingerprint of a file with the stored fingerprint, since a program may have written to the file and
+    /// reset its times. A watcher that runs as a service compares each file at most once per [`COMPARED`]. If a file
+    /// cannot be read now, this function reports nothing, since the check of the file will report the problem.
     fn compare(&mut self, state: &mut FileState, now: i64) -> Result<(), Failure> {
         let path = Path::new(&state.seen.path);
         let is_recent = self.compared.get(&state.seen.path).is_some_and(|at| at.elapsed() < COMPARED);
@@ -360,8 +362,8 @@ impl Watcher<'_> {
         self.history.keep_fingerprint(state, &fingerprint, now).map_err(|error| Failure::from(&error))
     }
 
-    /// Reports checks that have ended, and writes the HTML page and the metrics. If `is_whole`, also reports waiting
-    /// backups and broken promises.
+    /// Reports the checks that have ended, and writes the HTML page and the metrics. If `is_whole`, also reports
+    /// backups that are waiting, and promises that are broken.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -370,14 +372,15 @@ impl Watcher<'_> {
             history::time::text(now.checked_sub(span).unwrap_or(UNIX_EPOCH))
         };
         let patience = ago(self.arguments.patience);
-        // With --once, for a scheduler, each run repeats its reports; a service repeats them once per `patience`.
+        // A scheduler may run the watcher with `--once`. Each of these runs repeats all reports. A watcher that runs as
+        // a service repeats a report once per `patience`.
         let reminded = if self.arguments.once { ALWAYS.to_owned() } else { patience.clone() };
         let (patience, reminded) = if is_whole { (patience.as_str(), reminded.as_str()) } else { ("", "") };
         let reported = self.history.unreported(patience, reminded);
         let mut reported = reported.map_err(failed)?;
         reported.retain(|item| self.shared.is_own(item));
         if self.arguments.once {
-            // Drops failures of this run, which were reported when they happened.
+            // Removes failures that this run has already reported when they happened.
             reported.retain(|item| item.state != "ready" || self.said.insert((item.id, item.tries)));
         }
         let format = self.format;
@@ -464,7 +467,7 @@ impl Watcher<'_> {
         self.counts.ready = queued.iter().filter(|item| item.state == "ready").count() as u64;
         queued.retain(|item| item.state == "waiting");
         self.counts.waiting = queued.len() as u64;
-        // Drops backups for which a line was already printed.
+        // Removes backups for which a line was already printed.
         queued.retain(|item| !self.printed.contains(&item.id));
         output::print(|out| {
             queued.iter().try_for_each(|item| lines::write(item, Status::Waiting, self.format, out))?;

@@ -1,4 +1,5 @@
-//! `mdfsck check --window` and `--within`: checks a database over several nights, and judges the promises about it.
+//! `mdfsck check --window` and `--within`: checks a database over several nights, and tests whether the promises about
+//! the database are kept.
 
 pub(crate) mod signals;
 
@@ -21,7 +22,7 @@ use crate::input::Input;
 use crate::keep;
 use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
 
-/// Refuses options of windows that do not fit together.
+/// Refuses a combination of options for windows that is not valid.
 ///
 /// # Errors
 /// If an option requires another option that is missing, or contradicts another option.
@@ -54,15 +55,15 @@ pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> 
 
 /// The result of a check in a window.
 pub(crate) struct Windowed {
-    /// The report on the whole image, or on the ranges read so far.
+    /// The report on the whole image, or on the ranges that windows have read so far.
     pub(crate) report: Report,
-    /// The result of the window; `None` if the database could not be divided and was checked as a whole, for example an
-    /// encrypted database.
+    /// The result of the window. `None` if the database, for example an encrypted one, could not be divided into ranges
+    /// and was checked as a whole.
     pub(crate) outcome: Option<Box<Outcome>>,
 }
 
-/// When the window of one database ends. Several databases share the time of the window, and a database that ends early
-/// leaves its time to the later ones.
+/// When the window of one database ends. Several databases share the time of one window. If the check of one database
+/// ends early, the checks of the later databases get the remaining time.
 fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
@@ -74,8 +75,8 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
-/// Checks as many ranges as fit into the window. `before` has the identities of the files before they were opened.
-/// `whole` checks a database that cannot be divided into ranges.
+/// Checks ranges of the database until the window ends. `before` has the identities that the files had before they were
+/// opened. `whole` checks a database that cannot be divided into ranges.
 ///
 /// # Errors
 /// If the database cannot be checked.
@@ -120,7 +121,7 @@ pub(crate) fn check<'i>(
     }
 }
 
-/// What to print about the window and the promises after the report, and the exit-status bits.
+/// The data to print after the report, about the window and the promises. Also has the exit-status bits.
 pub(crate) struct Said {
     /// The data to print; `None` if the history could not be read.
     view: Option<View>,
@@ -128,7 +129,7 @@ pub(crate) struct Said {
     pub(crate) status: u8,
 }
 
-/// How much time a window has used, and how much it was allowed.
+/// The time that a window has used, and the time that it was allowed to use.
 struct Span {
     used: Duration,
     allowed: Duration,
@@ -144,14 +145,14 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// Whether all relations were proven in time; `None` if the check does not compare relations, since then no image
-    /// is completed.
+    /// Whether all cross-references between pages and tables were verified in time. `None` if the check does not verify
+    /// cross-references, since no image is completed in this case.
     closed: Option<Kept>,
     changed: Changed,
     now: i64,
 }
 
-/// Records the run, and reports which promises are kept. `status` is the exit status of the results.
+/// Records the run, and reports which promises about the database are kept. `status` is the exit status of the results.
 pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
@@ -190,7 +191,8 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
     }
 }
 
-/// Records whether the promises are broken. If there is a listener, also records an event when this changes.
+/// Records for each promise whether it is broken. If the user has named a program for events, also records an event
+/// when a promise becomes broken or is kept again.
 fn raise(
     path: &std::path::Path,
     promise: &Promise,
@@ -221,7 +223,7 @@ fn opening<'a>(
     Opening { source, database, naming, started, allowed, is_full: !arguments.scope.physical_only }
 }
 
-/// Judges whether the promises are kept.
+/// Decides which promises about the database are kept.
 fn judged(
     arguments: &CheckArguments,
     report: &Report,
@@ -239,9 +241,9 @@ fn judged(
     let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
     let is_left = |range: &history::windows::promise::Range| {
-        // In the history, a range begins at page 0 of its file or at the start of its task.
+        // In the history, a range begins at page 0 of its file or at the first page of its task.
         known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
-            // `left` has the order of the tasks, which are sorted by file and page.
+            // `left` is in the order of the tasks, which are sorted by file and page.
             let next = left.partition_point(|place| *place < (*file, *first));
             left.get(next).is_some_and(|place| *place < (*file, first.saturating_add(*pages)))
         })
@@ -290,7 +292,7 @@ impl View {
 }
 
 impl Said {
-    /// Writes the text after the results, or to stderr if the format of the results has no place for it.
+    /// Writes the text after the results. Writes it to stderr if the format of the results has no place for it.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -303,16 +305,16 @@ impl Said {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
-            // If a promise is broken, the text is printed even with NO_INFOMSGS.
+            // If a promise is broken, the text is printed even WITH NO_INFOMSGS.
             Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
     }
 }
 
-/// The read rate of earlier windows on this database, for an estimate.
+/// The rate at which earlier windows read this database. An estimate uses this rate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    // An estimate must not create a history or record a promise.
+    // An estimate must not create a history, and must not record a promise.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let naming = keep::naming(arguments);
     let opening = opening(arguments, (source, database, SystemTime::now()), &naming);

@@ -1,6 +1,6 @@
-//! Measures the cost of expressions that are just below the limits of complexity: processor time per page and per GB.
+//! Measures what expressions just below the complexity limits cost: processor time per page and per GB.
 //!
-//! Run it with `cargo bench -p trials --bench costs`; it takes a minute. It fails if a page costs more than 2 ms.
+//! Run it with `cargo bench -p trials --bench costs`; the run takes a minute. It fails if a page costs more than 2 ms.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
 use check::{Options, Report, Silent};
@@ -9,13 +9,13 @@ use lab::{Description, SqlType, Version, orders};
 
 /// The number of data pages of the checked table.
 const PAGES: u64 = 200;
-/// The maximum length of an expression, in bytes: the lab cannot store a longer one in a row of sysobjvalues.
+/// The maximum length of an expression, in bytes. The lab cannot store a longer expression in a row of sysobjvalues.
 const TEXT_BYTES: usize = 7_600;
-/// The maximum processor time per page: a thousand times the time without constraints.
+/// The maximum processor time per page. It is a thousand times the processor time of a page without constraints.
 const MOST_MICROSECONDS_PER_PAGE: f64 = 2_000.0;
 
-/// Terms, each with a name for what makes it slow and a false condition. `#` is replaced by a number that decreases
-/// with the rows per page.
+/// Terms of expressions. Each has a name for the reason why it is slow, and a condition that is always false. `#` is
+/// replaced by a number; the more rows a page has, the smaller the number is.
 const TERMS: [(&str, &str); 12] = [
     ("LIKE, no match", "replicate('a',#) like '%aaaaaaaaab'"),
     ("LIKE, sets", "replicate('a',#) like '%[a-z]%[0-9]'"),
@@ -52,7 +52,7 @@ fn database(rows_per_page: u64, condition: String) -> Description {
     description
 }
 
-/// The report of a run on one thread, and its processor time in seconds.
+/// Checks the database on one thread. Returns the report, and the processor time of the check in seconds.
 fn check(description: &Description, constraints: bool) -> (Report, f64) {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -64,8 +64,8 @@ fn check(description: &Description, constraints: bool) -> (Report, f64) {
     (report, seconds)
 }
 
-/// Checks the database with the largest number of terms that neither the limits nor the length of the text forbid.
-/// Returns microseconds per page, and the number of terms.
+/// Checks the database with an expression of as many terms as the limits and the length of the text allow. Returns the
+/// cost in microseconds per page, and the number of terms.
 fn cost(term: &str, rows_per_page: u64) -> (f64, usize) {
     let condition = |terms: usize| format!("(NOT ({}))", vec![term; terms].join(" OR "));
     let most = TEXT_BYTES / (term.len() + 4);

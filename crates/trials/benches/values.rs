@@ -1,5 +1,5 @@
-//! Measures how many MB of data pages per second one core reads as rows of typed values. Run it with `cargo bench -p
-//! trials --bench values`.
+//! Measures the speed of reading rows as typed values: MB of data pages per second on one core. Run it with `cargo
+//! bench -p trials --bench values`.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Finds the pages that a changed allocation page describes. A finding that names one of them names the right place.
+//! Finds the pages that a changed allocation page describes. A finding that names one of these pages names the right
+//! place.
 
 use std::collections::BTreeSet;
 

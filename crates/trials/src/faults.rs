@@ -1,4 +1,5 @@
-//! Storage faults: sectors and stripes are lost, moved, doubled or encrypted, regardless of the content of the files.
+//! Storage faults. Sectors and stripes are lost, moved, doubled or encrypted. A fault does not depend on the content of
+//! the file.
 
 use trials::mutate::Random;
 
@@ -22,7 +23,8 @@ pub(crate) enum Fault {
     Intermittent,
     BitRot,
     NoisySectors,
-    /// One page has the content of an earlier time. This fault and the next two need an earlier version of the file.
+    /// The content of one page is from an earlier time. This fault and the next two need an earlier version of the
+    /// file.
     LostWrite,
     LostSectors,
     EarlierFile,
@@ -30,7 +32,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// All faults. The first twelve can damage any file; the others only data files.
+    /// All faults. The first twelve can damage any file; the last four can damage only data files.
     pub(crate) const DATA_FILE: [Self; 16] = [
         Self::ZeroedSectors,
         Self::ShiftedSectors,
@@ -75,7 +77,7 @@ impl Fault {
     }
 }
 
-/// The sources of wrong bytes.
+/// Files from which a fault takes wrong bytes.
 pub(crate) struct Others<'a> {
     /// An unrelated file.
     pub(crate) foreign: &'a [u8],
@@ -83,8 +85,8 @@ pub(crate) struct Others<'a> {
     pub(crate) earlier: &'a [u8],
 }
 
-/// Applies `fault` to a file. Returns a description of place and kind; `None` if the fault cannot be applied to the
-/// file.
+/// Applies `fault` to a file. Returns a text that describes the place and the kind of the damage; `None` if the fault
+/// cannot be applied to the file.
 pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, random: &mut Random) -> Option<String> {
     let (path, bytes) = file;
     let before = bytes.clone();
@@ -165,8 +167,8 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
     (*bytes != before).then(|| format!("{} {place}", path.display()))
 }
 
-/// Encrypts a file as ransomware does: completely, only at its start, or in some blocks. Returns a description of the
-/// place.
+/// Encrypts a file as ransomware does: the whole file, only its start, or some of its blocks. Returns a text that says
+/// which bytes are encrypted.
 fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Option<String> {
     let place = match fault {
         Fault::EncryptedBlocks => {
@@ -204,8 +206,8 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
     Some(place)
 }
 
-/// Replaces one page, one sector or the whole file by its content at an earlier time. Returns a description of the
-/// place.
+/// Replaces one page, one sector or the whole file by its content at an earlier time. Returns a text that says what was
+/// replaced.
 fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Random) -> Option<String> {
     if fault == Fault::EarlierFile {
         *bytes = earlier.to_vec();

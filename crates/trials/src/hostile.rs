@@ -28,7 +28,7 @@ pub use request::request;
 /// An entry point; it must accept any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points by name. Entry points that change a database or backup change a minimal one here.
+/// The entry points by name. An entry point that changes a database or a backup starts from a minimal one in this list.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),
@@ -75,7 +75,7 @@ pub fn page(bytes: &[u8]) {
     }
 }
 
-/// Reads a record as every kind of record.
+/// Reads the bytes as a record, once for every kind of record.
 pub fn record(bytes: &[u8]) {
     let minimum = bytes.get(1).copied().unwrap_or_default().into();
     for record in [Record::data(bytes), Record::index(bytes, minimum)].into_iter().flatten() {
@@ -125,8 +125,8 @@ const COMPRESSED_TYPES: [u32; 32] = [
     0x14_00_A5, 0xE7, 0xA5, 0x62, 0xF1, 0x3F, 0,
 ];
 
-/// Reads a compressed row. The bytes are the number of columns, their types, the length of the compression information
-/// (u16), the compression information, and the row.
+/// Reads a compressed row. `bytes` holds, in this order: the number of columns, the types of the columns, the length of
+/// the compression information (u16), the compression information, and the row.
 pub fn compressed(bytes: &[u8]) {
     let Some((&[count], bytes)) = bytes.split_first_chunk() else { return };
     let Some((types, bytes)) = bytes.split_at_checked(usize::from(count)) else { return };

@@ -1,4 +1,4 @@
-//! Databases that were in use: lab workloads that were stopped, and the databases that recovery makes from them.
+//! Databases that were in use. A lab workload is stopped, and recovery makes a consistent database from its files.
 
 #![expect(clippy::panic, reason = "the lab can write its databases, and they can be opened")]
 
@@ -68,7 +68,7 @@ pub struct Recovered<'s> {
     pub applied: Applied,
     /// The LSN of the last record of the log.
     pub end: format::Lsn,
-    /// The number of blocks after the end of the log.
+    /// The number of blocks that the file contains after the end of the log.
     pub later_blocks: u64,
     /// Why the log and the data files may not belong together.
     pub contradiction: Option<&'static str>,
@@ -77,7 +77,7 @@ pub struct Recovered<'s> {
 }
 
 impl Recovered<'_> {
-    /// A description of the changes that recovery could not make; `None` if it made all of them.
+    /// The reason why the recovered pages may be wrong or incomplete; `None` if nothing is in doubt.
     pub fn doubt(&self) -> Option<String> {
         let applied = &self.applied;
         if let Some(first) = applied.not_recovered.first() {

@@ -11,14 +11,14 @@ use crate::outcome::{Outcome, Verdict};
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages};
 
-/// The maximum time of a trial, as a multiple of the time for the sound database.
+/// The maximum time of a trial divided by the time of a check of the sound database.
 pub(crate) const SLOWER: u32 = 10;
-/// A trial shorter than this never counts as a hang, because the machine may have been busy.
+/// A trial that takes less time than this never counts as a hang, because the machine may have been busy.
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
-/// How often a trial that took too long is repeated. Its shortest time counts.
+/// How often a trial is repeated if it took too long. The shortest time of all its runs counts.
 const RETRIES: usize = 4;
 
-/// A verdict, and the time of the trial as a multiple of the time for the sound database.
+/// A verdict, and the time of the trial divided by the time of a check of the sound database.
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) time_ratio: Option<f64>,
@@ -26,7 +26,7 @@ pub(crate) struct Judged {
 
 /// The result of checking the sound database.
 pub(crate) struct Baseline {
-    /// The things that the check could not verify.
+    /// What the check could not verify.
     pub(crate) not_verified: Vec<NotVerified>,
     /// The duration of the check.
     pub(crate) time: Duration,
@@ -85,7 +85,7 @@ pub(crate) fn judge_mutant(subject: &Subject, mutant: Mutant, seed: u64) -> Outc
     }
 }
 
-/// The names of the files that differ, each with the range from the first to the last different byte.
+/// The names of the files whose bytes differ. Each name has the byte range from the first to the last difference.
 pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String, std::ops::Range<u64>)> {
     let changed = |((path, before), (_, now)): (&Content, &Content)| {
         let pairs = || before.iter().zip(now).enumerate().filter(|(_, (before, now))| before != now);
@@ -100,8 +100,8 @@ pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String,
     before.iter().zip(now).filter_map(changed).collect()
 }
 
-/// The verdict on a report. The sound database has no findings, so all findings come from the damage. A line about
-/// something unverified counts only if the sound database does not have it, or has it with a lower count.
+/// The verdict on a report. The sound database has no findings, so all findings come from the damage. A "not verified"
+/// line counts only if the report of the sound database does not have it, or has it with a lower count.
 fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     if report.findings.is_empty() && !report.read_errors.is_empty() {
         return refused(&report.read_errors, reach);
@@ -117,7 +117,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
         };
     }
     let text = |finding: &Finding| format!("{} {}", finding.check.id, finding.text(&report.names()));
-    // Findings that no summary counts are continuations of the finding before them.
+    // A finding that is not counted in the summary continues the finding before it.
     for finding in report.findings.iter().filter(|finding| finding.class() != Class::Uncounted) {
         if !reach.explains(&finding, report) {
             return Verdict::FalseAlarm(text(&finding));
@@ -129,7 +129,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     }
 }
 
-/// Judges a refusal. It counts as detection if its text names a file or page that changed.
+/// Judges a refusal. If the error text names a changed file or page, the damage counts as detected.
 fn refused(errors: &[String], reach: &Reach) -> Verdict {
     match errors.iter().any(|error| reach.is_named_in(error)) {
         true => Verdict::Refused,
@@ -137,12 +137,12 @@ fn refused(errors: &[String], reach: &Reach) -> Verdict {
     }
 }
 
-/// The lines of a report other than findings: things that were not verified, and notes.
+/// The "not verified" lines and the notes of a report.
 pub(crate) fn told(report: &Report) -> Vec<NotVerified> {
     report.not_verified.iter().chain(&report.notes).cloned().collect()
 }
 
-/// The lines in `now` that `before` does not have, or has with a lower count.
+/// The lines of `now` that `before` does not contain, or contains with a lower count.
 fn added<'a>(before: &'a [NotVerified], now: &'a [NotVerified]) -> impl Iterator<Item = &'a NotVerified> {
     let is_same = |own: &NotVerified, line: &NotVerified| {
         own.what == line.what && own.scope == line.scope && own.reason == line.reason && own.count >= line.count

@@ -1,5 +1,5 @@
-//! Databases damaged with known truth, and hostile bytes. The campaigns of `trials`, the tests of the other crates, and
-//! the fuzz targets share them.
+//! Databases with known damage, and hostile bytes. The campaigns of `trials`, the tests of the other crates, and the
+//! fuzz targets share this code.
 //!
 //! The writer of databases, `lab`, does not depend on the reader. Code that uses both is here. [`mutate`] damages
 //! databases field by field and page by page, at the places that the reader's own catalog of fields names. [`hostile`]

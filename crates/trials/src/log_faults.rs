@@ -4,7 +4,7 @@ use format::log::vlf;
 use trials::log_layout::{Layout, Part, SECTOR_BYTES, seal};
 use trials::mutate::Random;
 
-/// Offsets in the header of a log block.
+/// Offsets of fields in the header of a log block. This constant is the offset of the size of the previous block.
 const PREVIOUS_SIZE: usize = 0x0A;
 const FIRST_LSN: usize = 0x0C;
 /// Fields in the header of a VLF: offset and length in bytes.
@@ -17,9 +17,10 @@ pub(crate) struct Changed {
     pub(crate) kind: &'static str,
     /// A description of the place of the change.
     pub(crate) what: String,
-    /// Whether the checksums are right, as if the log had been written with the change.
+    /// Whether the checksums match the changed log.
     pub(crate) is_sealed: bool,
-    /// Whether some sectors of a block carry the mark of an earlier use of their VLF, as after an interrupted write.
+    /// Whether some sectors of a block are marked as left over from an earlier use of the VLF. An interrupted write
+    /// leaves the same marks.
     pub(crate) leaves_a_cut_write: bool,
 }
 
@@ -34,7 +35,8 @@ fn flip(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Copies `bytes` bytes from offset `from` of `source` to offset `to` of `target`; stops at the end of either.
+/// Copies `bytes` bytes from offset `from` of `source` to offset `to` of `target`. Stops at the end of `source` or
+/// `target`.
 fn copy(target: &mut [u8], to: usize, source: &[u8], from: usize, bytes: usize) {
     let place = target.get_mut(to..).unwrap_or_default();
     for (place, byte) in place.iter_mut().zip(source.get(from..).unwrap_or_default()).take(bytes) {
@@ -46,7 +48,7 @@ fn copy(target: &mut [u8], to: usize, source: &[u8], from: usize, bytes: usize) 
 pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut Random) -> Changed {
     let mut bytes = log.to_vec();
     let nothing = Part { at: 0, bytes: 0 };
-    // A third of the changes are to one of the last blocks of the log, which matter most.
+    // A third of the changes are to one of the last blocks of the log, because recovery depends most on these blocks.
     let near_the_end = layout.blocks.len().saturating_sub(1 + random.below(8));
     let number = if random.below(3) == 0 { near_the_end } else { random.below(layout.blocks.len()) };
     let block = layout.blocks.get(number).cloned().unwrap_or(nothing.clone());
@@ -64,7 +66,7 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
         }
         1 => {
             (0..=random.below(3)).for_each(|_| flip(&mut bytes[range.clone()], random));
-            // In one of 32 cases, two flipped bits cancel each other out in the checksum.
+            // In one of 32 cases, two flipped bits cancel each other out, so the checksum is still right.
             let mut sealed = bytes[range.clone()].to_vec();
             seal(&mut sealed);
             is_sealed = sealed == bytes[range];

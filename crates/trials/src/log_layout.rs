@@ -7,10 +7,10 @@ use log::{Log, Walk};
 
 /// The size of a sector in bytes.
 pub const SECTOR_BYTES: usize = 512;
-/// Offsets of fields in the header of a block.
+/// Offsets of fields in the header of a block: the flags here, and the checksum in the next constant.
 const FLAGS: usize = 8;
 const CHECKSUM: usize = 0x18;
-/// The flag of a block that has a checksum.
+/// The flag that says that a block has a checksum.
 const HAS_CHECKSUM: u8 = 2;
 
 /// A block or a VLF of a log.

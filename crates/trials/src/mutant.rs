@@ -17,7 +17,7 @@ pub(crate) struct Mutant {
     pub(crate) what: String,
     /// The reason why the damage may go unnoticed; `None` if it must be noticed.
     pub(crate) harmless: Option<String>,
-    /// Whether the damaged bytes are an earlier version of the sound ones.
+    /// Whether the damaged bytes are earlier content of the same place.
     pub(crate) is_older: bool,
     pub(crate) damage: Damage,
 }
@@ -70,7 +70,7 @@ impl Mutant {
     }
 }
 
-/// Calls `damage` until it returns a mutant. It returns `None` if its random choice changes nothing.
+/// Calls `damage` until it returns a mutant. `damage` returns `None` if its random choice would change nothing.
 pub(crate) fn drawn(random: &mut Random, mut damage: impl FnMut(&mut Random) -> Option<Mutant>) -> Mutant {
     loop {
         if let Some(mutant) = damage(random) {

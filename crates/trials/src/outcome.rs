@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 pub(crate) struct Outcome {
     /// The kind of damage or variation: the field, the fault, or the option.
     pub(crate) kind: String,
-    /// Database, place and values, for human readers.
+    /// The database, and the place and values of the damage, for human readers.
     pub(crate) what: String,
-    /// The reason why the damage may go unnoticed; `None` if it must be noticed. If the verdict is `Kept`, the excuse
-    /// that was used.
+    /// The reason why the damage may go unnoticed; `None` if it must be noticed. With the verdict `Kept`, this is the
+    /// excuse that was used.
     pub(crate) harmless: Option<String>,
     /// The verdict.
     pub(crate) verdict: Verdict,
-    /// The time as a multiple of the time for the sound database.
+    /// The time of the trial divided by the time for the sound database.
     pub(crate) time_ratio: Option<f64>,
     /// Peak memory divided by the grant.
     pub(crate) peak_ratio: Option<f64>,
-    /// The number of variations that the trial tried, such as ways or executions.
+    /// The number of variations that the trial tried, for example forms of input or executions of an entry point.
     pub(crate) executions: u64,
 }
 
@@ -31,12 +31,12 @@ pub(crate) enum Verdict {
     Elsewhere(String),
     /// The program refused before it read anything, or reported a read error. The message names the file.
     Refused,
-    /// The report has no findings, but lists more as not verified than for the sound database.
+    /// The report has no findings, but lists more as not verified than the report on the sound database.
     NotVerified,
-    /// The report has no findings, and its unverified places, or the reason for refusing, are unrelated to the damage.
-    /// Counts as silent.
+    /// The report has no findings. The places that it lists as not verified, or the reason for refusing, have nothing
+    /// to do with the damage. Counts as silent.
     Unrelated(String),
-    /// The report has no findings, and lists nothing more as not verified than for the sound database.
+    /// The report has no findings, and lists nothing more as not verified than the report on the sound database.
     Silent,
     /// The report has a finding that the damage cannot explain.
     FalseAlarm(String),
@@ -91,17 +91,17 @@ impl Outcome {
 pub(crate) struct Tally {
     pub(crate) tried: u64,
     pub(crate) executions: u64,
-    /// Trials with damage that must be noticed. Each is also counted in one of the next five fields, or as a failure of
-    /// another kind.
+    /// The number of trials with damage that must be noticed. Each of these trials is also counted in one of the next
+    /// five fields, or as another kind of failure.
     pub(crate) load_bearing: u64,
     pub(crate) right: u64,
     pub(crate) elsewhere: u64,
     pub(crate) refused: u64,
     pub(crate) not_verified: u64,
-    /// Trials in which nothing was reported, or only something unrelated to the damage.
+    /// The number of trials without any report of the damage. Reports unrelated to the damage do not count.
     pub(crate) silent: u64,
-    /// Trials with damage that may go unnoticed: in this field those that noticed it, in the next field those that did
-    /// not.
+    /// The number of trials in which damage that may go unnoticed was noticed. The next field counts the trials in
+    /// which such damage was not noticed.
     pub(crate) noticed_all_the_same: u64,
     pub(crate) harmless: u64,
     pub(crate) kept: u64,
@@ -111,8 +111,8 @@ pub(crate) struct Tally {
     pub(crate) exceeded: u64,
     pub(crate) differences: u64,
     pub(crate) broken: u64,
-    /// Trials with findings; in the next field those in which no finding names the damage. Both include damage that may
-    /// go unnoticed.
+    /// The number of trials with findings. The next field counts those trials in which no finding names the damage.
+    /// Trials with damage that may go unnoticed are included in both fields.
     pub(crate) with_findings: u64,
     pub(crate) named_elsewhere: u64,
     pub(crate) worst_time: f64,
@@ -120,8 +120,8 @@ pub(crate) struct Tally {
     pub(crate) seconds: f64,
     /// How often each excuse was used in trials with the verdict `Kept`.
     pub(crate) excuses: BTreeMap<String, u64>,
-    /// For each kind, the number of trials, and the number of trials that failed or whose findings do not name the
-    /// damage.
+    /// Two numbers for each kind of damage or variation: the number of trials, and the number of trials that failed or
+    /// have no finding that names the damage.
     pub(crate) kinds: BTreeMap<String, (u64, u64)>,
 }
 
@@ -166,18 +166,19 @@ impl Tally {
         self.silent + self.false_alarms + self.panics + self.hangs + self.exceeded + self.differences + self.broken
     }
 
-    /// The share of damage that must be noticed and was found or refused, in per cent; `None` if there was no such
-    /// damage.
+    /// The percentage of damage that was found or refused, out of the damage that must be noticed; `None` if no damage
+    /// must be noticed.
     pub(crate) fn found(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused, self.load_bearing)
     }
 
-    /// The share of damage that must be noticed and was found, refused or listed as not verified, in per cent.
+    /// The percentage of damage that was found, refused or listed as not verified, out of the damage that must be
+    /// noticed.
     pub(crate) fn noticed(&self) -> Option<f64> {
         share(self.right + self.elsewhere + self.refused + self.not_verified, self.load_bearing)
     }
 
-    /// Among the trials with findings, the share in which a finding names the damage, in per cent.
+    /// The percentage of trials in which a finding names the damage, out of the trials with findings.
     pub(crate) fn right_page(&self) -> Option<f64> {
         share(self.with_findings - self.named_elsewhere, self.with_findings)
     }

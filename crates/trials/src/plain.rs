@@ -2,7 +2,7 @@
 
 use rows::{DateTime, TimeOfDay, Value};
 
-/// The value as text; `None` for NULL. An unreadable value becomes the reason in angle brackets.
+/// The value as text; `None` for NULL. For an unreadable value, the text is the reason in angle brackets.
 pub fn plain(value: &Value<'_>) -> Option<String> {
     Some(match value {
         Value::Null => return None,

@@ -1,5 +1,5 @@
-//! Runs the program as a process until it ends. Limits can apply to the process, and a shim can intercept its system
-//! calls.
+//! Runs the program as a process until it ends. Limits can be set for the process. A small library, the shim, can
+//! intercept the system calls of the process and let them fail.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::subject::folder;
 
-/// The source of the shim, which is compiled on first use.
+/// The source of the shim. It is compiled when it is first used.
 const SHIM: &str = include_str!("shim.c");
 /// The maximum time of a run on a small database.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ pub(crate) struct Done {
     /// The exit status; `None` if a signal ended the process.
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    /// Whether the process was stopped because it ran too long.
+    /// Whether the process was killed because it ran too long.
     pub(crate) is_stuck: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -38,7 +38,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// A text with the exit status or signal, and the last line of stderr.
+    /// Describes how the process ended: the exit status or the signal, and the last line of stderr.
     pub(crate) fn story(&self) -> String {
         let end = match (self.code, self.signal) {
             (Some(code), _) => format!("exit {code}"),
@@ -47,7 +47,7 @@ impl Done {
         format!("{end}: {}", self.stderr.lines().last().unwrap_or_default())
     }
 
-    /// Whether the process was not stopped, and ended with a documented status.
+    /// Whether the process ended by itself, with a documented status.
     pub(crate) fn is_orderly(&self) -> bool {
         !self.is_stuck && self.code.is_some_and(|code| code & !(1 | 4 | 8 | 16) == 0)
     }
@@ -57,11 +57,11 @@ impl Done {
 pub(crate) struct Run<'a> {
     program: &'a Program,
     arguments: Vec<String>,
-    /// Shell commands before the program starts, such as limits.
+    /// Shell commands that run before the program starts, such as `ulimit`.
     pub(crate) limits: String,
     /// Shell text after the program's arguments, such as redirections.
     pub(crate) redirections: &'static str,
-    /// The faults that the shim causes, in the form of `TRIALS_FAULTS`; empty to run without the shim.
+    /// The faults that the shim causes, as a value of the variable `TRIALS_FAULTS`; empty to run without the shim.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
     /// Whether stdout is a pipe from which nothing reads.
@@ -69,8 +69,8 @@ pub(crate) struct Run<'a> {
 }
 
 impl Program {
-    /// Takes the program at `asked`. Without it, finds the program next to this one, and rebuilds it first if the
-    /// workspace exists. Compiles the shim.
+    /// Takes the program at the path `asked`. If `asked` is `None`, takes the program next to this one, and rebuilds it
+    /// first if the workspace exists. Also compiles the shim.
     pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
         let binary = match asked {
             Some(path) => path.to_owned(),

@@ -1,5 +1,5 @@
-//! The possible effects of damage. A finding, or a line about something unverified, counts for the damage only if it
-//! concerns one of these pages, objects or files.
+//! The possible effects of damage. A finding or a "not verified" line is attributed to the damage only if it concerns
+//! one of the affected pages, objects or files.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,13 @@ use crate::about::pages_about;
 use crate::rules;
 use crate::subject::Subject;
 
-/// The maximum number of bytes of a catalog record that are searched for IDs.
+/// The maximum number of bytes of a catalog record in which IDs are searched.
 const RECORD_BYTES: usize = 400;
-/// The maximum distance between the changed byte and the position in a backup that a finding names, in bytes. It covers
-/// a record of a compressed backup, or a block.
+/// The maximum distance in bytes between the changed byte and the position that a finding about a backup names. A
+/// record of a compressed backup, or a block, is not longer than this.
 const CONTAINER_SLACK: u64 = 128 << 10;
-/// IDs of findings about a whole stream or backup set; these findings name its start.
+/// Check IDs of findings about a whole stream or a whole backup set. These findings name the start of the stream or
+/// set.
 const ABOUT_A_WHOLE: [&str; 5] = [
     "backup.data-checksum",
     "backup.configuration",
@@ -36,19 +37,21 @@ pub(crate) struct Reach {
     pages: BTreeSet<PageId>,
     /// The pages that a changed allocation page now describes differently.
     about: BTreeSet<PageId>,
-    /// Indexes with pages that are intact but out of date. If a row is missing from such a page, a finding names the
-    /// index, but not the page.
+    /// Indexes that have pages with earlier content. If a row is missing from one of these pages, a finding names the
+    /// index but not the page.
     older_indexes: BTreeSet<(i32, i32)>,
-    /// The objects that own the changed pages, or that changed catalog rows name; `None` if any object may be affected.
+    /// The objects that own the changed pages, and the objects that changed catalog rows name; `None` if any object may
+    /// be affected.
     objects: Option<BTreeSet<i32>>,
-    /// Names of objects, pages and files that a line about something unverified may use.
+    /// Names of the affected objects, pages and files, as "not verified" lines print them.
     scopes: Vec<String>,
-    /// Names of the changed files, each with the range from the first to the last changed byte.
+    /// Names of the changed files. Each has the byte range from the first to the last changed byte.
     files: Vec<(String, std::ops::Range<u64>)>,
 }
 
 impl Reach {
-    /// The reach of the pages that differ between `sound` and `damaged`. `sound` is the subject or a backup of it.
+    /// The possible effects of the pages that differ between `sound` and `damaged`. `sound` is the subject or a backup
+    /// of it.
     pub(crate) fn of(subject: &Subject, sound: &dyn PageSource, damaged: &dyn PageSource) -> Self {
         let mut pages = BTreeSet::new();
         for file in sound.files() {
@@ -61,7 +64,7 @@ impl Reach {
         Self::of_pages(subject, damaged, pages)
     }
 
-    /// The reach of these damaged pages.
+    /// The possible effects of the damaged pages `pages`.
     pub(crate) fn of_pages(subject: &Subject, damaged: &dyn PageSource, pages: BTreeSet<PageId>) -> Self {
         let about: BTreeSet<PageId> =
             pages.iter().flat_map(|page| pages_about(&subject.files, damaged, *page)).collect();
@@ -81,7 +84,7 @@ impl Reach {
         self
     }
 
-    /// Adds the indexes of the changed pages, for pages that are intact but out of date.
+    /// Adds the indexes of the changed pages. For damage that replaces pages by earlier versions.
     pub(crate) fn older(mut self, subject: &Subject) -> Self {
         let index = |page: &PageId| {
             let unit = Page::new(&*read(&subject.files, *page)?).header().alloc_unit();
@@ -121,7 +124,7 @@ impl Reach {
             || names_any(finding, report, &self.about)
     }
 
-    /// Whether a line about something unverified may be a consequence of the damage.
+    /// Whether a "not verified" line may be a consequence of the damage.
     pub(crate) fn explains_doubt(&self, line: &NotVerified) -> bool {
         let is_named = |scope: &String| line.scope.contains(scope.as_str()) || line.reason.contains(scope.as_str());
         self.objects.is_none() || line.scope == "database" || self.scopes.iter().any(is_named)
@@ -133,8 +136,8 @@ impl Reach {
         self.files.iter().any(|(name, _)| error.contains(name.as_str())) || pages()
     }
 
-    /// Whether a finding about a backup names the position of a change, or the start of the stream or set that contains
-    /// the change.
+    /// Whether the position that a finding about a backup names is near a change, or is the start of the stream or set
+    /// that contains a change.
     fn holds_the_place_of(&self, finding: &Finding) -> bool {
         let position = finding.evidence.iter().find_map(|(name, value)| match value {
             Value::Number(at) if *name == "position" => u64::try_from(*at).ok(),
@@ -159,12 +162,12 @@ fn names_one(key: &str, objects: &BTreeSet<i32>) -> bool {
     ids.into_iter().any(|id: i32| objects.contains(&id))
 }
 
-/// Whether a finding is about a backup file. It then names a position in the file, not a page.
+/// Whether a finding is about a backup file. Such a finding names a position in the file instead of a page.
 fn is_of_the_container(finding: &Finding) -> bool {
     finding.check.id.starts_with("backup.")
 }
 
-/// The backup file that a finding names; empty if it names none.
+/// The backup file that a finding names; empty if the finding names no file.
 fn device(finding: &Finding) -> &str {
     let text = finding.evidence.iter().find_map(|(name, value)| match value {
         Value::Text(text) if *name == "device" => Some(text.as_str()),
@@ -184,8 +187,8 @@ fn owner(subject: &Subject, source: &dyn PageSource, page: PageId) -> Option<i32
     subject.object(Page::new(&*read(source, page)?).header().alloc_unit())
 }
 
-/// The objects that a damaged page may affect: its owner before the damage, its owner now, and the owners of pages that
-/// it now describes differently. `None` if it may affect any object.
+/// The objects that a damaged page may affect: its owner before the damage, its owner after the damage, and the owners
+/// of pages that it now describes differently. `None` if the page may affect any object.
 fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     match subject.role(page) {
         PageRole::Free => Some(BTreeSet::new()),
@@ -204,9 +207,9 @@ fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<
     }
 }
 
-/// The objects of the pages that a changed allocation map describes differently. `None` if more than its bits changed,
-/// because it may then be a page of any object. `None` too if its protection reveals the damage, because its content is
-/// then not used at all.
+/// The objects of the pages that a changed allocation map describes differently. `None` if the map changed outside of
+/// its bits, because the page may then belong to any object. Also `None` if the page protection reveals the damage,
+/// because a check then ignores the content of the map.
 fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     if rules::is_broken(&*damaged.read_page(page)?) {
         return None;
@@ -221,15 +224,16 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
     let protection = count(before.get(PROTECTED_WORD)?, now.get(PROTECTED_WORD)?);
     let is_known = within > 0
         && within + protection == count(&*before, &*now)
-        // If the slot offsets differ, the compared bits are not at the same offsets.
+        // The bits can be compared only if the slot offsets are the same before and after the damage.
         && (0..2).all(|slot| then.slot_offset(slot) == new.slot_offset(slot));
     let about = pages_about(&subject.files, damaged, page);
     let others = about.iter().filter_map(|page| owner(subject, &subject.files, *page));
     is_known.then(|| others.chain(owner(subject, &subject.files, page)).collect())
 }
 
-/// The objects that changed rows of a base table name, before or after the change: by object ID, or by the ID of a
-/// rowset, allocation unit or page. `None` if another part of the page changed.
+/// The objects that changed rows of a base table name, before or after the change. A row names an object by its object
+/// ID, or by the ID of a rowset, allocation unit or page of the object. `None` if the page also changed outside of its
+/// rows.
 fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes) -> Option<BTreeSet<i32>> {
     let slots = Page::new(before).header().slot_count.get();
     let starts: BTreeSet<usize> =
@@ -253,7 +257,8 @@ fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes)
     Some(objects)
 }
 
-/// The objects that the bytes may name if they are read as the ID of an object, a rowset, an allocation unit or a page.
+/// The objects that the bytes may name. The bytes are read as the ID of an object, a rowset, an allocation unit and a
+/// page.
 fn named_at(subject: &Subject, bytes: &[u8]) -> Vec<i32> {
     let database = &subject.database;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Real databases at rest with their logs. They are taken back along the log to points in time at which they were in
-//! use.
+//! Real databases at rest, with their logs. A database is taken back along its log to a point in time at which it was
+//! in use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -19,7 +19,7 @@ use trials::mutate::{Random, seal};
 
 /// The maximum size of a file in bytes, because campaigns have several files in memory.
 const MAX_BYTES: u64 = 48 << 20;
-/// Offsets of the parity and the sequence number in the header of a VLF.
+/// The offset of the parity in the header of a VLF. The next constant is the position of the sequence number.
 const PARITY_AT: usize = 1;
 const SEQUENCE: std::ops::Range<usize> = 4..8;
 
@@ -31,16 +31,17 @@ pub(crate) struct Pair {
     log: Vec<u8>,
     /// For each log block, the LSN of its last record, and the offset of its end in the file.
     blocks: Vec<(Lsn, usize)>,
-    /// The VLFs of the log: sequence number and range in the file.
+    /// The VLFs of the log. Each has its sequence number and its byte range in the file.
     vlfs: Vec<(u32, std::ops::Range<usize>)>,
     /// The log records of each page, oldest first.
     records: BTreeMap<PageId, Vec<(Lsn, Vec<u8>)>>,
     /// For each DELETE_SPLIT, the bytes of the INSERT_ROWS record that moved its rows.
     moved: HashMap<Lsn, Vec<u8>>,
     checkpoints: Vec<Checkpoint>,
-    /// For each transaction, the LSNs of its first and last records; `None` if it had not ended.
+    /// For each transaction, the LSNs of its first and last records. The last is `None` if the transaction had not
+    /// ended.
     transactions: Vec<(Lsn, Option<Lsn>)>,
-    /// The earliest usable point in time: some page cannot be taken back beyond this LSN.
+    /// The earliest LSN to which the database can be taken back. At least one page cannot be taken back further.
     floor: Lsn,
 }
 
@@ -53,7 +54,7 @@ struct Checkpoint {
 
 /// A point in time at which a database was in use.
 pub(crate) struct Moment {
-    /// The LSN of the last record of the log at this time.
+    /// The LSN of the last record that the log contained at this time.
     pub(crate) end: Lsn,
     checkpoint: Checkpoint,
 }
@@ -65,7 +66,7 @@ impl Moment {
     }
 }
 
-/// Data files of the corpus, each with a log from the same folder; empty if the corpus is missing.
+/// The data files of the corpus, each with a log from its folder. Empty if the corpus is missing.
 pub(crate) fn files() -> &'static [(PathBuf, PathBuf)] {
     static FILES: OnceLock<Vec<(PathBuf, PathBuf)>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -167,13 +168,13 @@ impl Pair {
                 }
             }
         }
-        // These transactions had not ended at the end of the log.
+        // The remaining transactions had not ended when the log ended.
         self.transactions.extend(begun.into_values().map(|begin| (begin, None)));
         Some(())
     }
 
-    /// Finds the earliest usable point in time, by taking each page back as far as possible. A change without a log
-    /// record cannot be taken back.
+    /// Finds the earliest usable point in time by taking each page back as far as possible. A page cannot be taken back
+    /// beyond a change without a log record.
     fn find_floor(&mut self) {
         let reached = self.records.keys().filter_map(|page| self.back(*page, 0).err());
         let pages =
@@ -192,14 +193,15 @@ impl Pair {
         self.records_of(page).partition_point(|(lsn, _)| *lsn <= end)
     }
 
-    /// The number of log records of a page before the start of redo. Every page on disk contains their changes.
+    /// The number of log records of a page before the start of redo. The page on disk already contains the changes of
+    /// these records.
     fn records_before_redo(&self, page: PageId, moment: &Moment) -> usize {
         self.records_of(page).partition_point(|(lsn, _)| *lsn < moment.redo_from())
     }
 
-    /// Takes a page back to its state after the first `kept` of its log records. Returns the LSN of a record that
-    /// cannot be taken back as an error. Before the record that formats a page, the result is all zeros, whatever the
-    /// page contained then.
+    /// Takes a page back to its state after the first `kept` of its log records. If a record cannot be taken back, the
+    /// error is the LSN of this record. Before the record that formats the page, the result is a page of zeros, because
+    /// the earlier content is unknown.
     fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
         let records = self.records_of(id);
         let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();
@@ -219,7 +221,8 @@ impl Pair {
             if views[number].operation() == Operation::FORMAT_PAGE {
                 break;
             }
-            // If the LSNs do not agree, a change without a log record may have happened before this record.
+            // If the page LSN differs from the LSN of the previous record, there may have been a change without a log
+            // record between the two records.
             if number.checked_sub(1).is_some_and(|before| records[before].0 != page.lsn()) {
                 return Err(*lsn);
             }
@@ -232,7 +235,7 @@ impl Pair {
         Some(*self.back(id, kept).ok()?.finish().ok()?)
     }
 
-    /// The number of log records of a page up to its earliest known state.
+    /// The number of log records of a page before its earliest known state.
     fn reach(&self, page: PageId) -> usize {
         let formats = |(_, bytes): &(Lsn, Vec<u8>)| LogRecord::new(bytes).operation() == Operation::FORMAT_PAGE;
         match self.records_of(page).iter().rposition(formats) {
@@ -241,14 +244,15 @@ impl Pair {
         }
     }
 
-    /// A random point in time at which the database was in use; `None` if there is no usable one.
+    /// A random point in time at which the database was in use; `None` if no such point is usable.
     pub(crate) fn moment(&self, random: &mut Random) -> Option<Moment> {
         let ends: Vec<Lsn> = self.blocks.iter().map(|(last, _)| *last).filter(|last| *last >= self.floor).collect();
         for _ in 0..20 {
             let end = *random.pick(&ends)?;
             let before: Vec<Checkpoint> =
                 self.checkpoints.iter().filter(|checkpoint| checkpoint.end <= end).copied().collect();
-            // Mostly takes the last checkpoint. A boot page may also name an earlier one.
+            // The last checkpoint is chosen in most cases. An earlier checkpoint is also possible, because a boot page
+            // may name an earlier one.
             let back = if random.below(3) == 0 { random.below(5) } else { 0 };
             let Some(checkpoint) = before.len().checked_sub(1 + back).and_then(|at| before.get(at)) else { continue };
             return Some(Moment { end, checkpoint: *checkpoint });
@@ -278,8 +282,8 @@ impl Pair {
         blank.iter().all(|page| !is_allocated(&truth, *page)).then_some(truth)
     }
 
-    /// A possible state of the pages on disk at this point in time. Each page is in its state at the checkpoint or in a
-    /// later state.
+    /// A possible state of the data file on disk at this point in time. Each page is in its state at the checkpoint, or
+    /// in a later state.
     pub(crate) fn on_disk(&self, truth: &MemoryFiles, moment: &Moment, random: &mut Random) -> Option<MemoryFiles> {
         let flush = random.below(4);
         let mut changes = Vec::new();
@@ -308,7 +312,7 @@ impl Pair {
         Some(*boot)
     }
 
-    /// The name of the data file, and its content with these pages.
+    /// The name of the data file, and the content of the file if it has these pages.
     pub(crate) fn contents(&self, pages: &MemoryFiles) -> (PathBuf, Vec<u8>) {
         let file = pages.files().first();
         let numbers = file.into_iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
@@ -316,7 +320,7 @@ impl Pair {
         (self.name.clone().into(), bytes)
     }
 
-    /// The name of the log file, and its content at this point in time.
+    /// The name of the log file, and the content of the file at this point in time.
     pub(crate) fn log(&self, moment: &Moment) -> (PathBuf, Vec<u8>) {
         let mut log = self.log.clone();
         let end = self.blocks.iter().find(|(last, _)| *last >= moment.end).map_or(log.len(), |(_, end)| *end);
@@ -328,8 +332,8 @@ impl Pair {
                 std::cmp::Ordering::Greater => {
                     vlf[PARITY_AT] = 0;
                     vlf[SEQUENCE].fill(0);
-                    // At that time no block of this VLF had been written. A block here that continues the log would
-                    // look like evidence of a damaged header.
+                    // At this point in time, no block of this VLF had been written. A block that continues the log
+                    // would look like evidence of a damaged VLF header.
                     vlf.iter_mut().skip(format::log::vlf::HEADER_BYTES as usize).for_each(|byte| *byte = 0);
                 }
             }
@@ -348,7 +352,8 @@ impl Pair {
         self.records_of(page).get(last).map(|(lsn, bytes)| (*lsn, LogRecord::new(bytes)))
     }
 
-    /// A page after a lost write: it lacks the change of a log record from before the start of redo.
+    /// A page after a lost write. The page lacks the change of a log record, although this record is before the start
+    /// of redo.
     pub(crate) fn before_redo(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let (reach, must_have) = (self.reach(page), self.records_before_redo(page, moment));
         let lacking = must_have.checked_sub(reach).filter(|lacking| *lacking > 0)?;
@@ -356,7 +361,7 @@ impl Pair {
         bytes.iter().any(|byte| *byte != 0).then_some(bytes)
     }
 
-    /// A page from the future: it contains the change of a log record after this point in time.
+    /// A page that is newer than the log: it contains the change of a log record from after this point in time.
     pub(crate) fn after(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let until = self.records_until(page, moment.end);
         let later = self.records_of(page).len() - until;

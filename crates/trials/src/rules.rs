@@ -1,4 +1,5 @@
-//! The reasons why damage may go unnoticed: the list of the mutation matrix, and additional rules that trials found.
+//! The reasons why damage may go unnoticed. They come from the list of the mutation matrix, and from additional rules
+//! that were written after trials found more such damage.
 
 use std::collections::BTreeSet;
 
@@ -32,15 +33,16 @@ pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &s
     RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
 }
 
-/// The fields that changed bytes of a page belong to.
+/// The fields that the changed bytes of a page belong to.
 pub(crate) struct Changes {
-    /// Structure and field of one change. If a change must be noticed, it is that change.
+    /// The structure and the field of one change. If some change must be noticed, this is the first such change.
     pub(crate) kind: String,
-    /// The reason why the changes may go unnoticed; `None` if some changed field has no reason.
+    /// The reason why the changes may go unnoticed; `None` if some changed field must be noticed.
     pub(crate) harmless: Option<String>,
 }
 
-/// Finds the fields that changes to a page hit. Each change is the offset of a byte, and its flipped bits.
+/// Finds the fields that changes to a page affect. Each change is the offset of a byte, and the bits that are flipped
+/// in it.
 pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<Item = (usize, u8)>) -> Changes {
     let pages = Pages::new(&subject.files, &subject.database);
     let survey = Survey::of_page(&pages, &subject.database, page);

@@ -59,7 +59,7 @@ pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, t
                     if let Some((seed, started)) = *lock(place)
                         && started.elapsed() > STUCK
                     {
-                        // A stuck thread cannot be stopped from here.
+                        // This process cannot stop a stuck thread.
                         println!(
                             "FAILED {}: no end in {} s: {}",
                             campaign.name(),

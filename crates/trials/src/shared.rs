@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// A place for a value that is created once.
 type Place<T> = Arc<OnceLock<Arc<T>>>;
 
-/// Values by number, the oldest first.
+/// Values by number. The values that were created first come first.
 pub(crate) struct Shared<T>(Mutex<Vec<(u64, Place<T>)>>);
 
 impl<T> Default for Shared<T> {

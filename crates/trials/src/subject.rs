@@ -19,16 +19,16 @@ use crate::shared::Shared;
 const TRIALS_PER_DATABASE: u64 = 50;
 /// The number of databases in memory at the same time.
 const KEPT: usize = 12;
-/// The approximate maximum size of a random database in bytes; a single table may have a quarter of it. The limit keeps
-/// a trial at some milliseconds.
+/// The approximate maximum size of a random database in bytes. A single table may have a quarter of this size. The
+/// limit keeps the time of a trial at some milliseconds.
 const MOST_BYTES: usize = 6 << 20;
-/// Every fourth database is a specimen, which contains every kind of structure. The others are random, except one per
-/// group (see [`HISTORIES_AT`]).
+/// Every fourth database is a specimen, which contains every kind of structure. Of the other three databases in each
+/// group of four, two are random; [`HISTORIES_AT`] describes the third.
 const SPECIMEN_EVERY: u64 = 4;
 /// In each group of [`SPECIMEN_EVERY`] databases, the database at this position has tables with added and dropped
 /// columns.
 const HISTORIES_AT: u64 = 2;
-/// The number of rows at the earlier time, in per cent of the present number.
+/// The number of rows at the earlier time, as a percentage of the present number.
 const EARLIER_ROWS: u64 = 97;
 
 /// The path and the content of a data file.
@@ -46,7 +46,7 @@ pub(crate) struct Subject {
     pub(crate) database: Database,
     /// The pages of the database, by role.
     pub(crate) roles: BTreeMap<PageRole, Vec<PageId>>,
-    /// A finding in the sound database; it is a bug of the check.
+    /// A finding in the sound database, if there is one. The finding is a bug of the check.
     pub(crate) flaw: Option<String>,
     /// The result of checking the sound database.
     pub(crate) baseline: Baseline,
@@ -95,7 +95,7 @@ impl Subject {
         })
     }
 
-    /// The database with the rows of its tables. Returns an error if the rows are not those that the lab wrote.
+    /// The database with the rows of its tables. Returns an error if the rows differ from those that the lab wrote.
     pub(crate) fn sound(&self) -> Result<Sound<'_>, &str> {
         let tables = self.tables.get_or_init(|| salvage::lab_tables(&self.files, &self.database, &self.description));
         let tables = tables.as_ref().map_err(String::as_str)?;
@@ -114,7 +114,7 @@ impl Subject {
         Pages::new(&self.files, &self.database).rowset(unit).map(|rowset| rowset.object_id)
     }
 
-    /// A random page. The role is drawn first, so that pages of rare roles are drawn often enough.
+    /// A random page. The role is drawn before the page, so that pages of rare roles are drawn often enough.
     pub(crate) fn any_page(&self, random: &mut Random) -> PageId {
         let roles: Vec<&Vec<PageId>> = self.roles.values().collect();
         let pages = random.pick(&roles).copied();
@@ -127,7 +127,7 @@ impl Subject {
     }
 }
 
-/// Writes files into a folder, under their own names.
+/// Writes files into a folder. Each file keeps its name.
 pub(crate) fn store(contents: &[Content], folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let write = |(path, bytes): &Content| {
         let path = folder.join(path.file_name().unwrap_or_default());
@@ -143,7 +143,7 @@ pub(crate) fn check_pages(pages: &dyn PageSource, seed: u64) -> Report {
     check::run(pages, &database, &options, &Silent)
 }
 
-/// A folder for the files of a trial, in memory if the system has a folder in memory.
+/// A folder for the files of a trial. The folder is in memory if the system provides a file system in memory.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = Path::new("/dev/shm");
     let made = match shared.is_dir() {
@@ -185,7 +185,7 @@ fn describe(number: u64) -> Description {
     description
 }
 
-/// The approximate size of a table in bytes, which depends mostly on its long values.
+/// The approximate size of a table in bytes. Most of it comes from long values.
 fn rough_bytes(table: &lab::description::Table) -> u64 {
     use lab::description::Values;
     let column = |column: &lab::description::Column| match column.values {

@@ -26,7 +26,8 @@ const HEADINGS: [&str; 18] = [
     "worst time, peak",
 ];
 
-/// If a campaign has at most this number of kinds, the report shows all of them; otherwise only those with failures.
+/// If a campaign has at most this many kinds of damage, the report shows all of them. Otherwise it shows only the kinds
+/// with failures.
 const FEW_KINDS: usize = 8;
 
 /// The report in Markdown.

@@ -1,4 +1,4 @@
-//! Programs that tests use and that may be missing on a machine. They have the names that `.ci/tools` gives them.
+//! Programs that tests use and that may be missing on a machine. `.ci/tools` defines the names of these programs.
 //!
 //! A test that lacks a program is skipped and reports that. If the environment variable MDFSCK_REQUIRE names the
 //! program, as in `MDFSCK_REQUIRE=chromium,promtool`, the test fails instead. Tests in other languages use the same
@@ -6,7 +6,7 @@
 
 use std::process::{Command, Stdio};
 
-/// Whether this program can be started with `--version`.
+/// Whether this program is installed, which means that `--version` starts it.
 pub fn is_here(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok()
 }

@@ -1,5 +1,5 @@
-//! The system catalog that the lab writes must equal the catalog of real files of the same version: base tables, their
-//! columns and indexes, the place of each column, and the allocation units.
+//! The system catalog that the lab writes must equal the catalog of real files of the same version. The comparison
+//! includes base tables, their columns and indexes, the offset of each column, and the allocation units.
 //!
 //! The real files are not part of the repository. They are expected in `target/corpus`; without them, each test is
 //! reported as ignored.

@@ -25,7 +25,7 @@ pub(super) enum Saved<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The history if one is given, otherwise the folder.
+    /// The history, if one is given; otherwise the folder for baselines.
     pub(super) fn of(history: Option<&'a Path>) -> Self {
         history.map_or(Self::Folder, Self::History)
     }

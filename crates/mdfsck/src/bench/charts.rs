@@ -1,4 +1,4 @@
-//! The charts of the HTML page: bars that share one axis, and one run over time.
+//! The charts of the HTML page: bar charts that share one axis, and line charts that show one run over time.
 
 use std::fmt::Write;
 
@@ -61,8 +61,8 @@ pub(super) fn bars(
     figure(caption, WIDTH, y + 4.0, &(svg + &lines))
 }
 
-/// Draws the bar of a cell, with its fastest and slowest run, the baseline below the bar, a mark for the time of
-/// reading alone, and the time as text.
+/// Draws the bar of a cell, with its fastest and slowest run and the time as text. Also draws the bar of the baseline
+/// below, and a mark at the time that reading the files without a check takes.
 fn bar(
     cell: &Measured,
     results: &Results,
@@ -116,7 +116,7 @@ fn bar(
     let _ = write!(svg, "<text class='{class}' x={after:.1} y={:.1}>{} s{more}</text>", y + 11.0, short(median));
 }
 
-/// Four small charts of one run over time: throughput, processors in use, memory and spilled bytes.
+/// Four small charts of one run over time: throughput, number of processors in use, memory use and spilled bytes.
 pub(super) fn over_time(run: &Run) -> String {
     let sample = |&[seconds, bytes, cpu_seconds, memory, spilled]: &[f64; 5]| Sample {
         seconds,

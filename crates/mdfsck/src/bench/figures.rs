@@ -1,4 +1,4 @@
-//! The figures of each cell: one list of columns for the table, the HTML page and CSV.
+//! The figures of each cell. The table, the HTML page and the CSV file show the same list of figures as columns.
 
 use std::io;
 
@@ -82,7 +82,7 @@ pub(crate) fn rows<'r>(
     })
 }
 
-/// The remark of a cell: why it has no figures, or how it compares with the baseline.
+/// The remark for a cell. It says why the cell has no figures, or how its time compares with the baseline.
 fn remark(cell: &Measured, baseline: Option<&Results>) -> String {
     match (&cell.error, baseline) {
         (Some(error), _) => format!("could not run: {error}"),
@@ -94,8 +94,8 @@ fn remark(cell: &Measured, baseline: Option<&Results>) -> String {
     }
 }
 
-/// Formats the figures as CSV. Each cell is a line of numbers without units, followed by the facts about the database
-/// and the machine.
+/// Formats the figures as CSV. Each line describes one cell: first its figures as numbers without units, then the facts
+/// about the database and the machine.
 pub(crate) fn csv(results: &Results, baseline: Option<&Results>) -> Result<String, Failure> {
     let text = || -> io::Result<String> {
         let mut out = csv::Writer::from_writer(Vec::new());
@@ -134,7 +134,7 @@ fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The facts about the database and the machine, as names and values of columns.
+/// The facts about the database and the machine, as pairs of a column name and a value.
 fn facts(results: &Results) -> impl Iterator<Item = (&'static str, String)> {
     let (machine, database) = (&results.machine, &results.database);
     let facts = [

@@ -1,5 +1,5 @@
-//! One self-contained HTML page: the facts about the database and the machine, the elapsed time of each cell, and a run
-//! of each cell over time.
+//! One self-contained HTML page. It shows the facts about the database and the machine, the elapsed time of each cell,
+//! and charts of one run of each cell over time.
 
 use std::fmt::Write;
 
@@ -52,7 +52,8 @@ fn legend(compared: Option<(&str, &Results)>) -> String {
     text
 }
 
-/// Summary cards: the fastest full and physical-only check, the fastest reading alone, and the peak of memory.
+/// Summary cards: the fastest full check, the fastest physical-only check, the fastest reading without a check, and the
+/// peak memory use.
 fn cards(results: &Results) -> String {
     let mut html = String::from("<div class=cards>");
     let mut card = |value: &str, what: &str, detail: &str| {

@@ -1,4 +1,4 @@
-//! Describes the machine, since a baseline of another machine cannot be compared.
+//! Describes the machine, since results can be compared only with a baseline from the same machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// Names and values of the known facts.
+    /// The facts about the machine that are known, as pairs of a name and a value.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
         let cores = [self.cores.map(|cores| count(cores, "core")), self.processors.map(|n| count(n, "processor"))];
@@ -72,7 +72,8 @@ impl Machine {
         facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// Describes each value that differs from `then`. Skips values that are unknown for one of the machines.
+    /// Describes each value that differs between this machine and `then`. Skips values that are unknown for one of the
+    /// two machines.
     pub(crate) fn differences(&self, then: &Self) -> Vec<String> {
         let (now, then) = (self.facts(), then.facts());
         let value = |name: &str| Some(&then.iter().find(|fact| fact.0 == name)?.1);
@@ -84,7 +85,7 @@ impl Machine {
     }
 }
 
-/// The value in the first line that has the form `name: value`.
+/// Finds the first line of the form `name: value`, and returns its value.
 fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     fields(text, name).next()
 }
@@ -94,7 +95,7 @@ fn fields<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(value).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Number of cores in all sockets. Hyperthreads of one core have the same core ID, and count once.
+/// Number of cores in all sockets. Hyperthreads of one core have the same core ID, so they count as one core.
 fn cores(cpuinfo: &str) -> Option<usize> {
     let of_processor =
         |block: &str| Some((field(block, "physical id")?.to_owned(), field(block, "core id")?.to_owned()));
@@ -122,8 +123,8 @@ struct Mount {
 }
 
 impl Mount {
-    /// The filesystem that holds `path`: the one with the longest mount point that contains `path`, and of several, the
-    /// one listed last.
+    /// The mounted filesystem that holds `path`. Of all mount points that contain `path`, the longest is used. If
+    /// several filesystems have this mount point, the one listed last is used.
     fn of(path: &Path, mountinfo: &str) -> Option<Self> {
         let read = |line: &str| {
             let (before, after) = line.split_once(" - ")?;
@@ -138,8 +139,8 @@ impl Mount {
     }
 }
 
-/// Name and type of a block device; `None` if the filesystem has no block device, for example in memory or on a
-/// network.
+/// Name and type of a block device. `None` if the filesystem has no block device, for example because it is in memory
+/// or on a network.
 fn disk(device: &str) -> Option<String> {
     let folder = fs::canonicalize(Path::new("/sys/dev/block").join(device)).ok()?;
     // The folder of a partition is inside the folder of its disk.

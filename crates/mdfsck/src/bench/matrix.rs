@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::size;
 
-/// A configuration of the check, as a name and options.
+/// A configuration of the check: a name, and the options that the name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Configuration {
     /// The configuration's name on the command line and in results.
@@ -14,9 +14,9 @@ pub(crate) struct Configuration {
     pub(crate) options: &'static [&'static str],
 }
 
-/// All configurations, those in which published articles measure CHECKDB. A full check and PHYSICAL_ONLY each have
-/// four: the default, several batches (trace flag 2562), dedicated readers for each file (trace flag 2549), and batches
-/// with dedicated readers.
+/// All configurations. Published articles measure CHECKDB in the same configurations. A full check and a PHYSICAL_ONLY
+/// check each have four configurations: the default, several batches (trace flag 2562), dedicated readers for each file
+/// (trace flag 2549), and several batches with dedicated readers.
 pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
     Configuration { name: "full", options: &[] },
     Configuration { name: "full/batches", options: &["--batches", "4"] },
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Configuration {
 }
 
 impl Configuration {
-    /// Whether the check is limited to PHYSICAL_ONLY.
+    /// Whether the check has the option PHYSICAL_ONLY.
     pub(crate) fn is_physical(self) -> bool {
         self.name.starts_with("physical")
     }

@@ -1,4 +1,4 @@
-//! Runs each cell in a separate process, so that runs do not affect each other, and measures the cost.
+//! Runs each cell in a separate process, so that runs do not affect each other. Measures the cost of each run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use super::matrix::Cell;
 use super::raw;
 use crate::failure::Failure;
 
-/// A check that takes less time than this is too short to measure: the start of a process takes some hundredths of a
-/// second.
+/// A check that takes less than this number of seconds is too short to measure, since starting a process takes some
+/// hundredths of a second.
 const SMALLEST_SECONDS: f64 = 0.1;
 
 /// The cost of one run.
@@ -29,15 +29,15 @@ pub(crate) struct Run {
     pub(crate) findings: u64,
     /// Number of table rows that the check has read.
     pub(crate) rows: u64,
-    /// All counters of the run, by name: the sums of the counters of all phases, and the counters of the operating
-    /// system.
+    /// All counters of the run, by name. A counter is either the sum of the counters of all phases, or a counter of the
+    /// operating system.
     pub(crate) counters: BTreeMap<String, f64>,
-    /// Samples of (seconds, bytes, processor seconds, memory, spilled bytes). Times and read bytes are totals since the
-    /// start.
+    /// Samples of (elapsed seconds, bytes read, processor seconds, memory in bytes, spilled bytes). The first three
+    /// values are totals since the start of the run.
     pub(crate) series: Vec<[f64; 5]>,
 }
 
-/// The median of ascending values: the middle value, or the mean of the two middle values.
+/// The median of `values`, which must be in ascending order: the middle value, or the mean of the two middle values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let middle = |at: usize| values.get(at).copied().unwrap_or_default();
     (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
@@ -97,7 +97,7 @@ impl Measured {
         !self.runs.is_empty() && self.median(|run| run.seconds) < SMALLEST_SECONDS
     }
 
-    /// Mean and standard deviation of every counter of the runs.
+    /// The mean and the standard deviation of every counter over the runs.
     pub(crate) fn counters(&self) -> Json {
         let mean = |name: &String| {
             let (mean, deviation) = self.mean(|run| run.counters.get(name).copied().unwrap_or_default());
@@ -123,7 +123,7 @@ pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure
     };
     let (Some(statistics), Some(summary)) = (line("statistics"), line("summary")) else {
         let error = String::from_utf8_lossy(&output.stderr);
-        // The last line of stderr has the reason for the failure.
+        // The last line that the process wrote to stderr has the reason for the failure.
         let reason = error
             .lines()
             .last()
@@ -156,7 +156,8 @@ fn read(statistics: &Json, summary: &Json) -> Run {
     }
 }
 
-/// All numbers in the statistics of a run. Numbers with the same name in several phases are added up.
+/// All numbers in the statistics of a run. If several phases have a number with the same name, these numbers are added
+/// up.
 fn counters(statistics: &Json) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
     let phases = statistics["phases"].as_array().map(Vec::as_slice).unwrap_or_default();

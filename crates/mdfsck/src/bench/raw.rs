@@ -1,4 +1,4 @@
-//! Raw reads: measures how fast the files can be read without processing the bytes.
+//! Raw reads: measures how fast the files can be read if their content is not processed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 
 /// Number of bytes per read.
 const READ_BYTES: u64 = 1 << 20;
-/// Size of a share of a file, the unit of work that a thread reads.
+/// Size of a share, in bytes. A file is divided into shares, and a thread reads one share at a time.
 const SHARE_BYTES: u64 = 16 * READ_BYTES;
 
-/// The measurement of reading the files in large reads, without a check.
+/// The measurement of raw reads: all files are read in large blocks, without a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RawRead {
     pub(crate) cache: Cache,
@@ -55,8 +55,7 @@ fn failed(path: &Path, cause: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be read: {cause}", path.display()))
 }
 
-/// Reads all files with `threads` threads, each of which reads one share after another. Returns the number of bytes
-/// read.
+/// Reads all files with `threads` threads. Each thread reads one share after another. Returns the number of bytes read.
 fn read(files: &[PathBuf], threads: u16) -> Result<u64, Failure> {
     let mut shares = Vec::new();
     for path in files {

@@ -1,4 +1,4 @@
-//! The results of `bench`: writes them, loads saved results, and compares both.
+//! The results of `bench`. They can be saved, loaded, and compared with earlier results.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,8 +19,8 @@ const FORM: u32 = 1;
 /// 1970-01-01 as a [`Moment`].
 const MOMENT_OF_1970: i64 = 116_444_736_000_000_000;
 
-/// The measurements, with the database, the machine and the time. Fields that were added in later versions are empty in
-/// older saved results.
+/// The measurements, and descriptions of the database, the machine and the time of the run. Fields that later versions
+/// of mdfsck added are empty in older saved results.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Results {
     kind: String,
@@ -67,11 +67,12 @@ impl Subject {
     }
 }
 
-/// The comparison of a cell with the same cell of the baseline.
+/// The comparison of a cell with the cell of the baseline that has the same settings.
 pub(crate) struct Change {
-    /// The median time of this cell divided by the median time of the baseline.
+    /// The median time of this cell divided by the median time of the cell in the baseline.
     pub(crate) ratio: f64,
-    /// Whether all new runs are faster, or all are slower, than every run of the baseline.
+    /// Whether the change is larger than the variation between runs: every new run is faster than all runs of the
+    /// baseline, or every new run is slower than all runs of the baseline.
     pub(crate) is_outside_noise: bool,
 }
 
@@ -89,7 +90,7 @@ impl Change {
 }
 
 impl Results {
-    /// Describes this machine, the files and the time, without any measurement.
+    /// Describes this machine, the files and the present time. The new results contain no measurements yet.
     pub(crate) fn new(files: &[PathBuf], repeat: u16) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
         let ticks = i64::try_from(now).ok().and_then(|now| now.checked_mul(1000 * Moment::MILLISECOND));
@@ -112,7 +113,7 @@ impl Results {
         }
     }
 
-    /// Formats the results as JSON, with the figures that are derived from the runs of each cell.
+    /// Formats the results as JSON. Includes the figures that are computed from the runs of each cell.
     pub(crate) fn json(&self) -> Result<String, Failure> {
         let unwritten = |error| Failure::unable(format!("the results cannot be written as JSON: {error}"));
         let mut json = serde_json::to_value(self).map_err(unwritten)?;
@@ -126,7 +127,7 @@ impl Results {
         Ok(format!("{json:#}\n"))
     }
 
-    /// Names and values of the facts about the database and the machine.
+    /// The facts about the database and the machine, as pairs of a name and a value.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("database", self.database.text()), ("files", self.files.join(", "))];
         facts.extend(self.machine.facts());
@@ -142,7 +143,7 @@ impl Results {
         self.raw.iter().find(of_cell).filter(|raw| !raw.seconds.is_empty())
     }
 
-    /// The speed of `cell` relative to the cell that has the fewest threads but otherwise the same settings.
+    /// The speed of `cell` divided by the speed of the cell with the fewest threads and otherwise the same settings.
     pub(crate) fn speed_up(&self, cell: &Measured) -> Option<f64> {
         let is_like = |other: &&Measured| Cell { maxdop: cell.cell.maxdop, ..other.cell } == cell.cell;
         let seconds = |cell: &Measured| cell.median(|run| run.seconds);
@@ -151,8 +152,8 @@ impl Results {
         measured(&cell).then(|| seconds(fewest) / seconds(cell))
     }
 
-    /// The cell of these results with the same settings as `cell`. In older saved results, 0 threads means one thread
-    /// per processor.
+    /// The cell of these results with the same settings as `cell`. In older saved results, a number of 0 threads means
+    /// one thread per processor.
     pub(crate) fn like(&self, cell: &Cell) -> Option<&Measured> {
         let threads = |maxdop: u16| if maxdop == 0 { self.processors } else { usize::from(maxdop) };
         let is_like = |other: &&Measured| {
@@ -162,8 +163,8 @@ impl Results {
         self.cells.iter().find(is_like).filter(|cell| !cell.runs.is_empty())
     }
 
-    /// Compares a cell with the same cell of these results; `None` if these results lack the cell, or if one of the two
-    /// has no runs.
+    /// Compares the cell `now` with the cell of these results that has the same settings. `None` if these results have
+    /// no such cell, or if one of the two cells has no runs.
     pub(crate) fn change(&self, now: &Measured) -> Option<Change> {
         let then = self.like(&now.cell).filter(|_| !now.runs.is_empty())?;
         let ((then_fastest, then_slowest), (fastest, slowest)) = (then.spread(), now.spread());
@@ -199,7 +200,8 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
 mod tests {
     use super::*;
 
-    /// A file as `--save` wrote it before the format had the machine, the database and raw reads.
+    /// A file as earlier versions of `--save` wrote it, before machine, database and raw reads were added to the
+    /// format.
     const OLD: &str = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a.mdf"], "processors": 2, "cells": [
         {"cell": "full dop 0 memory default warm", "configuration": "full", "maxdop": 0, "memory": null, "cache": "warm",
          "counters": {}, "runs": [{"seconds": 0.25, "bytes": 100.0, "cpu_seconds": 0.2, "read_wait_seconds": 0.0,

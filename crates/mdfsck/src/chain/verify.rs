@@ -19,14 +19,15 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// The point in time at which to stop a restore, for chains that contain later log; `None` for the end of the log.
+    /// The point in time at which to stop a restore, for chains whose log continues after this point. `None` for the
+    /// end of the log.
     pub(super) stop: Option<Stop>,
 }
 
 impl Verifier<'_> {
-    /// Restores a chain in memory and checks the result: the structure of each backup file, every block of the log,
-    /// every log record against the page that it changes, and all pages and allocation maps as in `check
-    /// --physical-only`. Also returns the exit-status bits.
+    /// Restores a chain in memory and checks the result. Checks the structure of each backup file, every block of the
+    /// log, and every log record against the page that it changes. Then checks all pages and allocation maps as `check
+    /// --physical-only` does. Also returns the exit-status bits.
     pub(super) fn verify(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> (Judged, u8) {
         let failed = |reason: String| Verified { reason: Some(reason), ..Verified::default() };
         if chain.omitted > 0 {
@@ -40,7 +41,7 @@ impl Verifier<'_> {
                 (judged, errors | doubts)
             }
             Err(failure) => {
-                // If memory was too small, a larger grant may give another result.
+                // If the memory grant was too small, a larger grant may give another result.
                 let is_final = failure.status != Failure::USAGE;
                 (Judged { verified: failed(failure.text), is_final, damaged: None }, failure.status)
             }
@@ -55,8 +56,8 @@ impl Verifier<'_> {
             None => ReadLog::default(),
         };
         let as_stored = catalog::load(&backups.pages);
-        // A restore that fails after a damaged log block is reported as that damage: the log records after the block
-        // are lost.
+        // If the log has a damaged block and the restore fails, the damaged block is reported as the cause, since the
+        // log records after the block are lost.
         let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
             (Err(_), Some(fault)) => {
                 let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
@@ -79,8 +80,7 @@ impl Verifier<'_> {
         Ok(Judged { verified: judge(&report, recovered.summary.as_ref(), log), is_final: true, damaged })
     }
 
-    /// Replaces damaged files of a chain by sound copies. Returns pairs of a damaged file and the copy that replaces
-    /// it.
+    /// Replaces damaged files of a chain by sound copies. Returns pairs of a damaged file and its copy.
     pub(super) fn sound_copies(
         &self,
         database: &mut DatabaseChains,
@@ -123,9 +123,9 @@ impl Verifier<'_> {
         exchanged
     }
 
-    /// If a chain is damaged, looks for a usable chain without the likely cause: first without the damaged log backup,
-    /// then without the differential, then without the full backup. `path` returns the chain through the remaining
-    /// sets.
+    /// If a chain is damaged, looks for a usable chain that avoids the backup set that likely causes the damage. Tries
+    /// to avoid first the damaged log backup, then the differential, then the full backup. `path` returns the chain
+    /// through the remaining sets.
     pub(super) fn detour(
         &self,
         database: &DatabaseChains,
@@ -159,7 +159,7 @@ impl Verifier<'_> {
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) verified: Verified,
-    /// Whether the result would be the same with more memory. Only then is another chain worth a try.
+    /// Whether the result would be the same with more memory. If not, no other chain is tried.
     is_final: bool,
     /// The file with the damaged part of the log.
     damaged: Option<PathBuf>,

@@ -15,8 +15,9 @@ use crate::terminal::Repeated;
 /// Requires that the HTML page has a file of its own.
 ///
 /// # Errors
-/// If the page's file is standard output, or the file of the results, of the error log or of the history; or if the
-/// check runs in a window.
+///
+/// If the page is to be written to standard output, or to the file of the results, of the error log or of the history.
+/// Also if the check runs in a window.
 pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };
@@ -67,7 +68,7 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
     }
 }
 
-/// Opens the target of the HTML page, and tests before the run that it can be written.
+/// Opens the target of the HTML page. Tests before the run that the target can be written.
 ///
 /// # Errors
 /// If the target is one of the checked files or any SQL Server file, or cannot be written.
@@ -78,8 +79,8 @@ pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Res
     Target::at(path).map(Some)
 }
 
-/// Writes the HTML page. Returns the exit-status bits for a page that cannot be written; this does not affect the
-/// results.
+/// Writes the HTML page. If the page cannot be written, returns exit-status bits that say so. The results of the check
+/// are not affected.
 pub(super) fn write(target: Target, arguments: &CheckArguments, ended: &Ended<'_>, status: u8) -> u8 {
     let Ended { report, source, database, started } = *ended;
     let repeated = Repeated::of(arguments);

@@ -15,11 +15,11 @@ use crate::{audit, recover, scope, size};
 
 /// A database that is ready to be checked.
 pub(crate) struct Prepared<'i> {
-    /// The result of recovery, with the recovered pages, if any.
+    /// The result of recovery. It includes the recovered pages, if there are any.
     pub(crate) recovered: recover::Outcome<'i>,
     /// The catalog of the database.
     pub(crate) database: Database,
-    /// The fingerprint of the catalog; all processes that share a check must read the same catalog.
+    /// The fingerprint of the catalog. If several processes share a check, all of them must read the same catalog.
     pub(crate) catalog: Fingerprint,
     /// The options of the check.
     pub(crate) options: Options,
@@ -36,7 +36,8 @@ pub(crate) fn prepare<'i>(
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = arguments.recovery.room.memory;
-    // The cache for pieces of objects counts as memory too. Databases that are checked side by side share the cache.
+    // The cache for parts of objects in storage also uses memory of the grant. Databases that are checked at the same
+    // time share the cache.
     let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();

@@ -14,10 +14,10 @@ use super::plan::Plan;
 use crate::failure::Failure;
 use crate::output::unwritable;
 
-/// The first lines of each file, because sqlcmd turns these settings off by default. The settings stored with the
-/// module are not read.
+/// The first lines of each file. sqlcmd turns these settings off by default, so the file turns them on. The settings
+/// that the database stores for each module are not read.
 const SETTINGS: &str = "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nGO\n";
-/// The kinds of modules, in the order of the list.
+/// The kinds of modules, in the order in which the files are listed.
 const KINDS: [&str; 4] = ["FUNCTION", "VIEW", "PROCEDURE", "TRIGGER"];
 
 /// Writes each definition to a separate file.

@@ -1,4 +1,4 @@
-//! Divides the memory grant into a fixed part and memory for threads, whose number follows from it.
+//! Divides the memory grant into a fixed part and a part for threads. The second part determines the number of threads.
 
 use std::thread;
 
@@ -12,19 +12,21 @@ use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
 use crate::size;
 
-/// The memory grant in bytes without `--memory`; it is raised if the fixed part alone needs more.
+/// The memory grant without `--memory`, in bytes. The program raises the grant if the fixed part alone is larger.
 pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
 /// Memory that the program needs for any export, in bytes.
 const BASE_BYTES: u64 = 12 << 20;
-/// Number of page sets, with one bit per page, while the pages of a table are located. Salvage needs one set more.
+/// Number of page sets in memory while the pages of a table are located. A page set has one bit per page. Salvage needs
+/// one more page set.
 const SCAN_SETS: u64 = 2;
-/// Memory per table with a file, in bytes: its names, and its entry in the report.
+/// Memory for each table that has a file, in bytes. It holds the table's names, and the table's entry in the report.
 const TABLE_BYTES: u64 = 1000;
-/// Memory per salvaged page, in bytes: its address, why it is damaged, and what is lost with it.
+/// Memory per salvaged page, in bytes. It holds the page's address, the description of the damage, and the list of what
+/// is lost.
 const LISTED_PAGE_BYTES: u64 = 180;
-/// Memory per thread that writes text, in bytes: the pages of a range, and the text.
+/// Memory per thread that writes text, in bytes. It holds the pages of a range and the text.
 const TEXT_THREAD_BYTES: u64 = 10 << 20;
-/// Memory per thread that writes row groups, in bytes: the values, and the encoded values.
+/// Memory per thread that writes row groups, in bytes. It holds the values and the encoded values.
 const GROUP_THREAD_BYTES: u64 = 44 << 20;
 
 /// The part of the grant that recovered pages may use, in bytes.
@@ -32,7 +34,7 @@ pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
     granted.unwrap_or(DEFAULT_BYTES) / 4
 }
 
-/// Memory that an export needs for any number of threads, in bytes.
+/// Memory that an export needs independently of the number of threads, in bytes.
 pub(super) fn fixed_bytes(
     arguments: &ExportArguments,
     pages: &dyn PageSource,
@@ -47,7 +49,7 @@ pub(super) fn fixed_bytes(
         + database.objects.values().filter(|object| object.type_code == "U").count() as u64 * TABLE_BYTES
 }
 
-/// Memory for reading with `sets` page sets, in bytes.
+/// Memory for reading the database while `sets` page sets are in memory, in bytes.
 fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 {
     let held = pages.backup().map_or(0, BackupPages::held_bytes);
     BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)
@@ -64,7 +66,7 @@ pub(crate) fn for_preview(
     enough(granted, least, "reading rows").map(|_| ())
 }
 
-/// The grant in bytes; an error if the grant is smaller than `least`, which `what` needs.
+/// The grant in bytes. Returns an error if the grant is smaller than `least`, the number of bytes that `what` needs.
 fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> {
     match granted {
         Some(granted) if granted < least => {
@@ -76,7 +78,8 @@ fn enough(granted: Option<u64>, least: u64, what: &str) -> Result<u64, Failure> 
     }
 }
 
-/// The grant minus the fixed part, in bytes, and the number of threads for which this memory suffices.
+/// Subtracts the fixed part from the grant. Returns the remaining memory in bytes, and the number of threads for which
+/// it suffices.
 pub(super) fn grant(arguments: &ExportArguments, fixed: u64) -> Result<(u64, usize), Failure> {
     let each = match arguments.format {
         #[cfg(feature = "parquet")]

@@ -1,4 +1,4 @@
-//! Decides which table goes to which file. Refuses invalid requests before any file is written.
+//! Decides to which file each table is written. Refuses invalid requests before any file is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,11 +31,11 @@ pub(super) struct Plan {
     pub(super) replaces: bool,
 }
 
-/// A table and its file.
+/// A table and the file for its rows.
 pub(super) struct Planned {
     pub(super) object_id: i32,
     pub(super) name: String,
-    /// Whether the table has a file; if not, the reason.
+    /// `Ok` if the table has a file, otherwise the reason why it has none.
     pub(super) has_rows: Result<(), NoRows>,
     pub(super) destination: Destination,
 }
@@ -68,8 +68,8 @@ impl Plan {
                 ids
             }
         };
-        // The file names depend on all objects and not only on the exported tables, so that every run uses the same
-        // name for a table.
+        // File names are assigned to all objects and not only to the exported tables, so that a table gets the same
+        // file name in every run.
         let named: Vec<i32> =
             all.iter().copied().chain(wanted.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
         let stems = stems(database, &named);

@@ -1,4 +1,4 @@
-//! `export --damaged`: salvages rows that the files of the tables leave out.
+//! `export --damaged`: salvages rows that are missing from the files of the tables because of damage.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::cli::ExportFormat;
 use crate::failure::Failure;
 use crate::output;
 
-/// The search for lost rows may use 1/`SHARE` of the remaining memory; pages and the open files use the other part.
+/// The search for lost rows may use 1/`SHARE` of the remaining memory. Pages and open files use the other part.
 const SHARE: u64 = 2;
 /// Maximum number of unreachable pages to keep in memory.
 const MOST_STRAYS: usize = 100_000;
 
-/// The files of salvaged rows, in the same folder as the file of the table.
+/// The files for the salvaged rows of a table. They are in the same folder as the file of the table.
 pub(super) fn files(destination: &Destination) -> SalvageFiles {
     let beside = |suffix: &str| Destination {
         rows: named(&destination.rows, suffix),

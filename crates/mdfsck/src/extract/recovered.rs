@@ -1,5 +1,5 @@
-//! `mdfsck extract --recovered`: writes the data files after recovery, in the state after a clean shutdown of the
-//! server.
+//! `mdfsck extract --recovered`: writes the data files after recovery. The files are in the state in which a clean
+//! shutdown of the server would leave them.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::input::{Input, Reading};
 use crate::recover::{Outcome, report_doubts};
 use crate::spool::Spool;
 
-/// Part of the file names, which shows that the files are recovered.
+/// A mark in the names of the written files. It shows that the files are recovered.
 const MARK: &str = "recovered";
-/// Maximum number of bytes to keep of a backup from standard input.
+/// Maximum size, in bytes, of the copy of a backup from standard input.
 const SPOOL_BYTES: u64 = 100 << 30;
 
 pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
-/// The reason why the pages may differ from those of the recovered database; `None` if there is no doubt.
+/// The reason why the written pages may differ from those of the recovered database; `None` if they cannot differ.
 fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) -> Option<String> {
     let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
     match (&recovered.summary, source.in_flight()) {
@@ -96,9 +96,10 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
     }
 }
 
-/// Changes to pages that a clean shutdown makes without logging them.
+/// The data for those changes to pages that a clean shutdown makes but does not log.
 struct AtRest {
-    /// The end of the log; for a backup that was not recovered, the checkpoint LSN in its boot page; `None` otherwise.
+    /// The LSN of the end of the log. For a backup that was not recovered, this is the checkpoint LSN in the boot page.
+    /// `None` in all other cases.
     end: Option<Lsn>,
     /// The number of rows of each rowset, which the server writes to the catalog at checkpoints.
     rows: BTreeMap<u64, u64>,
@@ -113,8 +114,8 @@ impl AtRest {
         let memory_bytes = memory_bytes.map(|granted| granted.saturating_sub(recovery.kept_bytes()));
         let options = Options { memory_bytes, data_purity: Some(false), ..Options::default() };
         let report = check::run(pages, database, &options, &Silent);
-        // If pages are damaged, keeps the stored row counts: rows may be missing, and the counts may be the only
-        // evidence of that.
+        // If pages are damaged, the stored row counts are not changed. Rows may be missing then, and the stored counts
+        // may be the only evidence of the missing rows.
         let rows = match report.findings.is_empty() {
             true => report.rowsets.iter().map(|rowset| (rowset.partition_id, rowset.rows)).collect(),
             false => BTreeMap::new(),
@@ -122,7 +123,7 @@ impl AtRest {
         Self { end, rows }
     }
 
-    /// Changes a page as a clean shutdown does. Does not change a damaged page.
+    /// Changes a page in the same way as a clean shutdown. Does not change a damaged page.
     fn settle(&self, page: PageId, bytes: &mut PageBytes) {
         let Some(end) = self.end.filter(|_| verify(bytes).is_ok()) else { return };
         let mut settled = *bytes;

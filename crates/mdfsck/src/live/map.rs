@@ -6,7 +6,7 @@ use format::PageId;
 use history::progress::{MOST_CELLS, MOST_FILES, Swept, SweptFile};
 use source::DataFile;
 
-/// Minimum number of pages per cell: the number that the sweep reads in one piece.
+/// Minimum number of pages per cell. The sweep reads this number of pages at a time.
 const LEAST_PAGES: u32 = 128;
 
 /// The files, with the number of finished pages in each cell.
@@ -39,7 +39,7 @@ impl Map {
         Self { files: files.map(|(file, pages)| File { file, pages, done: done(pages) }).collect(), shift }
     }
 
-    /// Marks `pages` pages from `first` on as finished.
+    /// Marks `pages` pages as finished. The first of them is `first`.
     pub(super) fn swept(&self, first: PageId, pages: u32) {
         let Some(file) = self.files.iter().find(|file| file.file == first.file) else { return };
         let end = first.page.saturating_add(pages).min(file.pages);
@@ -55,7 +55,7 @@ impl Map {
         }
     }
 
-    /// Marks all pages as unfinished, before another pass over the files.
+    /// Marks all pages as unfinished. Called before the check reads the files another time.
     pub(super) fn clear(&self) {
         self.files.iter().flat_map(|file| &file.done).for_each(|done| done.store(0, Ordering::Relaxed));
     }

@@ -52,7 +52,7 @@ impl<'o> Blocks<'o> {
 }
 
 struct Block<'o> {
-    /// The heading, which is written before the first byte of the results; then `None`.
+    /// The heading. It is written before the first byte of the results, and is `None` after that.
     heading: Option<String>,
     /// Whether to skip the first line, which repeats the column names.
     skips_line: bool,

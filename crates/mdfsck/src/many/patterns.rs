@@ -1,4 +1,5 @@
-//! Expands `*` and `?` in paths that no shell has expanded: on Windows, inside quotes, or in the steps of a scheduler.
+//! Expands `*` and `?` in paths. Shells do this too, but not on Windows, not inside quotes, and not in the steps of a
+//! scheduler.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +15,7 @@ use crate::failure::Failure;
 pub(crate) struct Expanded {
     /// The files and folders that match, sorted by name.
     pub(crate) paths: Vec<PathBuf>,
-    /// Folders that cannot be read, and so may hold further matches.
+    /// Folders that cannot be read. They may contain further matches.
     pub(crate) unreadable: Vec<(PathBuf, Failure)>,
 }
 
@@ -72,7 +73,8 @@ pub(crate) fn is_below(pattern: &Path, path: &Path) -> bool {
     })
 }
 
-/// The folder that contains all possible matches of a pattern: the components of the path before the first `*` or `?`.
+/// The folder that contains all possible matches of a pattern. Its path consists of the components of the pattern
+/// before the first `*` or `?`.
 pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if let Some(url) = storage::url(pattern) {
         let fixed = url.split('/').take_while(|name| !is_pattern(name.as_ref())).collect::<Vec<_>>();
@@ -83,7 +85,7 @@ pub(crate) fn fixed_folder(pattern: &Path) -> PathBuf {
     if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
 }
 
-/// The objects and folders that match a URL. Only the part after the bucket may have `*` and `?`.
+/// The objects and folders that match a URL. `*` and `?` are allowed only after the name of the bucket.
 fn expand_url(url: &str) -> Result<Expanded, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let mut names = rest.split('/');
@@ -109,7 +111,7 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
         found = matching;
     }
     let mut paths: Vec<PathBuf> = found.into_iter().map(PathBuf::from).collect();
-    // An object and a folder may have the same name; lists it once.
+    // An object and a folder may have the same name. The name is listed once.
     paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
@@ -136,8 +138,8 @@ pub(crate) fn is_pattern(text: &OsStr) -> bool {
     text.to_string_lossy().contains(['*', '?'])
 }
 
-/// Whether `name` matches `pattern`: `*` matches any text, and `?` matches one character. As in shells, neither matches
-/// a dot at the start of a name.
+/// Whether `name` matches `pattern`. `*` matches any text, and `?` matches one character. As in shells, `*` and `?` do
+/// not match a dot at the start of a name.
 fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     let folded = |text: &OsStr| {
         let text = text.to_string_lossy();

@@ -1,4 +1,5 @@
-//! Groups paths into databases to check, by the headers of data files and the labels of backups.
+//! Decides which databases to check. Groups the files at the given paths by database, using the headers of data files
+//! and the labels of backups.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -13,7 +14,7 @@ use super::patterns;
 use crate::failure::{Failure, warn};
 use crate::logs;
 
-/// Maximum number of names in a message.
+/// Maximum number of file names in a message.
 const MOST_NAMES: usize = 10;
 /// Extensions of files that hold databases or backups.
 const EXTENSIONS: [&str; 6] = ["mdf", "ndf", "bak", "trn", "dif", "diff"];
@@ -31,9 +32,9 @@ pub(crate) enum Planned {
 pub(crate) struct Plan {
     /// The databases and restores, in the order of their first paths.
     pub(crate) items: Vec<Item>,
-    /// Skipped files in folders, which do not belong to any database.
+    /// Files that were found in folders and are skipped because they belong to no database.
     pub(crate) passed_over: Vec<PathBuf>,
-    /// Messages to the user about what is and is not checked.
+    /// Messages that tell the user what is checked and what is not.
     pub(crate) notes: Vec<String>,
 }
 
@@ -56,17 +57,18 @@ pub(crate) enum Job {
     Refused(Failure),
 }
 
-/// Groups the paths by the content of their files. Standard input is one database, and so is a single file unless
-/// `choice` selects several sets.
+/// Groups the paths by the content of their files. Standard input counts as one database. A single file also counts as
+/// one database, unless `choice` selects several backup sets.
 ///
 /// # Errors
+///
 /// If a pattern has no match.
 pub(crate) fn plan(paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Result<Planned, Failure> {
     let is_each = matches!(choice, SetChoice::Last | SetChoice::All)
         || matches!(choice, SetChoice::Positions(positions) if positions.len() > 1);
     let is_pipe = paths.iter().any(|path| path.as_os_str() == "-");
     let is_file = matches!(paths, [path] if storage::is_file(path));
-    // A restore to a point in time considers all sets of a file, and the sets may belong to several databases.
+    // A restore to a point in time may use any set of a file, and the sets of one file may belong to several databases.
     if is_pipe || is_file && !is_each && until == Until::End {
         return Ok(Planned::One(paths.to_vec()));
     }
@@ -105,7 +107,7 @@ pub(crate) fn one(
     }
 }
 
-/// All databases and backups in the paths. They need not belong together.
+/// All databases and backups in the paths. They may belong to different databases or servers.
 pub(crate) struct Inventory {
     /// The data files of each database, with its log files.
     pub(crate) databases: Vec<Vec<PathBuf>>,
@@ -117,10 +119,11 @@ pub(crate) struct Inventory {
     pub(crate) notes: Vec<String>,
 }
 
-/// Lists the databases and backups in the paths; `None` if the caller should open the paths as they are, because they
-/// name one database, backups only, or nothing.
+/// Lists the databases and backups in the paths. Returns `None` if the paths name one database, only backups, or
+/// nothing. In these cases the caller should open the paths unchanged.
 ///
 /// # Errors
+///
 /// If a pattern has no match.
 pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") || matches!(paths, [path] if storage::is_file(path)) {
@@ -154,14 +157,14 @@ pub(crate) fn inventory(paths: &[PathBuf]) -> Result<Option<Inventory>, Failure>
 struct Problem {
     path: PathBuf,
     failure: Failure,
-    /// Whether the path is a log.
+    /// Whether the path is a log file.
     is_log: bool,
 }
 
 /// The files in the paths, grouped by type.
 #[derive(Default)]
 struct Found {
-    /// Paths of files that the user named, as opposed to files in folders.
+    /// Paths of files that the user named. Files that were found in folders are not included.
     named: HashSet<PathBuf>,
     /// The position of each path in the order in which the paths were found.
     places: HashMap<PathBuf, usize>,
@@ -174,11 +177,11 @@ struct Found {
     backups: Vec<BackupMedia>,
     problems: Vec<Problem>,
     passed_over: Vec<PathBuf>,
-    /// The binding GUIDs of databases that were found more than once.
+    /// The binding GUIDs of databases with several copies among the files.
     copied: HashSet<[u8; 16]>,
     /// Files of database snapshots.
     snapshots: Vec<DataFile>,
-    /// The identities of the files seen so far, so that a file with two names is read once.
+    /// The identities of the files seen so far. A file that has two paths is read only once.
     seen: HashSet<Identity>,
     /// The identities of the files that the user named.
     named_files: HashSet<Identity>,
@@ -206,7 +209,8 @@ impl Found {
             }
         }
         let is_empty = self.places.is_empty() && self.problems.is_empty();
-        // If nothing else was found, there will be no table to report the failure in, so the failure ends the command.
+        // If nothing else was found, no table is printed in which the failure could be reported. The failure then ends
+        // the command.
         let alone = if is_empty { unmatched.pop() } else { None };
         for (path, failure) in unmatched {
             match alone.is_some() {
@@ -234,7 +238,8 @@ impl Found {
         for file in &files {
             match storage::kind(file) {
                 Ok(Kind::File { .. }) => self.file(file, false),
-                // Reports a dangling link; any other file that cannot be found was deleted after the folder was listed.
+                // Reports a file that is a dangling link. Any other file that does not exist was deleted after the
+                // folder was listed, and is ignored.
                 Err(cause) if has_database_name(file) || storage::may_be_there(file, &cause) => self.file(file, false),
                 _ => {}
             }
@@ -247,7 +252,7 @@ impl Found {
 
     fn file(&mut self, path: &Path, is_named: bool) {
         let identity = identity(path);
-        // A file that is found in a folder counts as named if the user also named it, by any path.
+        // A file that is found in a folder counts as named if the user also named it, even by another path.
         let is_named = is_named || identity.as_ref().is_some_and(|identity| self.named_files.contains(identity));
         if identity.is_some_and(|identity| !self.seen.insert(identity)) {
             return;
@@ -267,10 +272,11 @@ impl Found {
                 Err(error) => self.problem(path, error),
             },
             Ok(Looked::Refused(error)) if is_named => self.problem(path, error),
-            // The file may hold a database that cannot be read in this form, so it must be reported.
+            // The file may contain a database in a form that cannot be read, for example compressed, so it must be
+            // reported.
             Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
-            // An empty or damaged log can be judged only together with its database.
+            // An empty or damaged log file is not judged here. It can be judged only together with its database.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
             Ok(Looked::Refused(_)) => self.passed_over.push(path.to_owned()),
             Err(error) => self.problem(path, error),
@@ -287,7 +293,7 @@ impl Found {
         self.problems.push(Problem { path: path.to_owned(), failure, is_log: has_log_name(path) });
     }
 
-    /// The position of an item's first file.
+    /// The position at which the first file of an item was found.
     fn place(&self, item: &Item) -> Option<usize> {
         item.paths.iter().filter_map(|path| self.places.get(path)).min().copied()
     }
@@ -296,7 +302,7 @@ impl Found {
     fn decide(mut self, paths: &[PathBuf], choice: &SetChoice, until: Until<'_>) -> Planned {
         let mut plan = Plan::default();
         let has_data = !self.data.is_empty();
-        // If the header of a file is damaged, nothing shows that the file belongs to another database in the paths.
+        // If the header of a file is damaged, it is unknown to which database the file belongs.
         let nameless = self.data.iter().filter(|file| file.binding_guid.is_none()).map(|file| file.path.clone());
         let nameless: HashSet<PathBuf> = nameless.collect();
         let (laid, snapshots) = self.take_snapshots();
@@ -306,10 +312,10 @@ impl Found {
             self.named.contains(&problem.path) || has_log_name(&problem.path) || paths.contains(&problem.path)
         };
         let has_found_problems = self.problems.iter().any(|problem| !is_expected(problem));
-        // A problem becomes a row of a table, since other databases can still be checked.
+        // A path that cannot be read becomes a row of the table, since other databases can still be checked.
         let has_rows = self.problems.iter().any(|problem| !problem.is_log);
-        // A named secondary file belongs to the one named database or to no database, so it is not counted as another
-        // database.
+        // A secondary file that the user named belongs either to the only named database or to none. It is not counted
+        // as another database.
         let is_named =
             |item: &Item| item.paths.first().is_some_and(|path| self.named.contains(path) && !nameless.contains(path));
         let (mut primaries, mut others) = (0, 0);
@@ -344,8 +350,8 @@ impl Found {
         Planned::Several(plan)
     }
 
-    /// Removes the snapshot files. Returns the named ones, which are to be combined with the files of their database,
-    /// and a message about the others.
+    /// Removes the snapshot files. Returns the snapshot files that the user named, which are later combined with the
+    /// files of their database. Also returns a message about the snapshot files that were found in folders.
     fn take_snapshots(&mut self) -> (Vec<DataFile>, Option<String>) {
         let copies = source::copies_without_holes(&self.data.iter().collect::<Vec<_>>());
         self.snapshots.extend(self.data.extract_if(.., |file| copies.contains(&file.path)));
@@ -355,7 +361,8 @@ impl Found {
         (laid, said)
     }
 
-    /// Groups the data files into databases, and adds to each the named snapshot files of that database.
+    /// Groups the data files into databases. Adds to each database the snapshot files of this database that the user
+    /// named.
     fn databases(&mut self, mut laid: Vec<DataFile>, plan: &mut Plan) {
         let groups = source::databases(std::mem::take(&mut self.data), &catalog_has);
         let mut logs: HashMap<[u8; 16], Vec<&PathBuf>> = HashMap::new();
@@ -391,7 +398,7 @@ impl Found {
         }
     }
 
-    /// Adds the restores of the backups to the plan. Returns whether the restores use all sets that were found.
+    /// Adds the restores of the backups to the plan. Returns whether the restores use all backup sets that were found.
     fn backups(&mut self, choice: &SetChoice, until: Until<'_>, plan: &mut Plan) -> bool {
         if let SetChoice::Positions(positions) = choice {
             let has = |media: &BackupMedia| media.sets.iter().any(|set| positions.contains(&set.position));
@@ -407,16 +414,16 @@ impl Found {
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
             let copies = copies_of(&self.backups, restores.iter().flatten());
-            // A named log backup that does not continue the others is refused later, when it is opened together with
-            // them.
+            // A named log backup that does not continue the other backups is refused later, when all of them are opened
+            // together.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
-            // The check of a backup file reports the other sets in that file itself, unless the restore has log
-            // backups.
+            // When a backup file is checked, the check itself reports the unused sets in this file. If the restore has
+            // log backups, the check does not report them.
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
-            // A copy of a checked set is as new as the set, but its bytes may differ.
+            // A copy of a checked set has the same content as the set, but its bytes may be damaged.
             let is_copy = |place: &SetPlace| copies.contains(place);
             let (of_copies, unused): (Vec<SetPlace>, Vec<SetPlace>) = unused.into_iter().partition(is_copy);
             if !of_copies.is_empty() {
@@ -480,7 +487,7 @@ impl Found {
         is_simple
     }
 
-    /// Refuses named logs that belong to none of the databases.
+    /// Refuses log files that the user named and that belong to none of the databases.
     fn foreign_logs(&mut self, has_data: bool, plan: &mut Plan) {
         let used: HashSet<&PathBuf> = plan.items.iter().flat_map(|item| &item.paths).collect();
         let is_left = |path: &&PathBuf| self.named.contains(*path) && !used.contains(path);
@@ -503,8 +510,8 @@ impl Found {
     }
 }
 
-/// Whether the catalog in a primary data file lists a data file with this ID, and with this name if the catalog has
-/// names.
+/// Whether the catalog in a primary data file lists `file`. Compares the file ID and, if the catalog contains names,
+/// also the name.
 fn catalog_has(primary: &DataFile, file: &DataFile) -> bool {
     let Ok(source) = source::DataFiles::open(std::slice::from_ref(&primary.path)) else { return false };
     let name = file_name(&file.path).to_lowercase();
@@ -573,8 +580,8 @@ fn passed_over_snapshots(snapshots: &[DataFile], data: &[DataFile]) -> Option<St
     Some(format!("files of database snapshots, skipped: {names}; {how}"))
 }
 
-/// The reason why a file in a folder is not checked although it may hold a database or backup; `None` for data files,
-/// logs, backups and unrelated files.
+/// The reason why a file in a folder is not checked although it may contain a database or backup. `None` for data
+/// files, logs and backups, which are checked, and for unrelated files.
 pub(crate) fn unchecked(path: &Path) -> Option<OpenError> {
     match source::look(path) {
         Ok(Looked::Refused(error)) if may_hold_database(path, &error) => Some(error),
@@ -590,12 +597,12 @@ fn may_hold_database(path: &Path, error: &OpenError) -> bool {
     }
 }
 
-/// The path without its last extension, which a compression program has added.
+/// The path without its last extension, which is the extension that a compression program has added.
 fn unpacked(path: &Path) -> PathBuf {
     path.with_extension("")
 }
 
-/// The first names of a list, and the number of further names.
+/// The first names of a list, followed by the number of names that are left out.
 pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(MOST_NAMES);
@@ -623,8 +630,8 @@ pub(crate) fn has_backup_name(path: &Path) -> bool {
     has_extension(path, &["bak", "trn", "dif", "diff"])
 }
 
-/// Whether a file may be a backup with a damaged start: it has the extension of a backup, and is neither a data file
-/// nor text. Other programs use .bak for text files.
+/// Whether a file may be a backup with a damaged start. Such a file has the extension of a backup, but its content is
+/// neither a data file nor text. Text is excluded because other programs use .bak for text files.
 pub(crate) fn is_lost_backup(path: &Path) -> bool {
     has_backup_name(path) && !is_text(path) && !source::is_data_file(path)
 }
@@ -633,7 +640,8 @@ fn has_log_name(path: &Path) -> bool {
     has_extension(path, &["ldf"]) || logs::is_log(path)
 }
 
-/// The places of all sets that have the same GUID as a set in `read`: the set itself and its copies.
+/// The places of all sets that have the same GUID as a set in `read`. These are the sets in `read` and all their
+/// copies.
 fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>) -> HashSet<SetPlace> {
     let guids: HashSet<&str> = read.filter_map(|set| set.set.guid.as_deref()).collect();
     let sets = media.iter().flat_map(|media| media.sets.iter().map(move |set| (media, set)));
@@ -641,8 +649,8 @@ fn copies_of<'s>(media: &[BackupMedia], read: impl Iterator<Item = &'s ChainSet>
     copies.map(|(media, set)| (media.path.clone(), set.position)).collect()
 }
 
-/// Whether a file is text, since other programs use .bak for text files. A damaged database file may be empty, or have
-/// zeros or random bytes.
+/// Whether the content of a file is text. Other programs use .bak for text files. A damaged database file is not text:
+/// it may be empty, or contain zeros or random bytes.
 pub(crate) fn is_text(path: &Path) -> bool {
     let mut start = [0; 512];
     let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));

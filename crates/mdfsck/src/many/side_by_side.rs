@@ -1,5 +1,6 @@
-//! Checks several databases at the same time, within the resources of one run. Temporary files keep the results of each
-//! database until all earlier databases are printed, so that the output is the same as without parallelism.
+//! Checks several databases at the same time. Together, the checks use the resources of one run. Temporary files store
+//! the results of each database until the results of all earlier databases are printed, so that the order of the output
+//! does not depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Cursor, Read, Seek};
@@ -17,7 +18,8 @@ use crate::failure::{Failure, keeping, to_stderr};
 
 /// Maximum number of databases that may be started ahead of the database that is printed next.
 const MOST_AHEAD: usize = 64;
-/// Maximum size of a database's stderr lines in memory, in bytes; more lines go to a temporary file.
+/// Maximum size in memory of the stderr lines of one database, in bytes. If the lines are longer, all of them go to a
+/// temporary file.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// A database that was checked.
@@ -61,7 +63,7 @@ pub(super) fn side_by_side(
             match thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender)) {
                 Ok(_) => started += 1,
                 Err(cause) if started == 0 => return Err(cause),
-                // Continues with the threads that were started.
+                // If no further thread can be started, continues with the threads that already run.
                 Err(_) => break,
             }
         }
@@ -89,7 +91,8 @@ fn threads(arguments: &CheckArguments) -> u16 {
     if arguments.run.maxdop == 0 { processors } else { arguments.run.maxdop }
 }
 
-/// The arguments for one of `workers` databases, with its share of the run's resources.
+/// The arguments for the check of one database. The check gets its share of the resources of a run that checks
+/// `workers` databases at the same time.
 pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -104,7 +107,7 @@ struct Shared<'r> {
     share: CheckArguments,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// A database that needs all the memory holds the write lock while it is checked.
+    /// A check holds the write lock of this lock if it needs all the memory of the run.
     alone: RwLock<()>,
 }
 

@@ -11,8 +11,8 @@ use super::{TICK, replace_bar};
 
 static ONCE: Once = Once::new();
 
-/// Prevents the handlers below from being installed, so that another part of the program can handle the signals. Has no
-/// effect if they are installed already.
+/// Prevents the handlers of this module from being installed, so that another part of the program can handle the
+/// signals. Has no effect if the handlers are installed already.
 pub(super) fn leave() {
     ONCE.call_once(|| {});
 }

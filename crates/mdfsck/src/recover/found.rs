@@ -1,5 +1,5 @@
-//! Finds the log that belongs to data files: the log that the user named, or else the log in the folders of the data
-//! files.
+//! Finds the log of a database from its data files. The user may have named the log; otherwise it is looked for in the
+//! folders of the data files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,9 +21,10 @@ pub(crate) struct Found {
     pub(crate) logs: Vec<PathBuf>,
     /// Whether the user named these files.
     pub(crate) is_named: bool,
-    /// Descriptions of possible log files of the database that are skipped, with the reasons.
+    /// Descriptions of log files that may belong to the database but are skipped. Each description has the reason.
     pub(crate) passed_over: Vec<String>,
-    /// The reason why the file that has the name of the log cannot be used.
+    /// The reason why the file cannot be used whose name is the name of the log in the catalog; `None` if there is no
+    /// such file or it can be used.
     pub(crate) unusable: Option<String>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusa
     }
 }
 
-/// The first log file with a header of another database. The other parts of the log need not be readable.
+/// The first log file whose header belongs to another database. Only the header must be readable, not the log itself.
 pub(super) fn foreign<'p>(logs: &'p [PathBuf], source: &dyn PageSource) -> Option<&'p PathBuf> {
     let binding = source.files().first().and_then(|file| file.binding_guid)?;
     logs.iter().find(|path| log::binding_guid(path).is_some_and(|found| found != binding))
@@ -69,9 +70,9 @@ pub(super) fn damage(error: &LogError) -> String {
     }
 }
 
-/// Finds the log files of this database: files with the names of its log in the folders of the data files, and any log
-/// files in named folders. If log files are still missing, also finds log files with other names in the folders of the
-/// data files.
+/// Finds the log files of this database. Looks in the folders of the data files for files with the names of its log,
+/// and in the named folders for any log files. If log files are still missing, also looks in the folders of the data
+/// files for log files with other names.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| storage::is_folder(path));
@@ -79,7 +80,7 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
     in_folders.sort();
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut search = Search { binding, ..Search::default() };
-    // A file that has the name of the log should be a log, so problems with it are reported.
+    // A file with the name of the log should be a log, so a problem with this file is reported.
     by_name.iter().for_each(|path| search.file(path, true));
     in_folders.iter().filter(|path| logs::is_log(path)).for_each(|path| search.file(path, false));
     let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
@@ -105,7 +106,8 @@ struct Search {
 }
 
 impl Search {
-    /// Examines a file, unless it was examined before. `is_named` means that the file has the name of the log.
+    /// Examines a file, unless it was examined before. `is_named` means that the name of the file is the name of the
+    /// log in the catalog.
     fn file(&mut self, path: &PathBuf, is_named: bool) {
         if !self.seen.insert(storage::canonical(path).unwrap_or_else(|_| path.clone())) {
             return;
@@ -132,10 +134,11 @@ impl Search {
         }
     }
 
-    /// Chooses one of the copies of each log file, and returns all files of the log.
+    /// Chooses one copy of each log file if there are several copies. Returns all files of the log.
     fn finish(self, source: &dyn PageSource) -> Found {
         let Self { files, unused, mut found, .. } = self;
-        // Of several copies of a log file, chooses the copy that contains the checkpoint named in the data files.
+        // If a log file has several copies, chooses the copy that contains the checkpoint to which the data files
+        // refer.
         let mut chosen = Vec::new();
         for mut copies in files.into_values() {
             let belongs =
@@ -146,8 +149,8 @@ impl Search {
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
-        // A log with several files may have files that were never written; they are added if the log still opens with
-        // them.
+        // Some files of a log may never have been written. Such a file is added if the log can still be opened together
+        // with it.
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);
             if let Err(error) = Log::open(&found.logs) {

@@ -9,7 +9,7 @@ use recovery::{Analysis, Applied, Misfit, Recovery};
 use super::Outcome;
 use crate::failure::{Failure, warn};
 
-/// Maximum number of pages to name in a reason.
+/// Maximum number of pages that a reason lists by their addresses.
 const NAMED_PAGES: usize = 3;
 
 /// Joins paths with commas.
@@ -39,7 +39,7 @@ pub(super) fn unusable(reason: &str) -> RecoverySummary {
     RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
 }
 
-/// The summary for a database that was not shut down cleanly, and has no log in the input.
+/// The summary for a database that was not shut down cleanly and whose log was not found in the input.
 pub(super) fn not_given(what: String) -> RecoverySummary {
     let summary = summary_of(RecoveryState::Refused, &what);
     let doubt = RecoveryDoubt { kind: RecoveryDoubtKind::NotGiven(what), scope: "database".to_owned(), count: 0 };
@@ -120,7 +120,7 @@ pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     }
 }
 
-/// Reports on stderr what could not be recovered, for commands with results that have no place for it. Returns the
+/// Reports on stderr what could not be recovered. For commands whose results have no place for this report. Returns the
 /// exit-status bits.
 pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };

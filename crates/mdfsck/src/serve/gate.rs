@@ -1,5 +1,5 @@
-//! Restricts access to users who have the address that the server printed, with its token. Every user of a machine can
-//! connect to a listening port, and the pages show bytes of rows.
+//! Restricts access to users who know the address that the server has printed, which contains a token. A token is
+//! needed because every user of a machine can connect to a listening port, and the pages show bytes of rows.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -11,9 +11,9 @@ use super::http::Answer;
 use super::token::Token;
 use crate::failure::Failure;
 
-/// The query field of the address that has the token.
+/// The name of the query parameter that contains the token.
 const FIELD: &str = "token";
-/// The delay after a wrong token.
+/// The delay before a request with a wrong token is answered.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Gate {
@@ -24,7 +24,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Makes a gate with a new token; without a token if `is_open`.
+    /// Makes a gate with a new token. If `is_open`, the gate has no token and accepts every request.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -48,7 +48,8 @@ impl Gate {
         let (path, fields) = request.target();
         let sent = fields.iter().find(|(name, _)| name == FIELD).map(|(_, value)| value.as_str());
         match sent {
-            // Redirects to the address without the token, since addresses are shown, stored and shared.
+            // Redirects to the same address without the token, since browsers show and store addresses and users share
+            // them.
             Some(sent) if token.is(sent) && route(path).is_some() => Some(Answer {
                 location: Some(path.to_owned()),
                 cookie: Some(format!("{}={}", self.cookie, token.text())),

@@ -11,7 +11,8 @@ use requests::{HEAD_BYTES, Request, parse};
 const PIECE_BYTES: usize = 64 << 10;
 /// The time limit for sending an answer.
 const SENDING: Duration = Duration::from_secs(30);
-/// Limits, in bytes and time, on reading what the client still sends while the connection is closed.
+/// While a connection is being closed, the server still reads what the client sends. `REST_BYTES` limits the number of
+/// bytes and `REST_TIME` the time for this.
 const REST_BYTES: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_millis(250);
 
@@ -40,7 +41,7 @@ impl Answer {
         Self { status: 200, content_type: "text/html", body: body.into(), location: None, cookie: None }
     }
 
-    /// An answer with a status, and the phrase of the status as text.
+    /// An answer with a status. Its text is the phrase that HTTP defines for the status.
     pub(super) fn refusal(status: u16) -> Self {
         Self::text(status, &format!("{status} {}\n", words(status)))
     }
@@ -51,7 +52,7 @@ impl Answer {
     }
 }
 
-/// The phrase of a status, as in HTTP.
+/// The phrase that HTTP defines for a status.
 pub(super) fn words(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -83,8 +84,8 @@ impl Connection {
         Ok(Self { stream, received: Vec::new() })
     }
 
-    /// Reads the next request; `None` if no request begins within `wait`. A request that has begun must be complete
-    /// within `patience`.
+    /// Reads the next request. Returns `None` if the client sends no part of a request within `wait`. Once the first
+    /// part has arrived, the whole request must arrive within `patience`.
     pub(super) fn request(&mut self, wait: Option<Duration>, patience: Duration) -> Result<Option<Request>, Refused> {
         if let Some(wait) = wait.filter(|_| self.received.is_empty())
             && !self.receive(Instant::now() + wait).unwrap_or(false)
@@ -120,7 +121,7 @@ impl Connection {
         Ok(Some(Request { body, ..head.request }))
     }
 
-    /// Receives more bytes. Returns whether the client has sent any.
+    /// Receives more bytes. Returns whether the client has sent any bytes.
     fn receive(&mut self, deadline: Instant) -> Result<bool, Refused> {
         let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
         let left = left.ok_or(Refused::Answer(408))?;
@@ -140,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Sends an answer within the time limit. `goes_on` keeps the connection open for another request.
+    /// Sends an answer within the time limit. If `goes_on`, the connection stays open for another request.
     pub(super) fn answer(&mut self, answer: &Answer, goes_on: bool, has_body: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -186,8 +187,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes the connection. Briefly reads what the client still sends, since the client may otherwise lose the
-    /// answer.
+    /// Closes the connection. Before that, reads for a short time what the client still sends. Otherwise the client
+    /// might not receive the answer.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let deadline = Instant::now() + REST_TIME;

@@ -1,6 +1,7 @@
-//! Shows the database page of a finding, as printed by `mdfsck page`.
+//! Shows the database page of a finding, in the format of `mdfsck page`.
 //!
-//! A separate process reads the files, so that damaged or huge files do not use memory or time of this process.
+//! A separate process reads the database files, so that damaged or huge files cannot use much memory or time in the
+//! server process.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,19 @@ use history::estate::PageOfFinding;
 
 use crate::keep;
 
-/// Maximum number of processes at a time.
+/// Maximum number of page-printing processes that run at the same time.
 const MOST: usize = 2;
-/// The time limit of a process.
+/// The time limit for one page-printing process.
 const TIME: Duration = Duration::from_secs(20);
 /// Maximum number of bytes of output to show.
 const SHOWN_BYTES: u64 = 1 << 20;
-/// The memory grant of the process, which it needs for recovery.
+/// The memory grant of the page-printing process. The process uses the memory for recovery.
 const MEMORY: &str = "256MB";
 
 /// The boot page, which identifies the database.
 const BOOT_PAGE: &str = "1:9";
 
-/// The number of processes that are running.
+/// The number of page-printing processes that are running.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// The printed page, or the reason why it is not shown.
@@ -35,7 +36,7 @@ pub(super) enum Printed {
     Busy,
 }
 
-/// Prints a page of the files that the history names, if these files are on this machine.
+/// Prints a page. Reads the files that the history lists for the finding, if these files are on this machine.
 pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     let address = format!("{file}:{page}");
     // `mdfsck page` reads the first backup set by default.
@@ -73,7 +74,8 @@ pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     }
 }
 
-/// The right to run one of at most [`MOST`] processes; dropping it frees the place.
+/// Permission to run one page-printing process. At most [`MOST`] of these values exist at a time; dropping one allows
+/// another process to run.
 struct Place;
 
 impl Place {
@@ -89,7 +91,8 @@ impl Drop for Place {
     }
 }
 
-/// The family GUID of the files, if it differs from `family`. `None` if the GUIDs are equal, or one of them is unknown.
+/// The family GUID of the files, if it is not equal to `family`. `None` if both GUIDs are equal, or if one of them is
+/// unknown.
 fn other_family(family: &str, sets: &[u16], paths: &[PathBuf]) -> Option<String> {
     let known = family.split(' ').next().filter(|guid| is_guid(guid))?;
     let other = family_of(&print(BOOT_PAGE, sets, paths).ok()?)?;
@@ -106,7 +109,7 @@ fn is_guid(text: &str) -> bool {
     text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// The shell command that prints the page.
+/// The shell command with which a user can print the page.
 fn by_hand(address: &str, sets: &[u16], names: &[String]) -> String {
     let mut command = format!("mdfsck page {address}");
     for set in sets {
@@ -166,7 +169,8 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
         if !said.is_empty() {
             text = format!("{}\n{text}", said.trim_end());
         }
-        // If the output is cut, the process fails on its closed pipe, so its status means nothing.
+        // If the output is cut off at the limit, the process fails because its pipe is closed, so its exit status has
+        // no meaning.
         if is_cut {
             text.push_str("\nThe output was cut off after 1 MB.\n");
         } else if !status.success() {
@@ -177,7 +181,7 @@ fn print(address: &str, sets: &[u16], paths: &[PathBuf]) -> Result<String, Strin
     })
 }
 
-/// Reads the output up to the limit. Also returns whether the output is longer.
+/// Reads the output up to the limit. Also returns whether the output exceeds the limit.
 fn read(from: Option<impl Read>) -> (String, bool) {
     let mut bytes = Vec::new();
     if let Some(from) = from {
@@ -205,12 +209,13 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-/// Splits the list of a run's files at its commas.
+/// Splits a comma-separated list of the files of a run.
 fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(", ") {
         match names.last_mut() {
-            // A part that is not an absolute path continues the previous name, which contains a comma.
+            // If a part is not an absolute path, the comma before it belongs to the name of the previous file, and the
+            // part continues this name.
             Some(last) if Path::new(last.as_str()).is_absolute() && !Path::new(part).is_absolute() => {
                 last.push_str(", ");
                 last.push_str(part);
@@ -221,7 +226,7 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// The files of a run; `None` unless all paths are absolute.
+/// The paths of the files of a run. Returns `None` if any of the paths is not absolute.
 fn paths(text: &str) -> Option<Vec<PathBuf>> {
     let paths: Vec<PathBuf> = names(text).into_iter().map(PathBuf::from).collect();
     paths.iter().all(|path| path.is_absolute()).then_some(paths)

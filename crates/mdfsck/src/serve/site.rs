@@ -1,4 +1,4 @@
-//! The web pages of the server.
+//! The web pages that the server shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ use crate::error_log;
 use crate::failure::Failure;
 use crate::keep;
 
-/// The page of all databases is built at most once per `FRESH`. It is rebuilt after `STALE` even if the history is
-/// unchanged, so that a killed check does not stay on the page as running.
+/// The page of all databases is rebuilt at most once in the time `FRESH`. After the time `STALE`, it is rebuilt even if
+/// the history is unchanged, since the page would otherwise show a killed check as running.
 const FRESH: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(10);
 /// Maximum number of characters of the reason for an acknowledgement.
 const REASON_CHARS: usize = 1000;
-/// The delay after a wrong token.
+/// The delay before a request with a wrong token is answered.
 const DELAY: Duration = Duration::from_millis(250);
 
 pub(super) struct Site {
     path: PathBuf,
-    /// The name of the history file, for display.
+    /// The name of the history file, as the pages show it.
     file: String,
     /// The name of this machine.
     host: String,
@@ -39,23 +39,24 @@ pub(super) struct Site {
     state: Mutex<State>,
     /// The latest page of all databases.
     estate: Mutex<Option<Estate>>,
-    /// A separate connection to the history for building the page of all databases, so that other requests need not
-    /// wait.
+    /// A second connection to the history, used only to build the page of all databases, so that other requests need
+    /// not wait for it.
     maker: Mutex<Option<State>>,
 }
 
 struct State {
     history: History,
-    /// Identifies the open history file, since another file may replace it under the same path.
+    /// Identifies the open history file, since another file may later have the same path.
     identity: Option<Identity>,
 }
 
-/// Identifies a file: its device, its inode and, if the history is a copy, the time of its last write.
+/// Identifies a file by its device and its inode. If the history is a copy, the time of its last write is also part of
+/// the identity.
 type Identity = (u64, u64, Option<SystemTime>);
 
 struct Estate {
     page: Arc<Vec<u8>>,
-    /// The version that the history had before the page was built; `None` if the page is known to be outdated.
+    /// The version of the history just before the page was built. `None` if the page is known to be outdated.
     version: Option<i64>,
     identity: Option<Identity>,
     made: Instant,
@@ -98,8 +99,8 @@ impl Site {
                 .made(|state| Ok(self.pages(state, |pages| pages.database(id, self.token.is_some()))?.map(Arc::new))),
             (Some(Route::Run(id)), _) => self.made(|state| Ok(self.pages(state, |pages| pages.run(id))?.map(Arc::new))),
             (Some(Route::Running(id)), _) => self.running(id),
-            // Refuses requests from foreign websites: each page that includes this URL as a picture would start a
-            // process here.
+            // Refuses requests that come from foreign websites. Otherwise a website could include this URL as a
+            // picture, and each visit would start a process on this machine.
             (Some(Route::Page(_)), _)
                 if request.fetch_site.as_deref() == Some("cross-site")
                     && request.fetch_mode.as_deref() != Some("navigate") =>
@@ -110,7 +111,7 @@ impl Site {
         }
     }
 
-    /// The open history. Opens it again if another file has replaced the history file.
+    /// The open history. If another file has replaced the history file, opens the new file.
     fn state(&self) -> Result<MutexGuard<'_, State>, HistoryError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if identity(&self.path, state.history.is_copy()) != state.identity {
@@ -127,8 +128,8 @@ impl Site {
         }
     }
 
-    /// The page of a running check, which browsers reload regularly. Once the check has ended, the answer redirects to
-    /// the page of all databases.
+    /// Shows the page of a running check. Browsers reload this page regularly. Once the check has ended, the answer is
+    /// a redirect to the page of all databases.
     fn running(&self, id: i64) -> Answer {
         match self.state().and_then(|state| self.pages(&state, |pages| pages.running(id))) {
             Ok(Some(page)) => Answer::html(page),
@@ -146,10 +147,11 @@ impl Site {
         make(&HistoryPages { history: &state.history, file: &self.file, version: VERSION, now: &now, host: &self.host })
     }
 
-    /// The page of all databases, which is rebuilt when the history has changed. While one request rebuilds the page,
-    /// other requests get the previous page.
+    /// The page of all databases. It is rebuilt when the history has changed. While one request rebuilds the page,
+    /// other requests receive the previous version of the page.
     fn estate(&self) -> Result<Arc<Vec<u8>>, HistoryError> {
-        // The version is read before the page is built, so that a change meanwhile makes the page outdated.
+        // The version of the history is read before the page is built. If the history changes while the page is built,
+        // the page then counts as outdated.
         let (version, identity) = {
             let state = self.state()?;
             (state.history.data_version()?, state.identity)
@@ -176,7 +178,7 @@ impl Site {
                 self.maker.lock().unwrap_or_else(PoisonError::into_inner)
             }
         };
-        // Another request may have built the page while this one waited for the lock.
+        // While this request waited for the lock, another request may have built the page.
         if let Some(page) = last(&is_good) {
             return Ok(page);
         }
@@ -275,7 +277,7 @@ impl State {
     }
 }
 
-/// Identifies the file at a path. If the history is a copy, the identity includes the time of the last write.
+/// Identifies the file at a path. If the history is a copy, the time of its last write is part of the identity.
 fn identity(path: &Path, is_copy: bool) -> Option<Identity> {
     let metadata = fs::metadata(path).ok()?;
     let changed = if is_copy { metadata.modified().ok() } else { None };

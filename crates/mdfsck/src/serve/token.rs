@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Minimum number of characters of a token, and maximum size of its file in bytes.
+/// Minimum number of characters of a token. `MOST_BYTES` is the maximum size of the file with the token, in bytes.
 const LEAST_CHARS: usize = 16;
 const MOST_BYTES: u64 = 4096;
 
@@ -47,7 +47,8 @@ impl Token {
         &self.0
     }
 
-    /// Whether `other` equals the token. The time of the comparison does not reveal how many characters are equal.
+    /// Whether `other` equals the token. The time that the comparison takes does not depend on how many characters are
+    /// equal.
     pub(super) fn is(&self, other: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), other.as_bytes());
         let mut difference = u8::from(own.len() != other.len());

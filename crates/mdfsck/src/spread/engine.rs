@@ -1,4 +1,5 @@
-//! A check with tasks that another program runs. This process makes the plan and merges the parts.
+//! A check whose tasks are run by another program. This process makes the plan and merges the parts that the tasks
+//! write.
 
 use std::fs;
 use std::io;
@@ -12,17 +13,18 @@ use crate::check::{self as checking, Out, What};
 use crate::cli::CheckArguments;
 use crate::failure::Failure;
 
-/// A plan with tasks that another program runs. The program's output and exit status are not trusted. Only the files of
-/// parts count, and only those that belong to the plan.
+/// A plan whose tasks are run by another program. This process trusts neither the program's output nor its exit status.
+/// It uses only the files of parts, and only if they belong to the plan.
 pub(crate) struct HandedOut {
     folder: PathBuf,
 }
 
 impl HandedOut {
-    /// Makes a plan in `folder`, unless an earlier attempt at the same check has left its plan there. `None` if the
-    /// plan has no tasks. Deletes everything else in `folder`.
+    /// Makes a plan in `folder`. If an earlier attempt at the same check has left its plan in `folder`, uses this plan
+    /// instead. Returns `None` if the plan has no tasks. Deletes everything else in `folder`.
     ///
     /// # Errors
+    ///
     /// If the plan cannot be made.
     pub(crate) fn make(
         folder: &Path,
@@ -49,8 +51,8 @@ impl HandedOut {
         Ok(Some(handed))
     }
 
-    /// Whether every task has its part. Deletes a file that is not a valid part of the plan, so that its task runs
-    /// again.
+    /// Whether every task has written its part. If a file is not a valid part of the plan, deletes the file, so that
+    /// the task of this part runs again.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -68,10 +70,12 @@ impl HandedOut {
         }
     }
 
-    /// Merges the parts, and records the result as a check does. Returns false if another round of tasks is needed: a
-    /// second look that reads more than `local_limit` bytes is done by tasks.
+    /// Merges the parts, and records the result in the same way as a check. Returns false if another round of tasks is
+    /// needed. This is the case if a second look reads more than `local_limit` bytes, since such a second look is
+    /// divided into tasks.
     ///
     /// # Errors
+    ///
     /// If a part is missing or incomplete, or the check fails.
     pub(crate) fn merge(&self, check: &CheckArguments, what: &What<'_>, local_limit: u64) -> Result<bool, Failure> {
         let opened = Opened::open(&self.folder)?;
@@ -80,7 +84,8 @@ impl HandedOut {
             return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
         }
         let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
-        // Gives an error of usage the status of a failed read, since no user has called this command.
+        // Changes the exit status of a usage error to that of a failed read, since the merge was not started by a
+        // user's command.
         let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));
@@ -96,7 +101,7 @@ impl HandedOut {
         remove(&self.folder);
     }
 
-    /// Deletes the file that the error names as an invalid part. Returns whether the file could be deleted.
+    /// If the error says that a file is not a valid part, deletes this file. Returns whether a file was deleted.
     fn removes(&self, error: &PartsError) -> bool {
         let files: &[&PathBuf] = match error {
             PartsError::Twice { one, other, .. } => &[one, other],
@@ -114,7 +119,7 @@ pub(crate) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether a plan was made for this check.
+/// Whether the open plan was made for this check.
 fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
     let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {

@@ -1,6 +1,6 @@
-//! `--until-eof`: ends a task when the process that started the task has ended. That process starts the task with a
-//! pipe as standard input and holds the write end of the pipe. The operating system closes the write end when the
-//! process ends for any reason, so no other program needs to watch the process.
+//! `--until-eof`: ends a task when the process that started it has ended. The starting process connects the task's
+//! standard input to a pipe and keeps the write end of the pipe open. When the starting process ends for any reason,
+//! the operating system closes the write end, and the task reads the end of its standard input.
 
 use std::io::{self, Read};
 use std::thread;

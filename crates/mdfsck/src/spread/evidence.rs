@@ -1,4 +1,5 @@
-//! Evidence that a later window reads the same bytes. Parts of an earlier window are reused only with this evidence.
+//! Evidence that a later window of a check reads the same bytes as an earlier window. Without this evidence, parts of
+//! an earlier window are not used again.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,8 +24,8 @@ use crate::logs;
 /// The address of the boot page.
 const BOOT: PageId = PageId::new(1, 9);
 
-/// Identifies an image, which is input that does not change: a backup, several backups of one restore, data files that
-/// were shut down cleanly, or data files in a storage snapshot that the user names.
+/// Identifies an image, which is input whose bytes do not change. An image is a backup, several backups of one restore,
+/// data files that were shut down cleanly, or data files in a storage snapshot that the user declares with `--image`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
@@ -39,8 +40,8 @@ pub(crate) struct Evidence {
     headers: String,
 }
 
-/// Identifies an object in storage, or a file. The identity of a file has everything reported by the operating system
-/// that changes when a program writes to the file.
+/// Identifies a file, or an object in storage. The identity of a file consists of all values that the operating system
+/// reports and that change when a program writes to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
@@ -48,16 +49,16 @@ struct FileIdentity {
     bytes: u64,
     /// The time of the last write, in nanoseconds since 1970.
     modified_ns: i64,
-    /// The time of the last change of content or metadata, in nanoseconds since 1970. No program can set this time. 0
-    /// where the operating system does not report it.
+    /// The time of the last change of the file's content or metadata, in nanoseconds since 1970. Programs cannot set
+    /// this time. 0 if the operating system does not report the time.
     changed_ns: i64,
-    /// The inode number; 0 where the operating system does not report it.
+    /// The inode number of the file; 0 if the operating system does not report it.
     number: u64,
-    /// The strong entity tag of an object, which identifies its version; objects have no times here. Within a run, all
-    /// bytes of an object are read from this version.
+    /// The strong entity tag of an object in storage, which identifies the version of the object. The times of objects
+    /// are not stored. During a run, all bytes of an object are read from this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// The fingerprint of a few places in the file; `None` in plans that earlier versions of mdfsck made.
+    /// The fingerprint of a few places in the file. `None` in a plan that an earlier version of mdfsck has made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
 }
@@ -71,8 +72,8 @@ impl PartialEq for FileIdentity {
 }
 
 impl FileIdentity {
-    /// Identifies an existing file or object. An object without a strong entity tag is an error, since another version
-    /// of the object might look the same.
+    /// Identifies an existing file or object. An object without a strong entity tag causes an error, since two versions
+    /// of the object could have the same identity.
     fn of(path: &Path) -> io::Result<Self> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, is_strong } = object?;
@@ -101,8 +102,8 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// The identities of files before they were opened. If a file is replaced after it was opened, the window still reads
-/// the old file, but the evidence describes the new one.
+/// The identities that files had before they were opened. They show whether a file was replaced after it was opened: in
+/// this case the window still reads the old file, but the evidence describes the new file.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
@@ -120,7 +121,8 @@ impl Before {
         before
     }
 
-    /// Adds the opened data files and all files in their folders. These include the log, which is not open yet.
+    /// Adds the opened data files and all files in the folders of the data files. The log is not open yet, but is
+    /// usually one of the files in these folders.
     pub(crate) fn with_beside(mut self, input: &Input) -> Self {
         if let Input::Files(files) = input {
             let source: &dyn PageSource = files.as_ref();
@@ -149,11 +151,12 @@ impl Before {
 }
 
 impl Evidence {
-    /// The evidence for the files in their present state. `None` if a later window may read other bytes: from data
-    /// files that were not shut down cleanly and are not declared an `image`, or from an object without a strong entity
-    /// tag.
+    /// The evidence for the files in their present state. Returns `None` if a later window may read different bytes.
+    /// This is the case for data files that were not shut down cleanly and that the user did not declare as an `image`,
+    /// and for objects without a strong entity tag.
     ///
     /// # Errors
+    ///
     /// If the operating system cannot report on a file.
     pub(super) fn of(
         input: &Input,
@@ -189,15 +192,15 @@ impl Evidence {
         Ok(Some(Self { image: image.map(str::to_owned), sets, files, headers }))
     }
 
-    /// Describes the first file that has changed, as far as the operating system reports changes.
+    /// Describes the first file that has changed. Detects only changes that the operating system reports.
     pub(super) fn changed_file(&self) -> Option<String> {
         let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file has been replaced or deleted. A file that the operating system cannot report on does not count as
-    /// deleted. Neither does a file in an empty or missing folder, which may be a share that is not mounted. Objects in
-    /// storage are not looked up.
+    /// Whether a file has been replaced or deleted. A file counts as not deleted if the operating system cannot report
+    /// on it. It also counts as not deleted if its folder is empty or missing, since the folder may be a share that is
+    /// not mounted. Objects in storage are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {
@@ -206,7 +209,7 @@ impl Evidence {
         })
     }
 
-    /// Requires that no file has changed, as far as the operating system reports changes.
+    /// Requires that no file has changed. Detects only changes that the operating system reports.
     ///
     /// # Errors
     /// An error for the first file that has changed.
@@ -224,7 +227,7 @@ impl Evidence {
         self.files.iter().any(|file| file.version.is_some())
     }
 
-    /// Describes how the present evidence differs from this evidence; `None` if they are equal.
+    /// Describes how the evidence `now` differs from this evidence. Returns `None` if both are equal.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         let changed = |(then, now): (&FileIdentity, &FileIdentity)| {
             (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::many::plan;
 use crate::{output, progress, size};
 
-/// Maximum number of tasks of a plan; no scheduler can use more.
+/// Maximum number of tasks of a plan. No scheduler can make use of more tasks.
 const MOST_TASKS: usize = 100_000;
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
@@ -71,8 +71,8 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
-        // A plan stores links without their queries, and a task finds the query by the remaining part of the link. So
-        // two links must not differ only in their queries.
+        // A plan stores a link without its query. A task finds the query by the rest of the link, so two links must
+        // differ in more than their queries.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
         let text = "a plan stores URLs without their queries, and this URL differs from another only in its query; copy the file";
         return if is_one_of_two { Err(Failure::usage(format!("{url}: {text}"))) } else { Ok(path.to_owned()) };
@@ -88,7 +88,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Makes a plan in a folder that is reserved for it.
+/// Makes a plan in `folder`, which is used only for this plan.
 pub(super) fn make(
     folder: &Path,
     check: &CheckArguments,
@@ -97,7 +97,8 @@ pub(super) fn make(
 ) -> Result<Plan<Planned>, Failure> {
     let listener = progress::listener(check.run.progress, None);
     let input = checking::open(check, what, listener.as_ref())?;
-    // Notes the state of the files before they are read, since the comparison with the log may take hours.
+    // Stores the state of the files before they are read, since the comparison with the log may take hours and the
+    // files may change during this time.
     let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
     let prepared = checking::prepare(check, &input, listener.as_ref(), what)?;
     let files = files_of(check, what, &input, &prepared.database)?;
@@ -151,7 +152,7 @@ fn write_maps(
     Ok(maps)
 }
 
-/// Refuses a plan with too many tasks.
+/// Refuses a plan that has too many tasks.
 ///
 /// # Errors
 /// If there are more than [`MOST_TASKS`] tasks.

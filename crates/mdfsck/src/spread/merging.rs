@@ -13,15 +13,15 @@ use crate::check::{self as checking, What};
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::failure::Failure;
 
-/// The complete parts of a plan: one part for each task, or for some of the tasks while ranges of a window's image are
-/// still unread.
+/// The complete parts of a plan. There is one part for each task. While a check in windows has not yet read all ranges
+/// of the image, only some of the tasks have parts.
 pub(crate) struct Merge {
     pub(super) opened: Opened,
     pub(super) gathered: Gathered,
-    /// The parts of each further round.
+    /// The parts of each round after the first one.
     pub(super) answers: Vec<Gathered>,
-    /// Maximum number of bytes that a second look may read in this process; larger second looks become tasks. `None` if
-    /// there can be no further tasks.
+    /// Maximum number of bytes that a second look may read in this process. A second look that reads more becomes
+    /// tasks. `None` if no further tasks are possible.
     pub(super) local_limit: Option<u64>,
     /// Whether to report another round of tasks on stdout.
     pub(super) says_rounds: bool,
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     })
 }
 
-/// An error that ended a merge.
+/// The reason why a merge ended early.
 enum Stop {
     Sums(SumsError),
     Failure(Failure),
@@ -65,8 +65,8 @@ impl Merge {
         Ok(Self { opened, gathered, answers, local_limit: Some(local_limit), says_rounds: true })
     }
 
-    /// Merges the parts into the report of the check. If a window has left ranges unread, the report covers the ranges
-    /// read so far.
+    /// Merges the parts into the report of the check. If windows have not yet read all ranges, the report covers only
+    /// the ranges read so far.
     ///
     /// # Errors
     /// If the database is not the planned one, or a part has changed since it was verified.
@@ -90,15 +90,15 @@ impl Merge {
         };
         let begin = |surveyed: Surveyed<'_>| {
             self.opened.verify_maps(surveyed.fingerprint).map_err(Stop::Failure)?;
-            // The allocation maps are known to be those of the plan, so an error here means that the plan's ranges are
-            // wrong.
+            // The allocation maps are the same as when the plan was made. An error here therefore means that the ranges
+            // of the plan are wrong.
             surveyed.tile(&ranges).map_err(|untiled| {
                 let what = format!("its tasks do not cover each page exactly once: {untiled}");
                 Stop::Failure(PartsError::Damaged { path: folder.path().join("plan.json"), what }.into())
             })
         };
         let asked = rounds::asked(&self.opened, &self.answers)?;
-        // After the last allowed round, the merge does all second looks itself.
+        // If no further round is allowed, the merge does all second looks in this process.
         let local_limit = self.local_limit.filter(|_| self.opened.rounds.len() < MOST_ROUNDS as usize);
         let rounds = local_limit.map(|limit| Rounds::new(limit, asked));
         let merged = match (left, &rounds) {

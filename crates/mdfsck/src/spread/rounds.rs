@@ -1,4 +1,5 @@
-//! Further rounds of a plan: `merge` writes questions, and tasks answer them.
+//! Rounds of a plan after the first one: `merge` writes questions about pages, and the tasks of the next round answer
+//! them.
 
 use std::io;
 
@@ -18,7 +19,7 @@ pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Quest
     taken.map_err(|error| PartsError::Damaged { path, what: error.to_string() }.into())
 }
 
-/// The questions of all rounds, each with its answers.
+/// The questions of all rounds, each together with the answers to it.
 pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
     let mut all = Vec::new();
     for (open, gathered) in opened.rounds.iter().zip(gathered) {
@@ -42,10 +43,12 @@ fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u
     opened.collect()
 }
 
-/// Writes the questions as the next round. If `is_said`, also prints the round.
+/// Writes the questions as the next round. If `is_said`, also reports the round on stdout.
 ///
 /// # Errors
-/// Always returns a failure: one that ends the merge until the tasks have answered, or an error of writing.
+///
+/// This function always returns a failure. If the questions were written, the failure ends this merge; the user merges
+/// again after the tasks have answered. Otherwise, the failure is a write error.
 pub(super) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
     write(opened, wanted, is_said).map_or_else(|failure| failure, |()| Failure::more())
 }

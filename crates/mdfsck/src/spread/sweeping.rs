@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
         });
         swept.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error))??;
         drop(listener);
-        // The parts have the pages that could not be read, and the merge decides what these pages mean for the result.
+        // The parts list the pages that could not be read. The merge decides whether these pages make the result
+        // incomplete.
         report_read_faults(&source.read_faults());
         Ok(0)
     })
@@ -93,12 +94,12 @@ fn failed(path: PathBuf, error: PartError) -> Failure {
     }
 }
 
-/// The tasks to run: those of the plan, or those of a further round.
+/// The tasks to run. They are either tasks of the plan or tasks of a further round.
 struct Work<'o> {
     opened: &'o Opened,
     folder: &'o Folder,
     plan: &'o Plan<Planned>,
-    /// The round that has the questions of the tasks; `None` for tasks that sweep.
+    /// The further round that contains the questions for the tasks. `None` for tasks of the plan, which sweep ranges.
     round: Option<&'o Round>,
 }
 
@@ -110,7 +111,8 @@ impl<'o> Work<'o> {
         })
     }
 
-    /// For a task of a further round: the ID of the planned task with the same range, and the question to answer.
+    /// For a task of a further round, returns the question to answer and the ID of the planned task that has the same
+    /// range.
     fn asked(&self, task: &Task) -> Result<Option<(u32, Question)>, Failure> {
         let Some(round) = self.round else { return Ok(None) };
         let Some(of) = round.tasks.get(task.id as usize) else { return Ok(None) };

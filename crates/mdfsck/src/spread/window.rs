@@ -1,5 +1,5 @@
-//! Checks a database in windows of time. Each window runs as many tasks of a plan as fit, and the next window continues
-//! the plan if the image is unchanged.
+//! Checks a database in several windows of time. Each window runs tasks of a plan until its time is over. The next
+//! window continues the plan if the image is unchanged.
 
 mod keeper;
 mod stored;
@@ -33,9 +33,9 @@ use crate::cli::CheckArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
 
-/// The conditions of a window.
+/// The settings under which a check in a window runs.
 pub(crate) struct Terms<'a> {
-    /// The history; `None` if it cannot be used.
+    /// The path of the history; `None` if the history cannot be used.
     pub(crate) history: Option<&'a Path>,
     /// The name of this machine, and the settings that the history uses to identify the database.
     pub(crate) naming: &'a Naming,
@@ -43,29 +43,29 @@ pub(crate) struct Terms<'a> {
     pub(crate) started: SystemTime,
     /// When the window ends.
     pub(crate) ends: Instant,
-    /// The length of the window.
+    /// The length of time that the user has allowed for the window.
     pub(crate) allowed: Duration,
     /// Returns whether the window should end early.
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
-/// The result of a window.
+/// The result of a check in a window.
 pub(crate) struct Outcome {
-    /// The report on the whole image, or on the ranges read so far.
+    /// The report on the whole image, or on the ranges that windows have read so far.
     pub(crate) report: Report,
-    /// How much this window has read, and in what time.
+    /// The amount of data that this window has read, and the time it needed for this.
     pub(crate) swept: Swept,
     /// The number of ranges that this window has read.
     pub(crate) ranges: u64,
     /// Total size of the image's ranges, in bytes.
     pub(crate) all_bytes: u64,
-    /// Total size of the ranges that this window and earlier windows have read, in bytes.
+    /// Total size, in bytes, of the ranges that this window and earlier windows have read.
     pub(crate) done_bytes: u64,
     /// Whether the next window can continue with this image.
     pub(crate) is_fixed: bool,
-    /// The read rate of this database.
+    /// The rate at which windows read this database.
     pub(crate) pace: Pace,
-    /// The exit-status bits for everything that could not be recorded.
+    /// The exit-status bits that report what could not be recorded.
     pub(crate) unkept: u8,
     /// The folder and the ID of the plan. The plan is deleted when the whole image is read.
     plan: Option<(PathBuf, String)>,
@@ -75,9 +75,9 @@ pub(crate) struct Outcome {
     pub(crate) left: Vec<(u16, u32)>,
     /// The point in time that the image shows; empty if unknown.
     pub(crate) taken_at: String,
-    /// The open window in the history; `None` if the history cannot be used.
+    /// The entry of this window in the history. `None` if the history cannot be used.
     window: Option<Window>,
-    /// The thread that renews the lease until the run is recorded.
+    /// The thread that renews the lease on the database until the run is recorded.
     heart: Option<Heart>,
 }
 
@@ -87,7 +87,7 @@ impl Outcome {
         self.left.is_empty()
     }
 
-    /// The dates of the ranges and the lease, for recording the run in the history.
+    /// The dates of the ranges, and the lease. The history needs them when it records the run.
     pub(crate) fn in_window(&self) -> InWindow<'_> {
         InWindow { read: &self.read, lease: self.window.as_ref().map(Window::lease) }
     }
@@ -125,10 +125,11 @@ pub(crate) struct Subject<'a> {
 
 /// How a window ended.
 pub(crate) enum WindowEnd {
-    /// The image is new, and must be compared with its log again. The caller must repeat the window without the earlier
-    /// plan.
+    /// The image is new, so its pages must be compared with its log again. The caller must run the window again without
+    /// the earlier plan.
     Again,
-    /// The check reads no pages of tables, so it cannot be divided; a whole check takes no longer.
+    /// The check cannot be divided into ranges, because it reads no pages of tables. The caller can run the whole check
+    /// in the window, since it takes no longer.
     NoRanges,
     /// The window has ended normally.
     Done(Box<Outcome>),
@@ -155,8 +156,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         None => Ok(None),
     };
     let evidence = evidence_now()?;
-    // If a file was replaced after it was opened, the catalog and the audit come from the old file, but the evidence
-    // from the new one.
+    // If a file was replaced after it was opened, the catalog and the audit describe the old file, but the evidence
+    // describes the new file.
     let replaced = evidence.as_ref().and_then(|evidence| before.changed_file(evidence));
     let mut former = stored.opened;
     let other = match (&former, &replaced) {
@@ -170,18 +171,18 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             return Ok(WindowEnd::Again);
         }
     }
-    // Without evidence, the next window cannot use the plan, so the plan is not kept.
+    // The plan is stored only with evidence, since the next window cannot use a plan that has none.
     let evidence = evidence.filter(|_| replaced.is_none());
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
-    // The temporary folder of a plan that is not kept; deleted at the end of this function.
+    // The temporary folder of a plan that is not stored. It is deleted at the end of this function.
     let mut listed = None;
     let swept = throttled(arguments, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener, |sweeper| {
             let Some(sweeper) = sweeper else { return Ok(Err(WindowEnd::NoRanges)) };
             let sweep = Sweep { terms, subject, source };
             let keeper = Keeper::open(&sweep)?;
-            // Uses the stored plan only if this process holds the lease, since otherwise another process may be using
-            // the plan.
+            // Uses the stored plan only if this process holds the lease. Without the lease, another process may be
+            // using the plan.
             let mut former = former.filter(|_| keeper.is_open());
             let of_former = former.as_ref().map(|former| usable(former, source, recorded(terms.history, former)));
             let mut parts = match of_former {
@@ -240,8 +241,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None, says_rounds: false };
     let mut report =
         throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
-    // A range counts as read if its task is done and all its pages could be read. Even a report on the whole image
-    // lists the ranges as the windows read them, since each range has its own date.
+    // A range counts as read if its task is done and if all pages of the range could be read. The ranges are listed
+    // even if the whole image is read, since each range has its own date.
     let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
         let is_unread = keeper.unread.contains(place) || !read.contains_key(place);
         RangeRead { is_read: tile.is_read && !is_unread, ..tile }
@@ -277,7 +278,7 @@ struct RangesDone {
     ranges: u64,
 }
 
-/// What is needed to sweep the ranges of a window.
+/// The data that is needed to sweep the ranges of a window.
 struct Sweep<'s> {
     terms: &'s Terms<'s>,
     subject: &'s Subject<'s>,
@@ -285,7 +286,7 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Sweeps ranges until the window ends. `former` has the usable parts of earlier windows, by task ID.
+    /// Sweeps ranges until the window ends. `former` contains the usable parts of earlier windows, by task ID.
     fn run(
         &self,
         sweeper: &mut Sweeper<'_, '_>,
@@ -299,7 +300,7 @@ impl Sweep<'_> {
         let (mut done, mut read) = (BTreeSet::new(), BTreeMap::new());
         for (task, row) in former {
             let Some(task) = opened.plan.tasks.get(*task as usize) else { continue };
-            // If the part of a task cannot be read, the task's range is swept again.
+            // If the part of a task cannot be read, the range of the task is swept again.
             if matches!(opened.folder.has(&opened.plan, task), Ok(true)) {
                 done.insert(task.id);
                 read.insert((task.file, task.first), row.started.clone());
@@ -330,7 +331,7 @@ impl Sweep<'_> {
             if !is_read {
                 keeper.unread.push((task.file, task.first));
             }
-            // A part that cannot be read back is not recorded, since the next window could not use it.
+            // A part that cannot be read after it was written is not recorded, since the next window could not use it.
             let part = (is_kept && held.is_ok()).then_some((plan.as_str(), task.id));
             let held = held.ok().flatten().map(|held| held.fingerprint);
             let has_findings = result.findings > 0;
@@ -364,7 +365,7 @@ impl Sweep<'_> {
     }
 }
 
-/// A range about which the history knows nothing.
+/// The entry for a range that the history does not know.
 fn unknown(id: u32) -> Range {
     Range { id, bytes: 0, is_in_use: true, read_at: None, known_since: 0, is_doubted: false }
 }

@@ -25,14 +25,14 @@ use crate::keep;
 use crate::many::side_by_side;
 use crate::spread::{HandedOut, Spread};
 
-/// The options and limits that all checks of a watcher share.
+/// The options and limits that apply to all checks of a watcher.
 pub(super) struct Checker<'a> {
     watch: &'a WatchArguments,
-    /// The options with the resources of all checks together.
+    /// The options of a check that may use the resources of all checks together.
     whole: CheckArguments,
-    /// The options with the share of one check.
+    /// The options of a check that may use only its share of the resources.
     share: CheckArguments,
-    /// A check that needs all the memory holds the write lock.
+    /// A check that needs all the memory of the watcher holds the write lock while it runs.
     alone: RwLock<()>,
     /// The program that runs the checks of large backups.
     engine: Option<Engine<'a>>,
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         self.engine.as_ref().map_or(Ok(()), |engine| engine.tidy(history))
     }
 
-    /// Checks a backup. Afterwards, the history has the result, or the reason why there is no result.
+    /// Checks a backup. When this function returns, the history has the result, or the reason why there is no result.
     ///
     /// # Errors
     /// If the history cannot be written.
@@ -72,7 +72,8 @@ impl<'a> Checker<'a> {
         for path in paths.iter().chain(&base) {
             match find::seen(path) {
                 Ok(Some(seen)) => files.push(seen),
-                // The file is gone. If it was renamed, the next look finds it under its new name.
+                // The file does not exist any more. If it was renamed, the watcher finds it under its new name the next
+                // time that it lists the files.
                 Ok(None) if paths.contains(path) => return history.is_gone(claim),
                 Ok(None) => return history.give_back(claim, "waits for the full backup that it is based on"),
                 Err(cause) => {
@@ -80,7 +81,8 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // If the files have changed, a check would be about another backup, which the next look finds.
+        // If the files have changed, they contain another backup, which the watcher finds the next time that it lists
+        // the files. This backup is not checked.
         if !item.is_as_found(files.get(..paths.len()).unwrap_or_default()) {
             return history.give_back(claim, "its files have changed since they were found");
         }
@@ -105,14 +107,14 @@ impl<'a> Checker<'a> {
             Ok(Err(failure)) => Some(failure),
             Err(_) => Some(Failure::unable("the check ended unexpectedly; see the preceding lines")),
         };
-        // When the watcher ends, it releases its claims, so no result is recorded.
+        // If the watcher is ending, it releases its claims, so no result is recorded.
         if self.shared.is_stopped() {
             return Ok(());
         }
         if mark.has_changed.load(Ordering::Relaxed) {
             return history.give_back(claim, "its files changed while they were read");
         }
-        // If the backup is still claimed, neither a result nor a failure was recorded.
+        // If this process still has a claim on the backup, neither a result nor a failure was recorded.
         match failed {
             Some(failure) => self.failed(history, item, claim, &failure),
             None if history.is_claimed(claim)? => {
@@ -122,7 +124,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a full or differential backup, a file backup, or data files.
+    /// Checks a backup that contains pages: a full, differential or file backup, or data files.
     fn pages(
         &self,
         history: &mut History,
@@ -151,12 +153,12 @@ impl<'a> Checker<'a> {
             })
         };
         let done = by_engine.and_then(|is_done| if is_done { Ok(()) } else { here() });
-        // If the backup is no longer claimed, the check has already recorded its failure.
+        // If this process has no claim on the backup any more, the check has already recorded its failure.
         done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
     }
 
-    /// Lets the user's program run the tasks of a check. Returns false if the check has no tasks, so that this process
-    /// must run it.
+    /// Runs the tasks of a check with the program that the user has named. Returns false if the check has no tasks, in
+    /// which case this process must run the check.
     fn by_engine(
         &self,
         engine: &Engine<'_>,
@@ -173,11 +175,12 @@ impl<'a> Checker<'a> {
                 return Ok(true);
             }
             let merge = |arguments: &CheckArguments| plan.merge(arguments, what, engine::local_limit(bytes));
-            // Merges whatever exit status the program returned, since only the parts count.
+            // Merges the parts even if the program reported a failure, since only the parts count.
             match self.within_share(mark, what, merge) {
                 Ok(true) => {
-                    // Keeps the plan while the backup is still marked as running. Then the run could not be recorded,
-                    // so that the plan is needed again; or another process has claimed the backup and uses the plan.
+                    // Keeps the plan if the history still shows the backup as running. Either the run could not be
+                    // recorded, so that the plan will be needed again, or another process has claimed the backup and is
+                    // using the plan.
                     let is_running = |one: &Item| one.id == item.id && one.state == "running";
                     if history.queued().is_ok_and(|all| !all.iter().any(is_running)) {
                         plan.remove();
@@ -186,8 +189,8 @@ impl<'a> Checker<'a> {
                 }
                 Ok(false) => {}
                 Err(failure) => {
-                    // If a later attempt fails although all parts exist, deletes the plan, so that the next attempt
-                    // makes a new one.
+                    // If a second or later attempt fails although all parts exist, deletes the plan, so that the next
+                    // attempt makes a new plan.
                     if item.tries > 0 && !failure.needs_memory && plan.has_all().unwrap_or(false) {
                         plan.remove();
                     }
@@ -199,8 +202,8 @@ impl<'a> Checker<'a> {
         Err(Failure::unable(format!("{}: the plan needs too many rounds of tasks", folder.display())))
     }
 
-    /// Runs a part of a check with the share of one check. If this memory is too small, runs it again alone, with the
-    /// resources of all checks.
+    /// Runs `act` with the share of the resources that one check may use. If its memory is too small, runs `act` again
+    /// with the resources of all checks, while no other check runs.
     fn within_share<T>(
         &self,
         mark: &Arc<Mark>,
@@ -240,7 +243,7 @@ impl<'a> Checker<'a> {
             .end()
             .filter(|end| matches!(end.reason, EndReason::Damaged { .. }))
             .map(|end| format!("its log cannot be read after {}", lsn_text(end.lsn())));
-        // Missing log is not sound.
+        // A log backup in which a part of the log is missing is not sound.
         let gap = log.gaps().first();
         let gap = gap.map(|gap| format!("log is missing between {} and {}", lsn_text(gap.from), lsn_text(gap.to)));
         let unplaced = (unplaced > 0).then(|| format!("{unplaced} parts of its log cannot be put in order"));
@@ -294,7 +297,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The backup sets to restore for a check of this backup. The inner error is the reason why they can never be restored.
+/// The backup sets that must be restored to check this backup. The inner error is the reason why these sets can never
+/// be restored.
 fn restore(item: &Item, paths: &[PathBuf], base: &[PathBuf]) -> Result<Result<Vec<ChainSet>, String>, Failure> {
     let mut media = Vec::new();
     for path in base.iter().chain(paths) {

@@ -1,5 +1,5 @@
-//! Checks large backups with a program that the user names. The program runs the tasks of a check; this process merges
-//! the parts, and records the result as for any other check.
+//! Checks large backups with a program that the user has named. This program runs the tasks of a check. This process
+//! merges the parts, and records the result in the same way as for a check without the program.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,8 @@ use crate::spread;
 const TASKS: u64 = 256;
 /// Minimum size of a task, in bytes: a smaller task takes more time to start than to run.
 const LEAST_TASK_BYTES: u64 = 1 << 30;
-/// Limits on second looks in this process: 1/`LOOKS` of the backup's size, and `MOST_LOOKS_BYTES`.
+/// A second look in this process may read at most 1/`LOOKS` of the size of the backup, and at most `MOST_LOOKS_BYTES`
+/// bytes.
 const LOOKS: u64 = 16;
 const MOST_LOOKS_BYTES: u64 = 64 << 30;
 
@@ -30,12 +31,12 @@ pub(super) struct Engine<'a> {
     arguments: &'a EngineArguments,
     /// The folder for plans.
     folder: PathBuf,
-    /// The prefix in the names of this history's plans.
+    /// The names of the plans of this history begin with this prefix.
     prefix: String,
 }
 
 impl<'a> Engine<'a> {
-    /// The engine from the options; `None` if they name no program.
+    /// Makes the engine from the options. Returns `None` if the options name no program.
     ///
     /// # Errors
     /// If plans cannot be written to the folder from the options.
@@ -51,8 +52,8 @@ impl<'a> Engine<'a> {
         fs::create_dir_all(folder).map_err(|cause| refused(&cause))?;
         tempfile::tempfile_in(folder).map_err(|cause| refused(&cause.kind()))?;
         let absolute = std::path::absolute(folder).map_err(|cause| refused(&cause))?;
-        // Several hosts may share the folder, each with a history at the same path, so the prefix depends on host and
-        // path.
+        // Several hosts may use the same folder for plans, and their histories may have the same path. The prefix
+        // therefore depends on both the host and the path.
         let mut hasher = DefaultHasher::new();
         keep::host().hash(&mut hasher);
         std::path::absolute(&watch.history).unwrap_or_else(|_| watch.history.clone()).hash(&mut hasher);
@@ -60,7 +61,7 @@ impl<'a> Engine<'a> {
         Ok(Some(Self { program, arguments, folder: absolute, prefix }))
     }
 
-    /// Whether to check a backup of this size with the program.
+    /// Whether the program should check a backup of this size.
     pub(super) fn takes(&self, bytes: u64) -> bool {
         bytes >= self.arguments.engine_from
     }
@@ -72,7 +73,7 @@ impl<'a> Engine<'a> {
 
     /// Deletes the plans of backups that are no longer in the queue.
     pub(super) fn tidy(&self, history: &History) -> history::Result<()> {
-        // Lists the plans before reading the queue, so that a plan that is made in between is not deleted.
+        // Lists the plans before it reads the queue. A plan that is made after the listing is not deleted.
         let entries: Vec<_> = fs::read_dir(&self.folder).into_iter().flatten().flatten().collect();
         let queued: Vec<i64> = history.queued()?.iter().map(|item| item.id).collect();
         for entry in entries {
@@ -94,9 +95,10 @@ impl<'a> Engine<'a> {
         command
             .args(&self.arguments.engine_argument)
             .arg(plan)
-            // The pipe closes when this process ends. A program that reads the pipe can then end too.
+            // The operating system closes the pipe when this process ends. A program that reads from the pipe notices
+            // this and can end too.
             .stdin(Stdio::piped())
-            // The program's output is ignored, since only its files of parts count.
+            // The program's output is ignored, since only the files of parts that it writes count.
             .stdout(Stdio::null());
         shared.engines.fetch_add(1, Ordering::Relaxed);
         let ended = program::run(&mut command, self.arguments.engine_limit, &|| shared.is_stopped());
@@ -118,12 +120,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Maximum number of bytes that one task reads, for a backup of this size.
+/// For a backup of this size, the maximum number of bytes that one task reads.
 pub(super) fn task_bytes(bytes: u64) -> u64 {
     (bytes / TASKS).max(LEAST_TASK_BYTES)
 }
 
-/// Maximum number of bytes that a second look may read in this process, for a backup of this size.
+/// For a backup of this size, the maximum number of bytes that a second look may read in this process.
 pub(super) fn local_limit(bytes: u64) -> u64 {
     (bytes / LOOKS).min(MOST_LOOKS_BYTES)
 }

@@ -1,4 +1,5 @@
-//! Finds files by listing folders, since file system events do not report files that other machines write.
+//! Finds files by listing folders. Events of the file system are not used, since they do not report files that other
+//! machines write.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,10 +17,10 @@ use crate::many::{patterns, plan};
 
 /// Maximum depth of the search in folders.
 const MAX_DEPTH: usize = 32;
-/// Maximum size of a list of data files, in bytes.
+/// Maximum size, in bytes, of a file that lists data files.
 const MOST_LIST_BYTES: u64 = 16 << 20;
 
-/// The data files of a database, from one line of a list.
+/// The data files of one database, from one line of a file that lists data files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct DataFiles {
     pub(super) name: String,
@@ -35,7 +36,7 @@ pub(super) struct Listed {
     pub(super) data: Vec<DataFiles>,
     /// The data files in `data` that exist.
     pub(super) data_files: Vec<Seen>,
-    /// Descriptions of paths that cannot be read, so that their content is unknown.
+    /// Descriptions of paths that cannot be read. It is unknown which files these paths contain.
     pub(super) problems: Vec<String>,
     /// Descriptions of skipped files, with the reasons.
     pub(super) warnings: Vec<String>,
@@ -43,8 +44,8 @@ pub(super) struct Listed {
     pub(super) is_unable: bool,
     /// The paths that were searched.
     pub(super) roots: Roots,
-    /// Names and folders of the files that the watcher itself writes. The watcher must not open them: closing a SQLite
-    /// file a second time drops this process's locks on it.
+    /// Names and folders of the files that the watcher itself writes. The watcher must not open these files as backups:
+    /// when a process closes one of several handles of a SQLite file, it loses its locks on the file.
     own: Vec<(OsString, PathBuf)>,
 }
 
@@ -65,8 +66,8 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 add_pattern(&mut listed);
                 listed.problems.extend(expanded.unreadable.into_iter().map(|(_, failure)| failure.text));
                 for path in expanded.paths.iter().map(|path| absolute(path)) {
-                    // If a pattern has a `..` after it, a match may be outside the folders that match, so it is added
-                    // as a root.
+                    // If a pattern contains `..` after a wildcard, a matching path may be outside the matching folders.
+                    // The path is then added as another root.
                     if path.to_str().is_some_and(|path| !listed.roots.has(path)) {
                         listed.roots.add(&path);
                     }
@@ -74,7 +75,7 @@ pub(super) fn list(paths: &[PathBuf], own: &[PathBuf]) -> Listed {
                 }
             }
             Ok(None) => listed.any(&absolute(path), true),
-            // A pattern without a match is allowed if its folder can be listed.
+            // A pattern that matches nothing is allowed if its folder can be listed.
             Err(_) => {
                 let folder = add_pattern(&mut listed);
                 if let Err(cause) = storage::list(&folder) {
@@ -109,8 +110,8 @@ impl Listed {
         }
     }
 
-    /// Searches a folder and its subfolders. Follows symbolic links only to files, so that the search cannot go in
-    /// circles.
+    /// Searches a folder and its subfolders. Follows a symbolic link only if it points to a file, so that the search
+    /// cannot go in circles.
     fn folder(&mut self, folder: &Path, depth: usize) {
         let entries = match storage::list(folder) {
             Ok(entries) => entries,
@@ -181,7 +182,7 @@ impl Listed {
         self.problems.push(format!("{}: cannot be read: {cause}{}", path.display(), source::remedy(cause)));
     }
 
-    /// Reads a list of data files: each line has the name of a database, and paths.
+    /// Reads a file that lists data files. Each line has the name of a database and the paths of its data files.
     fn lines(&mut self, path: &Path) -> Result<(), Failure> {
         let unread =
             |cause: &dyn std::fmt::Display| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
@@ -206,7 +207,8 @@ impl Listed {
             }
             for file in &files {
                 match seen(Path::new(file)) {
-                    // Missing files are not an error: the database waits until they exist.
+                    // A missing data file is not an error, since the check of the database waits until all its data
+                    // files exist.
                     Ok(seen) => self.data_files.extend(seen),
                     Err(cause) => self.unread(Path::new(file), &cause),
                 }
@@ -217,8 +219,8 @@ impl Listed {
     }
 }
 
-/// Makes a path absolute, so that all watchers know a file by the same path. Symbolic links are not resolved, except
-/// before a `..`, where the result must be the same as in the operating system.
+/// Makes a path absolute, so that all watchers use the same path for a file. Symbolic links are not resolved, except
+/// before a `..`, where the operating system resolves them too.
 fn absolute(path: &Path) -> PathBuf {
     if storage::url(path).is_some() {
         return path.to_owned();
@@ -263,7 +265,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a named file is a list: its content is text, and it does not have the name of a database file.
+/// Whether a file that the user named is a list of data files. The content of a list is text, and its name is not the
+/// name of a database file.
 fn is_list(path: &Path) -> bool {
     storage::url(path).is_none() && !plan::has_database_name(path) && plan::is_text(path)
 }
@@ -289,7 +292,7 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
         Err(cause) if is_gone(&cause) => return Ok(None),
         Err(cause) => return Err(cause),
     };
-    // A time before 1970 must differ from all other times too.
+    // A time before 1970 must also differ from every other time.
     let modified = metadata.modified()?;
     let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos().to_string(),
@@ -298,8 +301,8 @@ pub(super) fn seen(path: &Path) -> io::Result<Option<Seen>> {
     #[cfg(unix)]
     let nanoseconds = {
         use std::os::unix::fs::MetadataExt as _;
-        // Includes the time of the last change, which no program can set, so that a write is noticed even if a program
-        // resets the time of the last write.
+        // Includes the time of the last change of content or metadata. Programs cannot set this time, so a write is
+        // noticed even if a program resets the time of the last write.
         format!("{nanoseconds} {}.{:09}", metadata.ctime(), metadata.ctime_nsec())
     };
     Ok(metadata.is_file().then_some(Seen { path: text, size: metadata.len(), version: nanoseconds }))

@@ -1,5 +1,5 @@
-//! The content of a backup file's labels in the form that the history stores. The labels are read once for each state
-//! of the file.
+//! The content of the labels of a backup file, in the form in which the history stores it. The labels are read once,
+//! and again only after the file has changed.
 
 use std::io;
 use std::path::Path;
@@ -11,15 +11,16 @@ use source::backup::{self, BackupMedia, BackupSet, DamageKind, SetKind};
 
 use crate::many::plan;
 
-/// What the labels say about a file.
+/// The result of reading the labels of a file.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Labels {
     /// The file is not a backup.
     Other,
-    /// The file has the name or the start of a backup, but its labels are damaged or not written yet; with the reason.
+    /// The file has the name or the start of a backup, but its labels are damaged or not written yet. The text is the
+    /// reason.
     Lost(String),
-    /// The file may hold a database or a backup, but cannot be checked in this form, for example because it is
-    /// compressed; with the reason.
+    /// The file may contain a database or a backup, but cannot be checked in its present form, for example because it
+    /// is compressed. The text is the reason.
     Refused(String),
     /// The file is a backup.
     Backup(Media),
@@ -48,9 +49,9 @@ pub(super) struct Set {
     pub(super) finished: Option<String>,
     pub(super) bytes: u64,
     pub(super) has_checksums: bool,
-    /// Whether the file ends before the end of the set.
+    /// Whether the file ends before the end of the backup set.
     pub(super) is_cut: bool,
-    /// Whether the labels of the file have any other damage.
+    /// Whether the labels of the file are damaged in any way other than by a file that ends too early.
     pub(super) is_damaged: bool,
     /// For a differential, the GUID of the full backup that it is based on.
     pub(super) base: Option<String>,
@@ -72,14 +73,15 @@ impl Set {
     }
 }
 
-/// The reason why a file is not checked. Removes the path from the text, since the printed line already has the path.
+/// The reason why a file is not checked. The path is removed from the text, since the line that is printed already
+/// begins with the path.
 fn refused(path: &Path, error: &OpenError) -> String {
     let text = error.to_string();
     let why = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
     format!("NOT CHECKED: {why}")
 }
 
-/// Whether a file with these stored labels may be a backup, so that it may get a verdict.
+/// Whether a file may be a backup, according to its stored labels `kept`. If so, the file may get a verdict.
 pub(super) fn may_be_backup(kept: &str) -> bool {
     kept != OTHER
 }

@@ -21,7 +21,7 @@ pub(crate) struct Mark {
     pub(crate) files: Vec<Seen>,
     /// The fingerprints of the backup's files before the check.
     pub(crate) fingerprints: Vec<Option<String>>,
-    /// The time for which files must be unchanged before they count as complete.
+    /// The settle time: a file counts as complete after it has been unchanged for this time.
     pub(crate) settle: Duration,
     /// Whether the files have changed since the check began.
     pub(crate) has_changed: AtomicBool,
@@ -33,8 +33,8 @@ impl Mark {
         Watched { claim: &self.claim, doubt: self.doubt.as_deref() }
     }
 
-    /// Whether the files are the same as before the check. If there are findings, first waits for another settle time,
-    /// so that no finding comes from a file that was still being written.
+    /// Whether the files are unchanged since the check began. If there are findings, first waits for the settle time,
+    /// so that no finding is caused by a file that was still being written.
     pub(crate) fn stands(&self, has_findings: bool) -> bool {
         let is_settled = |seen: &Seen| source::storage::url(Path::new(&seen.path)).is_some();
         if has_findings && self.are_same() && !self.files.iter().all(is_settled) {

@@ -9,7 +9,8 @@ use history::vitals::{Vital, Vitals};
 
 use crate::cli::VERSION;
 
-/// Writes the metrics to a temporary file and renames it, so that a reader sees either the previous or the new content.
+/// Writes the metrics to a temporary file, and then renames this file. Readers see either the previous or the new
+/// content, never a part of it.
 ///
 /// # Errors
 /// If the file cannot be written, or the history cannot be read.
@@ -17,7 +18,7 @@ pub(super) fn write(path: &Path, history: &History, status: u8) -> io::Result<()
     let text = text(&history.vitals().map_err(io::Error::other)?, status);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // Exporters read only files with names that end in .prom, so they ignore the temporary file.
+    // Exporters ignore the temporary file, since they read only files whose names end in .prom.
     builder.prefix(".mdfsck-metrics.").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
@@ -39,7 +40,7 @@ impl Series {
         let _ = writeln!(self.0, "mdfsck_{name}{labels} {value}");
     }
 
-    /// Writes one metric for all databases that have a value for it.
+    /// Writes the values of one metric, for all databases that have a value.
     fn of_each<V: std::fmt::Display>(
         &mut self,
         (name, kind, help): (&str, &str, &str),
@@ -67,7 +68,7 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The text of all metrics: at most twelve series per database.
+/// The text of all metrics. It has at most twelve time series per database.
 fn text(vitals: &Vitals, status: u8) -> String {
     let mut out = Series(String::new());
     out.head("build_info", "gauge", "The release of mdfsck that wrote this file.");

@@ -17,7 +17,8 @@ pub(crate) enum Policy {
     All,
     /// Check only the newest full backup.
     Newest,
-    /// Check one backup in each span of this length.
+    /// Check one backup of each database. Check the next backup of the database after this time has passed since the
+    /// last check.
     Sample(Duration),
 }
 
@@ -34,7 +35,7 @@ impl FromStr for Policy {
     }
 }
 
-/// A span of the day, which may include midnight.
+/// A span of the day. It may begin before midnight and end after midnight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct During {
     from: u16,
@@ -69,9 +70,9 @@ impl During {
     }
 }
 
-/// The backups to skip, with the reasons. `checked` has the time when the last full check of each database ended. If
-/// `are_replicas`, all databases of one family count as one database, even on different servers or with different
-/// names.
+/// The IDs of the backups to skip, with the reasons. `checked` has the time at which the last full check of each
+/// database ended. If `are_replicas`, all databases of one family count as one database, even if they have different
+/// servers or names.
 pub(crate) fn left_out(
     (policy, are_replicas): (Policy, bool),
     queued: &[Item],
@@ -83,8 +84,8 @@ pub(crate) fn left_out(
     match policy {
         Policy::All => Vec::new(),
         Policy::Newest => {
-            // The newest backup counts even if it is incomplete or already checked, so that no older backup takes its
-            // place.
+            // The newest backup counts even if it is incomplete or was already checked. Otherwise an older backup would
+            // count as the newest.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<String, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {
@@ -94,7 +95,7 @@ pub(crate) fn left_out(
             }
             let sets: HashMap<i64, &str> =
                 known.iter().filter_map(|item| Some((item.id, item.found.set_guid.as_deref()?))).collect();
-            // Copies of the newest backup are checked too, since each file gets a verdict of its own.
+            // Copies of the newest backup are checked too, since each file gets its own verdict.
             let is_newest = |item: &Item| {
                 let is_copy =
                     |id| item.found.set_guid.is_some() && item.found.set_guid.as_deref() == sets.get(&id).copied();
@@ -140,8 +141,9 @@ fn is_sample(item: &Item) -> bool {
     matches!(item.found.kind, Kind::Full | Kind::Differential)
 }
 
-/// The backups to check now, in order. Databases that were never checked come first, then those with the oldest check,
-/// and the largest backups of each come first. Backups with checks that were killed come last.
+/// The backups to check now, in order. First come the databases that were never checked, then the databases whose last
+/// check is oldest. Larger backups of a database come before smaller backups. Backups whose checks were killed come
+/// last of all.
 pub(crate) fn order(queued: &[Item], are_replicas: bool, checked: &HashMap<String, String>, now: &str) -> Vec<i64> {
     let is_due = |item: &&Item| item.state == "ready" && item.not_before.as_deref().is_none_or(|moment| moment <= now);
     let mut due: Vec<&Item> = queued.iter().filter(is_due).collect();

@@ -1,5 +1,5 @@
-//! Lists the backups in files, and decides whether each backup is complete: its files have settled, none of them ends
-//! too early, and all its stripes exist.
+//! Lists the backups in files, and decides whether each backup is complete. A backup is complete if its files have been
+//! unchanged for the settle time, if no file ends too early, and if all its stripes exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -12,18 +12,18 @@ use super::find::DataFiles;
 use super::labels::{Labels, Set};
 use crate::many::plan;
 
-/// Whether a file has settled at `now`, in milliseconds since 1970. An object in storage is always settled, since it
-/// appears only when it is complete.
+/// Whether a file has been unchanged for the time `settle`. `now` is in milliseconds since 1970. An object in storage
+/// always counts as settled, since it becomes visible only when it is complete.
 pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool {
     let settle = i64::try_from(settle.as_millis()).unwrap_or(i64::MAX);
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle
 }
 
-/// The path and size of each stripe that was found, by the number of the stripe.
+/// The stripes that were found. The key is the number of a stripe; the value is the path and the size of its file.
 type Stripes<'a> = BTreeMap<u16, (&'a str, u64)>;
 
-/// A backup set with the stripes that were found. Each copy of a set is a separate group, since a verdict is about the
-/// bytes that were read, and says nothing about another copy.
+/// A backup set, with the stripes that were found. Each copy of a set is a separate group. A verdict describes only the
+/// bytes that were read, so it does not apply to another copy.
 struct Group<'a> {
     /// The set, from the labels of the stripe that was found first.
     set: &'a Set,
@@ -35,8 +35,9 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The identity of the set in the queue. The identity of a set in a single file includes its path. The identity of
-    /// a striped set has no paths, since its stripes may be found one by one.
+    /// The identity of the backup set in the queue. If the set is in a single file, its identity includes the path of
+    /// the file. If the set is striped, its identity includes no path, since the stripes may be found at different
+    /// times.
     fn identity(&self, copy: usize) -> String {
         let Set { position, guid, database, server, finished, bytes, .. } = self.set;
         let set = match guid {
@@ -69,7 +70,7 @@ impl Group<'_> {
     }
 }
 
-/// The backups in all files, at `now`, in milliseconds since 1970.
+/// The backups in all files. `now` is in milliseconds since 1970.
 pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let mut unknown = Vec::new();
     let mut read: Vec<(&FileState, Labels)> = Vec::new();
@@ -98,8 +99,8 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
     all
 }
 
-/// Identifies a set by its GUID and media set, or without a GUID by server, database, time and size; by its position;
-/// and by the number of the copy.
+/// Identifies a backup set. The key contains the GUID of the set and the media set; a set without a GUID is identified
+/// by server, database, time and size. The key also contains the set's position, and the number of the copy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     guid: &'a str,
@@ -109,8 +110,8 @@ struct Key<'a> {
     copy: usize,
 }
 
-/// Groups the sets in the files. The files are sorted by path, so the stripes in one folder stay together even if
-/// another folder has copies of all of them.
+/// Groups the backup sets in the files. The files are sorted by path, so that stripes in the same folder are grouped
+/// together even if another folder contains copies of all stripes.
 fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'a>>, Vec<&'a FileState>) {
     let (mut groups, mut cut): (BTreeMap<Key<'_>, Group<'_>>, Vec<&FileState>) = Default::default();
     let mut copies: BTreeMap<(Key<'_>, u16), usize> = BTreeMap::new();
@@ -122,7 +123,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
         for set in media.sets.iter().filter(|set| !set.is_cut) {
             let rest = match &set.guid {
                 Some(_) if media.stripes > 1 => String::new(),
-                // A set with the same GUID but another size is a different backup.
+                // A set with the same GUID but a different size is a different backup.
                 Some(_) => set.bytes.to_string(),
                 None => format!("{} {} {:?} {}", set.server, set.database, set.finished, set.bytes),
             };
@@ -142,7 +143,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
             group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
         }
     }
-    // If only some stripes have copies, the copies are combined with the remaining stripes of the original.
+    // If copies exist of only some stripes, the copies are combined with the original files of the remaining stripes.
     let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)
@@ -192,7 +193,7 @@ fn of_group(group: &Group<'_>, copy: usize, all: &BTreeMap<Key<'_>, Group<'_>>) 
     }
 }
 
-/// The full backup that a differential is based on, if all stripes of that full backup exist.
+/// The full backup on which a differential is based. Returns `None` if any stripe of the full backup is missing.
 fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a Group<'a>> {
     let is_base = |full: &&Group<'_>| {
         let is_of_guid = set.base.is_some() && set.base == full.set.guid;
@@ -202,7 +203,7 @@ fn base_of<'a>(set: &Set, all: &'a BTreeMap<Key<'_>, Group<'a>>) -> Option<&'a G
     all.values().find(is_base)
 }
 
-/// The entry for a file with unknown content.
+/// The entry in the queue for a file whose content is unknown.
 fn file(state: &FileState, reason: &str) -> Found {
     let Seen { path, size, .. } = &state.seen;
     Found {
@@ -232,7 +233,7 @@ fn unnamed(identity: String, paths: Vec<String>, kind: Kind) -> Found {
     }
 }
 
-/// The databases with data files that a list names. Each state of the data files counts as a backup.
+/// The databases whose data files are named in a list. Each state of the data files counts as a separate backup.
 pub(super) fn data(listed: &[DataFiles], states: &[FileState], settle: Duration, now: i64) -> Vec<Found> {
     let states: HashMap<&str, &FileState> = states.iter().map(|state| (state.seen.path.as_str(), state)).collect();
     let one = |data: &DataFiles| {
@@ -282,7 +283,7 @@ mod tests {
         state(path, 0, &Labels::Backup(Media::example(guid, stripe, false)))
     }
 
-    /// The kind of each backup, the number of its files, and the reason why it waits.
+    /// For each backup: its kind, the number of its files, and the reason why it is waiting.
     fn looked(states: &[FileState], now: i64) -> Vec<(Kind, usize, Option<String>)> {
         found(states, SETTLE, now).into_iter().map(|found| (found.kind, found.paths.len(), found.waits_for)).collect()
     }

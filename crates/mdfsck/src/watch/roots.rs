@@ -1,5 +1,5 @@
-//! The paths that a watcher searches. Another watcher may use the same history; this watcher ignores files that only
-//! the other one searches.
+//! The paths that a watcher searches. Several watchers may use the same history. This watcher ignores files in paths
+//! that only other watchers search.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,10 @@ use crate::many::patterns;
 /// The files and folders that a watcher searches. They need not exist.
 #[derive(Clone, Default)]
 pub(super) struct Roots {
-    /// Named files and folders. A folder includes everything below it.
+    /// Files and folders that the user named. A folder includes all files and subfolders in it.
     named: Vec<PathBuf>,
-    /// A folder and a pattern relative to the folder. A match includes everything below it.
+    /// Pairs of a folder and a pattern relative to this folder. A folder that matches includes all files and subfolders
+    /// in it.
     patterns: Vec<(PathBuf, PathBuf)>,
     /// Data files, and folders of data files without their subfolders.
     data: HashSet<PathBuf>,
@@ -32,7 +33,7 @@ impl Roots {
         self.data.insert(path.to_owned());
     }
 
-    /// Whether this watcher searches the place of a file with this path. The file need not exist.
+    /// Whether this watcher searches the folder of the file `path`. The file need not exist.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = Path::new(path);
         self.named.iter().any(|root| path.starts_with(root))
@@ -44,7 +45,7 @@ impl Roots {
             || path.parent().is_some_and(|folder| self.data.contains(folder))
     }
 
-    /// Whether this watcher searches the place of at least one of these files.
+    /// Whether this watcher searches the folder of at least one of these files.
     pub(super) fn have_any(&self, paths: &[String]) -> bool {
         paths.iter().any(|path| self.has(path))
     }

@@ -19,27 +19,27 @@ use crate::windows;
 
 /// The interval at which this process renews its claims.
 const BEAT: Duration = Duration::from_secs(20);
-/// The pause before a failed write to the history is repeated; `MOST_NOTES` is the number of attempts.
+/// The pause between two attempts to write to the history. `MOST_NOTES` is the maximum number of attempts.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The time for which a stopping watcher waits for programs to end.
+/// The time for which a watcher that is stopping waits until the user's programs end.
 const FAREWELL: Duration = Duration::from_secs(5);
 const MOST_NOTES: u32 = 15;
 
 /// Data that the threads of a watcher share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// The paths that this watcher searches. Empty until the first look, so that no backup belongs to this watcher
-    /// before.
+    /// The paths that this watcher searches. They are empty until the files are listed for the first time, so that no
+    /// backup counts as this watcher's before.
     pub(super) roots: RwLock<Roots>,
-    /// The backups that are being checked. The lock is also held while a thread claims a backup.
+    /// The IDs of the backups that are being checked. A thread also holds this lock while it claims a backup.
     working: Mutex<BTreeSet<i64>>,
-    /// Whether a thread failed to use the history.
+    /// Whether a thread could not use the history.
     pub(super) is_unable: AtomicBool,
-    /// Set when no further backups will be found.
+    /// Set when the watcher will find no further backups.
     pub(super) closing: AtomicBool,
     /// Set when the watcher ends without waiting for running checks.
     is_stopped: AtomicBool,
-    /// The number of the user's programs that are running tasks.
+    /// The number of programs of the user that are running tasks.
     pub(super) engines: AtomicUsize,
 }
 
@@ -48,7 +48,7 @@ impl Shared {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a backup belongs to this watcher, as opposed to another watcher with the same history.
+    /// Whether a backup belongs to this watcher. It may also belong to another watcher that uses the same history.
     pub(super) fn is_own(&self, item: &Item) -> bool {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).have_any(&item.found.paths)
     }
@@ -58,7 +58,8 @@ impl Shared {
         self.is_stopped.load(Ordering::Relaxed) || windows::signals::is_raised()
     }
 
-    /// Stops the checks, and waits briefly for the user's programs to end. The caller then ends this process.
+    /// Stops the checks, and waits for a short time until the user's programs end. Afterwards, the caller ends this
+    /// process.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -102,7 +103,7 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     let mut idle = None;
     while !shared.is_stopped() {
         let was_closing = shared.is_closing();
-        // Waits while the history is unchanged since there was nothing to do.
+        // If there was nothing to do, waits until the history changes.
         if !was_closing && !has_changed(&history, &mut idle) {
             thread::sleep(TICK);
             continue;
@@ -128,8 +129,8 @@ pub(super) fn work(arguments: &WatchArguments, checker: &Checker<'_>, (holder, s
     }
 }
 
-/// Records that a backup could not be checked. Retries if the history cannot be written. If all attempts fail, a later
-/// look finds the abandoned claim.
+/// Records that a backup could not be checked. If the history cannot be written, tries again. If all attempts fail, the
+/// claim on the backup remains, and the watcher later treats it as abandoned.
 fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&Item, &Claim), failure: &Failure) {
     for _ in 0..MOST_NOTES {
         let is_noted = match history.is_claimed(claim) {
@@ -144,7 +145,7 @@ fn note_failure(checker: &Checker<'_>, history: &mut History, (item, claim): (&I
     }
 }
 
-/// Claims the next backup to check; `None` if there is none.
+/// Claims the next backup to check. Returns `None` if no backup is ready.
 fn next(
     arguments: &WatchArguments,
     history: &mut History,
@@ -178,7 +179,7 @@ fn next(
     Ok(None)
 }
 
-/// Renews the claims of this process regularly, until `has_ended`.
+/// Renews the claims of this process at regular intervals until `has_ended` is set.
 pub(super) fn beat(arguments: &WatchArguments, (holder, shared): (&Holder, &Shared), has_ended: &AtomicBool) {
     let mut last = Instant::now();
     while !has_ended.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Handles Ctrl+C and SIGTERM during a window: the window ends after the range that is being read.
+//! Handles Ctrl+C and SIGTERM during a window. After a signal, the window ends when the present range is read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 #[cfg(unix)]
 static RAISED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Never set on this system: a signal ends the process, and the ranges read so far are kept.
+/// This flag is never set on this system. A signal ends the process, and the ranges read so far are kept.
 #[cfg(not(unix))]
 static RAISED: AtomicBool = AtomicBool::new(false);
 
-/// Watches for signals. The returned function tells whether a signal has arrived. A second signal ends the process
+/// Watches for signals. The returned function returns whether a signal has arrived. A second signal ends the process
 /// immediately.
 pub(crate) fn watch() -> impl Fn() -> bool {
     #[cfg(unix)]

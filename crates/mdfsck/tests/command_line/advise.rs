@@ -1,4 +1,4 @@
-//! `mdfsck advise`: the steps for each kind of damage, and the backups from which these steps restore pages.
+//! `mdfsck advise`: the steps for each kind of damage, and the backups from which the steps restore pages.
 
 use serde_json::Value;
 
@@ -98,8 +98,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(actions(&lines) == ["export", "restore_database", "inspect"], format!("{:?}", actions(&lines)))?;
             let step = &lines[1];
             ensure(step["reason"].as_str().is_some_and(|reason| reason.contains("simple recovery")), step.to_string())?;
-            // In the script, the command that saves rows is only a comment. The restore after it must therefore not run
-            // before a person edits the script.
+            // In the script, the command that saves rows is only a comment. The script restores pages after it. The
+            // restore must therefore not run before a person edits the script.
             run_any(folder, &["advise", "hurt", "--backups", "backups", "--script", "plan.sql"]);
             let script = fs::read_to_string(folder.join("plan.sql"))?;
             ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;
@@ -195,7 +195,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let title = lines[0]["title"].as_str().unwrap_or_default();
                 ensure(title.starts_with("Give the missing "), lines[0].to_string())?;
             }
-            // The table also has pages in the missing file, so the check must not print its numbers of rows and pages.
+            // The table also has pages in the missing file, so the check must not print the row count and page count of
+            // the table.
             let checked = text(&mdfsck(folder, &["check", "one/orders.mdf"]).stdout);
             ensure(
                 checked.contains("DBCC results for 'orders'.\n") && !checked.contains("pages for object \"orders\""),
@@ -212,8 +213,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Requires that no statement of a script runs before a person edits the script. After SET NOEXEC ON, statements are
-/// only compiled.
+/// Requires that a server executes no statement of a script until a person edits the script. SET NOEXEC ON makes a
+/// server compile the following statements without executing them.
 fn nothing_runs(script: &str) -> Result<(), Failed> {
     let mut is_on = false;
     for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
@@ -258,7 +259,7 @@ fn files_of(step: &Value) -> Vec<String> {
     files.iter().filter_map(name).collect()
 }
 
-/// Marks a lab database as in full recovery, so that its log is kept for log backups
+/// Sets a lab database to the full recovery model, so that its log is kept for log backups
 /// (docs/format/boot-and-file-headers.md#boot-page).
 fn in_full_recovery(file: &Path) {
     const RECORD: usize = 96;
@@ -270,8 +271,8 @@ fn in_full_recovery(file: &Path) {
     });
 }
 
-/// Writes backups of a database in use to `here`. Writes the later database, with a damaged page, to `hurt`. Returns
-/// the page.
+/// Writes backups of a database in use to `here`. Writes the database at the time of the last backup to `data`, and a
+/// copy with a damaged page to `hurt`. Returns the damaged page.
 pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     run(folder, &["lab", "chain", "here", "--sets", "full,log,full,log,log"])?;
     let backups =
@@ -285,7 +286,7 @@ pub(super) fn in_use(folder: &Path) -> Result<String, Failed> {
     Ok(page.to_owned())
 }
 
-/// Damages the copy of a page in an uncompressed backup.
+/// Damages a page in an uncompressed backup.
 pub(super) fn spoil(folder: &Path, backup: &str, page: &str) -> Result<(), Failed> {
     let path = folder.join(backup);
     let mut bytes = fs::read(&path)?;

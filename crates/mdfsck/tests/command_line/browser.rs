@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 /// Names of programs that accept the options of Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// Options for no window, no background network traffic, and no profile of the user.
+/// Options that make the browser run without a window, without background network traffic, and without the profile of
+/// the user.
 #[rustfmt::skip]
 const OPTIONS: [&str; 8] = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

@@ -47,8 +47,8 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 ensure(at["possible"] == true && length == steps, format!("{moment}: {at}"))?;
                 let verified = json(folder, &["here", "--at", moment, "--verify"])?;
                 ensure(verified["at"]["verified"]["state"] == "sound", format!("{moment}: {}", verified["at"]))?;
-                // If the point in time is in the second in which a backup ended, all of that backup is restored without
-                // STOPAT, because STOPAT could drop commits in that second.
+                // A backup may end in the same second as the requested point in time. This backup is then restored
+                // completely, without STOPAT, because STOPAT could drop commits in that second.
                 ensure(at["stop_at"] == (steps > 1), format!("{moment}: {at}"))?;
                 if steps > 1 {
                     let checked = mdfsck(folder, &["check", "--physical-only", "here", "--stop-at", moment]);
@@ -217,13 +217,13 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             ensure(round.contains("03_log.trn") && round.contains("restored and checked: "), output.clone())?;
             let script = fs::read_to_string(folder.join("round.sql"))?;
             ensure(!script.contains("04_diff.bak") && script.matches("RESTORE LOG").count() == 4, script)?;
-            // The other path also works for a point in time after the differential.
+            // The other chain of backups can also restore a point in time after the differential.
             let moment = finished(&json(folder, &["here"])?, "05_log.trn").replace(' ', "T");
             let asked = json(folder, &["here", "--verify", "--at", &moment])?;
             let (at, detour) = (&asked["at"]["verified"], &asked["detour"]);
             ensure(at["state"] == "errors" && detour["verified"]["state"] == "sound", asked.to_string())?;
-            // Without --verify only the labels are read. They are sound, and the output says that the pages were not
-            // read.
+            // Without --verify, the program reads only the labels. The labels are sound, and the output says that the
+            // pages were not read.
             let (status, output) = chain(folder, &["here"])?;
             ensure(status == 0 && output.contains("pages were not read"), output)
         }),
@@ -248,7 +248,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Writes a lab chain: a full backup, two log backups, a differential, and two log backups.
+/// Writes a chain of lab backups in this order: a full backup, two log backups, a differential, and two log backups.
 fn make(folder: &Path, options: &[&str]) -> Result<(), Failed> {
     make_of(folder, "full,log,log,diff,log,log", options)
 }

@@ -1,5 +1,5 @@
-//! `mdfsck watch --engine`: another program checks large backups. Whatever that program does, no backup may be reported
-//! as sound unless all of it was read.
+//! `mdfsck watch --engine`: another program, the engine, checks large backups. Whatever the engine does, a backup may
+//! be reported as sound only if all of it was read.
 
 use std::process::Stdio;
 use std::thread;
@@ -25,12 +25,12 @@ pub(super) fn with_engines() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The size from which the engine is used. It is less than the size of a backup of a 9 MB database, and more than the
-/// size of a compressed backup.
+/// Backups of at least this size are checked by the engine. An uncompressed backup of a 9 MB database is larger, and a
+/// compressed backup is smaller.
 const LARGE: &str = "4MB";
 const MDFSCK: &str = env!("CARGO_BIN_EXE_mdfsck");
 
-/// Writes an engine script like one that a user might write.
+/// Writes an engine: a script as a user might write it.
 fn engine(folder: &Path) -> Result<(), Failed> {
     program(
         folder,
@@ -48,7 +48,8 @@ fn watch(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&fixed[..], &["--engine", "./engine", "--engine-from", LARGE], options].concat())
 }
 
-/// Makes backups whose check failed due immediately.
+/// Makes all backups due again immediately. After a failed check, a backup is otherwise not due until some time has
+/// passed.
 fn again(folder: &Path) -> Result<(), Failed> {
     let connection = Connection::open(folder.join("h.db"))?;
     connection.execute("UPDATE backup SET not_before = NULL", [])?;
@@ -121,7 +122,7 @@ fn calls_of(folder: &Path) -> Result<String, Failed> {
 fn hostile(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     hurt(folder, "two", "2")?;
-    // An engine may print the output of a check of a sound database.
+    // An engine may print the output of a check of a sound database, although it did not check the backup.
     let sound = mdfsck(folder, &["check", "backups/one.bak", "--json"]);
     ensure(sound.status.code() == Some(0), "it is sound")?;
     fs::write(folder.join("sound.json"), &sound.stdout)?;
@@ -152,7 +153,8 @@ fn hostile(folder: &Path) -> Result<(), Failed> {
         again(folder)?;
     }
     ensure(runs_without_error(folder)? == 0, "none was checked")?;
-    // An engine completes all tasks and then reports failure. Only its parts count, and an invalid part is replaced.
+    // An engine completes all tasks and then reports failure. Only the parts that the engine wrote count. An invalid
+    // part is replaced.
     engine(folder)?;
     let script = fs::read_to_string(folder.join("engine"))?.replacen("#!/bin/sh\n", "", 1);
     program(folder, "engine", &format!("{script}exit 1\n"))?;
@@ -170,7 +172,8 @@ fn foreign(folder: &Path) -> Result<(), Failed> {
     hurt(folder, "two", "2")?;
     backup(folder, "one", "1", &[])?;
     fs::rename(folder.join("backups/one.bak"), folder.join("one.bak"))?;
-    // Makes a complete plan of a sound database. The engines below copy it over the plan that they should carry out.
+    // Makes a complete plan of a sound database. The engines below copy this plan over the plan that they should carry
+    // out.
     for command in [&["plan", "one.bak", "--dir", "other"][..], &["task", "other", "0"]] {
         let output = mdfsck(folder, command);
         ensure(output.status.success(), format!("{output:?}"))?;
@@ -207,7 +210,7 @@ fn resumed(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&first)? == ["unknown full.bak"] && plans(folder)? == 1, format!("{first:?}"))?;
     let message = lines(&first)?[0]["message"].as_str().unwrap_or_default().to_owned();
     ensure(message.contains("exit status: 5; parts missing: 1 (1 of 2)"), message)?;
-    // The backup is not due again yet. Once it is due, only the missing task runs.
+    // The backup is not due yet. When it is due again, only the missing task runs.
     ensure(called(folder) == 1 && watch(folder, &[]).status.code() == Some(4) && called(folder) == 1, "not at once")?;
     again(folder)?;
     let second = watch(folder, &[]);
@@ -258,7 +261,8 @@ fn ended(folder: &Path) -> Result<(), Failed> {
     wait_for(|| Ok(service.try_wait()?.is_some()))?;
     ensure(service.wait()?.code() == Some(0), "it ends")?;
     none_runs(folder)?;
-    // The backup itself did not fail, so it is due immediately.
+    // The end of the watcher interrupted the check. This does not count as a failed check of the backup, so the backup
+    // is due immediately.
     engine(folder)?;
     ensure(reported(&watch(folder, &[]))? == ["sound one.bak"] && plans(folder)? == 0, "it was checked")
 }
@@ -282,7 +286,7 @@ fn wait_for(mut is_it: impl FnMut() -> Result<bool, Failed>) -> Result<(), Faile
 fn killed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "one.d", "--size", "12MB", "--files", "2"])?;
     lab(folder, &["backup", "one.d", "-o", "backups"])?;
-    // If the watcher is killed, the engine's standard input ends, and so does the engine.
+    // If the watcher is killed, the standard input of the engine is closed, and the engine must end.
     program(folder, "engine", &format!("{MDFSCK} task \"$1\" 0\necho $$ > pids\ncat > /dev/null\ntouch saw-end\n"))?;
     let mut service = start(folder)?;
     wait_for(|| Ok(folder.join("pids").exists()))?;
@@ -331,7 +335,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     fs::write(folder.join("file"), "")?;
     let with = |place| mdfsck(folder, &[&fixed[..], &["--engine", "x", "--engine-dir", place]].concat());
     refused(&with("file"), 8, &["--engine-dir", "file", "plans cannot be stored in this folder"])?;
-    // A program without object storage refuses every URL before it looks at the option.
+    // A program that was built without object storage refuses every URL before it reads the option.
     let object: &[&str] = if cfg!(feature = "cloud") {
         &["--engine-dir", "s3://bucket/plans", "plans cannot be stored in this folder"]
     } else {

@@ -28,8 +28,8 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
     vec![needs(&[("chromium", Browser::find().is_some())], name, on_screens)]
 }
 
-/// Makes a history `h.db` with two databases: a sound one, and a damaged one in `hurt`. A sound copy of the damaged one
-/// was checked later.
+/// Makes a history `h.db` with two databases: a sound database, and a damaged database in the folder `hurt`. After the
+/// damaged database, a sound copy of it was checked.
 pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "8"]).status.success(), "lab new")?;
@@ -40,7 +40,7 @@ pub(super) fn history(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a history by SQL statements, in ways in which no check changes it.
+/// Changes a history by SQL statements, in ways in which a check would never change it.
 pub(super) fn change(folder: &Path, statements: &str) -> Result<(), Failed> {
     Ok(Connection::open(folder.join("h.db"))?.execute_batch(statements)?)
 }

@@ -1,4 +1,5 @@
-//! `mdfsck explain`: every message number that a DBA may see, keys with typing errors, and the list.
+//! `mdfsck explain`: every message number that a DBA may see, search words with typing errors, and the list of all
+//! entries.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,8 +10,8 @@ use serde_json::Value;
 
 use super::{Test, ensure, mdfsck, refused, text};
 
-/// The message numbers of DBCC, and those that SQL Server writes to error logs, and during restores and queries of
-/// damaged databases.
+/// The message numbers of DBCC, and the message numbers that SQL Server writes to error logs or reports during restores
+/// and queries of damaged databases.
 #[rustfmt::skip]
 const NUMBERS: [u16; 311] = [
     601, 605, 644, 665, 823, 824, 825, 829, 832, 926, 945, 2501, 2508, 2511, 2512, 2515, 2516, 2517, 2518,
@@ -44,8 +45,8 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
             };
             has("823", &["Msg 823: ", "what it means", "what to look at", "what to do"])?;
             has("8976", &["tree.child-unseen: Msg 8976", "  rule  ", "  cause  ", "what to do"])?;
-            // A check reports message 824 for a lost write. SQL Server reports it for any page that differs from what
-            // it wrote.
+            // A check reports message 824 only for a lost write. SQL Server reports it for any page that differs from
+            // the page that SQL Server wrote.
             has("824", &["log.lost-write", "Msg 824: a page is not what was written"])?;
             has("tree.compressed-entries", &["not verified, undocumented", "what to do"])
         }),
@@ -70,7 +71,8 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
                 ("82", &["823, 824, 825"]),
                 ("897", &["8970"]),
                 ("8976x", &["did you mean 8976"]),
-                // For a number that is not a typing error, the neighboring numbers are offered.
+                // If no known number is similar to the unknown number, the next lower and next higher known numbers are
+                // offered.
                 ("4500", &["3859 or 5171"]),
                 ("99999", &["did you mean 9726?"]),
                 ("tree", &["tree.chain-linkage"]),
@@ -119,7 +121,7 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     let ids: Vec<&str> = list.iter().filter_map(|line| line["id"].as_str()).collect();
     let all = registry::ALL.iter().map(|check| check.id).chain(limits::ALL.iter().map(|limit| limit.id));
     ensure(all.collect::<BTreeSet<_>>() == ids.iter().copied().collect(), "ids")?;
-    // Limits have no number. They follow the numbered entries, ordered by ID.
+    // Limits have no number. In the list, they follow the numbered entries and are ordered by ID.
     let (numbered, others) = list.split_at(numbers.len());
     ensure(numbered.iter().all(|line| line["number"].is_number()), "a number behind the limits")?;
     ensure(others.len() == limits::ALL.len(), "limits")?;
@@ -134,7 +136,8 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every `'mdfsck ...'` in an explanation must be an existing command whose help lists the options.
+/// Every `'mdfsck ...'` in an explanation must be an existing command, and the help of this command must list the
+/// options.
 fn named_commands(folder: &Path) -> Result<(), Failed> {
     let keys: Vec<String> = NUMBERS.iter().map(u16::to_string).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();

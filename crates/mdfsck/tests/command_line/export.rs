@@ -1,4 +1,5 @@
-//! `mdfsck export` and `mdfsck rows`: each file is complete or does not exist, and is the same with all options.
+//! `mdfsck export` and `mdfsck rows`. A file must be complete, or must not exist. Its content must be the same with all
+//! options.
 
 mod faults;
 mod names;
@@ -81,7 +82,8 @@ fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|own| own == "mdf"));
     fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
-    // The program needs three bitmaps with one bit per page, of 4.7 MB each, in addition to the memory of one thread.
+    // In addition to the memory of one thread, the program needs three bitmaps. Each has one bit per page and takes 4.7
+    // MB.
     refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
     refused(&rows(), 8, &["--memory 28 MB: reading rows needs", "at least"])?;
     ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")

@@ -1,4 +1,4 @@
-//! Output in the forms of DBCC: TABLERESULTS, ESTIMATEONLY, and the line in the error log.
+//! Output in the same form as from DBCC: TABLERESULTS, ESTIMATEONLY, and the line in the error log.
 
 use std::fs;
 
@@ -87,7 +87,8 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )
         }),
         ("info --tableresults is the boot page as DBINFO prints it", |folder, of| {
-            // The datetime 2014-03-02 11:20:10.123: ticks of 1/300 second since midnight, and days since 1900-01-01.
+            // The datetime 2014-03-02 11:20:10.123. The first number counts ticks of 1/300 second since midnight, the
+            // second counts days since 1900-01-01.
             let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
             let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
@@ -170,13 +171,13 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )?;
             let physical = text(&mdfsck(folder, &["check", "--physical-only", "a.mdf"]).stdout);
             ensure(!physical.contains(warning), physical)?;
-            // If the bytes are not a valid time, they are ignored.
+            // If the bytes are not a valid time, the program ignores them.
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].fill(0x5A));
             ensure(mdfsck(folder, &["check", "a.mdf"]).stdout == plain.stdout, "no time")
         }),
         ("--constraints takes all and nothing else", |folder, _| {
             let trusted = mdfsck(folder, &["check", "--constraints", "a.mdf"]);
-            // The sample has only trusted constraints, so both options check the same constraints.
+            // All constraints of the sample are trusted, so both options check the same constraints.
             ensure(mdfsck(folder, &["check", "--constraints=all", "a.mdf"]).stdout == trusted.stdout, "all")?;
             refused_by_usage(&mdfsck(folder, &["check", "--constraints=none", "a.mdf"]), &["none", "all"])?;
             let json = text(&mdfsck(folder, &["check", "--constraints=all", "--json", "a.mdf"]).stdout);

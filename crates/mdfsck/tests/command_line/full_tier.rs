@@ -2,8 +2,8 @@
 
 use libtest_mimic::Trial;
 
-/// The names of the slowest tests. They kill the program at many instants, change every byte of a part, try every form
-/// and size of tasks and windows, or wait for a watcher.
+/// The names of the slowest tests. These tests kill the program at many instants, change every byte of a part, try
+/// every form and size of tasks and windows, or wait for a watcher.
 pub(crate) const NAMES: [&str; 70] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",
@@ -77,7 +77,8 @@ pub(crate) const NAMES: [&str; 70] = [
     "windows of any length and ranges of any size give what check prints, of data files",
 ];
 
-/// Names in [`NAMES`] that belong to no test. Without this check, a renamed test would run in the quick tier again.
+/// Names in [`NAMES`] that no test has. After a test is renamed, this list shows the old name. Otherwise the renamed
+/// test would run in the quick tier unnoticed.
 pub(crate) fn unknown(trials: &[Trial]) -> Vec<&'static str> {
     NAMES.into_iter().filter(|name| !trials.iter().any(|trial| trial.name() == *name)).collect()
 }

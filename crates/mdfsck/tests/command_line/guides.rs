@@ -12,7 +12,7 @@ use super::{Test, ensure, is_here, mdfsck, text, without};
 /// always be read, and every command is valid.
 const MAY_HAVE: i32 = 1 | 16;
 
-/// Paths in the guides, and the paths in the sample that replace them.
+/// Pairs of paths: a path in the guides, and the path in the sample that replaces it.
 const PLACES: [(&str, &str); 4] =
     [(r"D:\Backups", "backups"), (r"D:\Data", "data"), (r"D:\mdfsck\", ""), (" /backups", " backups")];
 
@@ -64,8 +64,8 @@ fn every_command_runs(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 100, format!("only {count} commands were found"))
 }
 
-/// If a block begins with `$ mdfsck ...`, the command must print the following lines in this order. `...` represents
-/// omitted lines.
+/// If a code block begins with `$ mdfsck ...`, the command must print the other lines of the block in this order. The
+/// line `...` represents omitted lines.
 fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     let made = mdfsck(folder, &["demo"]);
     ensure(made.status.success(), text(&made.stderr))?;
@@ -86,14 +86,14 @@ fn what_they_show_is_printed(folder: &Path) -> Result<(), Failed> {
     ensure(count >= 3, format!("only {count} blocks were found"))
 }
 
-/// Whether the filter of a command selects anything in the sample. The sample has no findings, and everything in it is
-/// verified.
+/// Whether the filter of a command selects any line of the output for the sample. The sample has no findings, and
+/// everything in it is verified.
 fn expects(command: &str) -> bool {
     !command.contains("finding") && !command.contains("not_verified")
 }
 
-/// Runs a command, given without `mdfsck `. Its pipe is included if bash and jq are installed. Otherwise the command
-/// runs without the pipe, or the test fails if a missing program is required.
+/// Runs a command, given without `mdfsck `. The pipe after the command also runs if bash and jq are installed. If they
+/// are missing, the command runs without the pipe, or the test fails because they are required.
 fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
     let missing: Vec<_> = ["bash", "jq"].into_iter().filter(|program| pipe.is_some() && !is_here(program)).collect();
@@ -116,7 +116,7 @@ fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     Ok(mdfsck(folder, &own.split_whitespace().collect::<Vec<_>>()))
 }
 
-/// The commands in code blocks and inline code, without `mdfsck ` and with the paths of the sample.
+/// The commands in code blocks and inline code. `mdfsck ` is removed, and the paths are those of the sample.
 fn commands(guide: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut language = None;

@@ -1,5 +1,5 @@
-//! `mdfsck check --history` and `mdfsck history`: when findings are new, confirmed and gone, and checks that give their
-//! results although their history cannot be used.
+//! `mdfsck check --history` and `mdfsck history`: the tests require when a finding is new, confirmed or gone. A check
+//! must print its results even if its history cannot be used.
 
 use std::process::Stdio;
 use std::thread;
@@ -48,7 +48,7 @@ fn damaged(folder: &Path, name: &str, kind: &str) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Replaces the live database by the lab database `name`.
+/// Replaces the live database by a copy of the lab database in the folder `name`.
 fn put(folder: &Path, name: &str) -> Result<(), Failed> {
     fs::create_dir_all(folder.join("live"))?;
     fs::copy(folder.join(name).join("orders.mdf"), folder.join("live/orders.mdf"))?;
@@ -111,7 +111,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     check(folder, &[]);
     ensure(lives(folder)? == [2, 0, 0], format!("{:?}", lives(folder)?))?;
     put(folder, "sound")?;
-    // None of these checks compares the rows of an index with its table.
+    // Checks that do not compare the rows of an index with its table.
     let others: [&[&str]; 6] = [
         &["--physical-only"],
         &["--noindex"],
@@ -134,7 +134,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     put(folder, "rot")?;
     check(folder, &[]);
     ensure(lives(folder)? == [6, 0, 0], format!("{:?}", lives(folder)?))?;
-    // A finding on a page after the end of a truncated file does not count as gone.
+    // If a file is truncated, a finding on a page after its new end does not count as gone.
     bytes.truncate(hurt.len() / 2 / PAGE_BYTES * PAGE_BYTES);
     fs::write(folder.join("live/orders.mdf"), bytes)?;
     check(folder, &[]);
@@ -150,7 +150,8 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
 fn copies(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     damaged(folder, "hurt", "bit-rot")?;
-    // Data files belong to this machine, or to the server that --server names. A backup names its server itself.
+    // Data files are assigned to this machine, or to the server in the option --server. A backup contains the name of
+    // its server.
     let with = |path: &str| mdfsck(folder, &["check", path, "--history", "h.db", "--server", "lab"]);
     with("hurt");
     with("sound");
@@ -166,7 +167,8 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     ensure(databases.len() == 1 && databases[0]["findings_open"] == 4, format!("{databases:?}"))?;
     let families: Vec<Value> = ask(folder, &["runs"])?.into_iter().map(|run| run["family"].clone()).collect();
     ensure(families.len() == 4 && families.iter().all(|family| *family == families[0]), format!("{families:?}"))?;
-    // On another server, the same files are another database of the same family. With --replicas they are one database.
+    // With another server name, the same files count as a different database of the same family. With --replicas, they
+    // count as the same database.
     let elsewhere = mdfsck(folder, &["check", "moved", "--history", "h.db", "--server", "DEV"]);
     ensure(elsewhere.status.success(), text(&elsewhere.stderr))?;
     let databases = ask(folder, &[])?;
@@ -180,7 +182,7 @@ fn copies(folder: &Path) -> Result<(), Failed> {
     replicas("b");
     let one = mdfsck(folder, &["history", "r.db", "--json"]);
     ensure(text(&one.stdout).lines().count() == 1, text(&one.stdout))?;
-    // Another database gets a separate entry.
+    // A different database gets a separate entry in the history.
     let other = mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "77"]);
     ensure(other.status.success(), text(&other.stderr))?;
     with("other");
@@ -207,7 +209,7 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     back("03_full.bak")?;
     check("03_full.bak")?;
     ensure(lives(folder)? == [0, 0, found[0]], format!("the same one was put right: {:?}", lives(folder)?))?;
-    // Damage in an older backup is a finding, although a later backup was sound.
+    // Damage in an older backup is a finding, although a check of a later backup found no damage.
     spoil(folder, "here/01_full.bak", &page)?;
     check("01_full.bak")?;
     ensure(lives(folder)?[0] == found[0], format!("{:?}", lives(folder)?))?;
@@ -219,7 +221,7 @@ fn moments(folder: &Path) -> Result<(), Failed> {
     check("03_full.bak")?;
     ensure(all > 0 && lives(folder)? == [all, 0, 0], format!("{all}: {:?}", lives(folder)?))?;
     ensure(ask(folder, &[])?[0]["state"] == "corrupt", "a rotten file lies there")?;
-    // A sound copy does not prove it either.
+    // A sound copy of the older file does not prove that the older file is sound either.
     fs::copy(folder.join("01_full.bak"), folder.join("here/copy.bak"))?;
     check("copy.bak")?;
     ensure(lives(folder)? == [all, 0, 0], format!("{:?}", lives(folder)?))?;
@@ -296,7 +298,7 @@ fn full_disk(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
     ensure(check(folder, &[]).status.code() == Some(17), "the first run")?;
     let before = ask(folder, &["runs"])?;
-    // With this limit, there is not enough space for the write-ahead log of the next run.
+    // With this limit on the size of files, the write-ahead log of the next run cannot be written completely.
     let output = limited(16);
     ensure(output.stdout == plain.stdout && output.status.code() == Some(17 | 4), text(&output.stderr))?;
     ensure(text(&output.stderr).lines().filter(|line| line.contains("h.db")).count() == 1, text(&output.stderr))?;
@@ -331,7 +333,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
         thread::sleep(Duration::from_micros(round.wrapping_mul(7919) % 60_000));
         child.kill()?;
         child.wait()?;
-        // The history must be readable, and no run may be recorded only in part.
+        // The history must be readable, and each run must be recorded completely or not at all.
         let runs = ask(folder, &["runs"])?.len();
         ensure(runs == recorded || runs == recorded + 1, format!("{recorded} runs, then {runs}"))?;
         recorded = runs;
@@ -346,7 +348,8 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     new(folder, "sound")?;
     put(folder, "sound")?;
     let within = || mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
-    // The total number of relations comes from the catalog and does not depend on the scope of the check.
+    // The catalog determines the total number of relations, which are pairs of structures that must agree. The scope of
+    // the check does not change this number.
     let mut total = None;
     for asked in [&["--physical-only"][..], &["--table", "dbo.orders"], &["--noindex"]] {
         check(folder, asked);

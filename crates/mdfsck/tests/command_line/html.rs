@@ -105,7 +105,7 @@ fn unwritable(folder: &Path) -> Result<(), Failed> {
     ensure(text(&output.stderr).contains("/dev/full: cannot be written"), text(&output.stderr))
 }
 
-/// For each kind of damage another command comes first. The page must show the same commands as the summary.
+/// Each kind of damage needs a different first command. The page must show the same commands as the summary.
 fn same_commands(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]).status.success(), "lab new")?;
     for kind in ["bit-rot", "key-order", "lost-extent"] {
@@ -123,7 +123,8 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
             .filter_map(|one| one["command"].as_str())
             .collect();
         let shown: Vec<&str> = shown.iter().filter_map(|command| command.strip_prefix("mdfsck ")).collect();
-        // The page may have one more command, which explains something that was not verified.
+        // The page may contain one more command than the summary: the command that explains something that was not
+        // verified.
         ensure(
             named.len() > 3 && shown.starts_with(&named) && shown.len() <= named.len() + 1,
             format!("{named:?} {shown:?}"),
@@ -137,7 +138,7 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
 fn on_screens(folder: &Path) -> Result<(), Failed> {
     let browser = Browser::find().ok_or("no browser")?;
     sample(folder)?;
-    // A file name with markup.
+    // The file name contains HTML markup.
     let name = "hurt/<img src=x onerror=document.title=1>.mdf";
     fs::rename(folder.join("hurt/orders.mdf"), folder.join(name))?;
     mdfsck(folder, &["check", "--html", "p.html", name]);

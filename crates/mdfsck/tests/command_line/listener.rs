@@ -1,5 +1,5 @@
 //! `mdfsck check --on-event`: each event is delivered at least once, even if the listening program or the check fails
-//! or is killed. The results of the check do not change.
+//! or is killed. Event delivery must not change the results of the check.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
@@ -26,7 +26,7 @@ pub(super) fn with_listeners() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The exit status for damage that also hides something from verification.
+/// The exit status for findings (1) and for parts that the damage makes impossible to verify (16).
 const HURT: i32 = 1 + 16;
 
 /// The script of a program that appends its input to the file `told`.
@@ -64,7 +64,8 @@ fn check(folder: &Path, options: &[&str]) -> Output {
     mdfsck(folder, &[&fixed, options].concat())
 }
 
-/// The calls of the listening program: its environment variables and arguments, and the lines of its input.
+/// The calls of the listening program. Each call has the environment variables and arguments as one text, and the lines
+/// of the input.
 fn told(folder: &Path) -> Result<Vec<(String, Vec<Value>)>, Failed> {
     let mut calls: Vec<(String, Vec<Value>)> = Vec::new();
     for line in fs::read_to_string(folder.join("told")).unwrap_or_default().lines() {
@@ -151,7 +152,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
 fn hanging(folder: &Path) -> Result<(), Failed> {
     databases(folder)?;
     put(folder, "hurt")?;
-    // Neither the program nor its child process may keep running.
+    // After the check, neither the listening program nor its child process may still be running.
     program(folder, "listen", "trap '' TERM; echo $$ > pids\nsleep 600 & echo $! >> pids\nwait; sleep 600\n")?;
     let output = check(folder, &["--event-seconds", "2"]);
     status(&output, HURT + 4)?;
@@ -171,7 +172,7 @@ pub(super) fn is_running(pid: &str) -> Result<bool, Failed> {
     Ok(!state.trim().is_empty() && !state.trim().starts_with('Z'))
 }
 
-/// Starts a check. Waits until it has called its listening program, which creates the file `called`.
+/// Starts a check. Waits until the check has called its listening program, which creates the file `called`.
 fn start_until_called(folder: &Path) -> Result<Child, Failed> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "d", "--history", "h.db", "--on-event", "./listen"])
@@ -216,7 +217,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
     child.kill()?;
     child.wait()?;
     program(folder, "listen", KEEPS)?;
-    // The next run checks another database, which is sound, and delivers the event.
+    // The next run checks a different, sound database, and also delivers the waiting event.
     lab(folder, &["new", "e", "--size", "5MB", "--seed", "9"])?;
     let next = mdfsck(folder, &["check", "e", "--history", "h.db", "--on-event", "./listen"]);
     status(&next, 0)?;
@@ -240,7 +241,7 @@ fn promise(folder: &Path) -> Result<(), Failed> {
     for _ in 0..2 {
         status(&check(folder, &[&some[..], &within].concat()), 16)?;
     }
-    // A promise with another time span is judged separately.
+    // A promise with a different time span is judged separately.
     status(&check(folder, &["--within", "9999d"]), 0)?;
     ensure(heads(folder)? == ["promise-broken|orders|1|"], format!("{:?}", heads(folder)?))?;
     for _ in 0..2 {
@@ -274,7 +275,7 @@ fn failed(folder: &Path) -> Result<(), Failed> {
     let is_zero = check(folder, &["--exit-zero-on-incomplete"]).status.code() == Some(0);
     ensure(!is_zero || heads(folder)?.len() == 1, format!("{:?}", heads(folder)?))?;
     let before = heads(folder)?.len();
-    // If the files cannot be opened, the failure is reported for the database that was in the folder before.
+    // If the files cannot be opened, the failure is reported for the database that was last checked in this folder.
     fs::rename(folder.join("away"), second)?;
     fs::rename(folder.join("d/orders.mdf"), folder.join("mdf"))?;
     fs::write(folder.join("d/orders.mdf"), "no database")?;

@@ -1,5 +1,5 @@
-//! Logs that belong to another database, cannot be read or are incomplete. Each gives one clear line and the right exit
-//! status.
+//! Logs that belong to another database, cannot be read or are incomplete. For each log, the program must print one
+//! clear line and end with the right exit status.
 
 use super::*;
 
@@ -37,8 +37,8 @@ fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     let slot = usize::from(u16::from_le_bytes([header[PAGE_BYTES - 2], header[PAGE_BYTES - 1]]));
     let found = format::file_header::FileHeader::read(format::Page::new(&header)).ok_or("a file header")?.file_id();
     ensure(found == 2, "the file ID of a log")?;
-    // The record also contains the file ID. The offset of the file ID is found by changing bytes of 2 to 3 until the
-    // file ID reads as 3.
+    // The record also contains the file ID. To find its offset, the test changes one byte with the value 2 to 3 at a
+    // time, until the file ID reads as 3.
     let at = (slot..slot + 600).find(|&at| {
         let mut changed = header;
         changed[at] = if changed[at] == 2 { 3 } else { changed[at] };
@@ -72,7 +72,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let lacks_first = tables(&["db/workload.mdf", "db/second.ldf"]);
             let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all files of the log are needed"];
             refused(&lacks_first, 8, &words)?;
-            // An incomplete log that was found but not named is skipped, and reported.
+            // If an incomplete log is found in the folder but not named on the command line, it is skipped, and this is
+            // reported.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("elsewhere.ldf"))?;
             let beside = tables(&["db"]);
             let is_said = words.iter().all(|word| text(&beside.stderr).contains(word));
@@ -116,7 +117,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("unused.ldf"), unused)?;
             refused(&check("unused.ldf"), 4, &["unused.ldf", "never been written"])?;
             refused(&mdfsck(folder, &["log", "unused.ldf"]), 4, &["unused.ldf", "never been written"])?;
-            // A truncated log that was found but not named is skipped, and reported.
+            // If a truncated log is found in the folder but not named on the command line, it is skipped, and this is
+            // reported.
             fs::write(folder.join(log), &bytes[..HEADER])?;
             let cut = mdfsck(folder, &["tables", data]);
             let said = ["workload_log.ldf", "skipped", "without the changes in the log"];
@@ -133,8 +135,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             };
             ensure(text(&beside.stderr).contains("recovered in memory"), text(&beside.stderr))?;
             is_recovered(&beside)?;
-            // The file names do not connect the log with its data file, and the folder also contains the log of another
-            // database.
+            // The file name of the log does not show to which data file the log belongs. The folder also contains the
+            // log of another database.
             fs::rename(folder.join("db/workload_log.ldf"), folder.join("db/copy of monday.bin"))?;
             fs::copy(folder.join("other/workload_log.ldf"), folder.join("db/foreign.ldf"))?;
             is_recovered(&check(&["db/workload.mdf"]))?;
@@ -147,7 +149,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             ensure(audit.status.code() == Some(0), text(&audit.stderr))?;
             let without = check(&["db/workload.mdf"]);
             ensure(text(&without.stderr).contains("without the changes in the log"), text(&without.stderr))?;
-            // A named folder that contains neither data files nor logs is an error.
+            // If a folder on the command line contains neither data files nor logs, this is an error.
             fs::create_dir(folder.join("empty"))?;
             refused(&check(&["db/workload.mdf", "empty"]), 4, &["empty", "no SQL Server data file in this folder"])?;
             refused(&mdfsck(folder, &["log", "empty"]), 4, &["empty", "no transaction log file"])
@@ -238,11 +240,11 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let check = mdfsck(folder, &["check", "all of them"]);
             ensure(text(&check.stdout).contains("4 databases and backups: 4 sound"), text(&check.stdout))?;
             ensure(text(&check.stderr).matches("recovered in memory").count() == 4, text(&check.stderr))?;
-            // The command in the message works, and uses the log of the named database.
+            // The command that the message suggests must work, and must use the log of the named database.
             let one = mdfsck(folder, &["check", "--no-infomsgs", "all of them/a.mdf"]);
             let is_recovered = text(&one.stderr).contains("recovered in memory");
             ensure(one.status.code() == Some(0) && is_recovered, text(&one.stderr))?;
-            // If each folder has one database, the message is another one.
+            // If there are two folders with one database each, the program prints a different message.
             refused(&mdfsck(folder, &["tables", "a", "b"]), 8, &["the files belong to 2 databases"])
         }),
         #[cfg(unix)]
@@ -261,7 +263,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 refused(&run(arguments)?, 4, &words)?;
             }
             refused(&run(&["audit", data])?, 8, &words)?;
-            // An unreadable log that was found but not named is skipped, and reported.
+            // If an unreadable log is found in the folder but not named on the command line, it is skipped, and this is
+            // reported.
             let check = run(&["check", data])?;
             let is_said = words.iter().all(|word| text(&check.stderr).contains(word))
                 && text(&check.stdout).contains("the log cannot be read: Permission denied");

@@ -1,4 +1,5 @@
-//! The small commands: the type of a file, its tables, a single page, and the answers to wrong command lines.
+//! The small commands, which show the type of a file, its tables or a single page. Also tests the answers to wrong
+//! command lines.
 
 use std::fs;
 use std::path::Path;

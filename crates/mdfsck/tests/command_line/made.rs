@@ -1,4 +1,5 @@
-//! Lab databases are the same for the same options. Each is written once, and copied when a test needs it again.
+//! Keeps lab databases for reuse. The same options always give the same database, so each database is written once and
+//! then copied.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ type Made = Arc<OnceLock<Option<(TempDir, Output)>>>;
 static ALL: Mutex<BTreeMap<Vec<String>, Made>> = Mutex::new(BTreeMap::new());
 
 /// Runs a command in `folder` by calling `run`. If the command is a lab command that reads no file and writes to a new
-/// folder, uses a copy of earlier output.
+/// folder, the files and output of an earlier run are copied instead.
 pub(crate) fn or_copied(folder: &Path, arguments: &[&str], run: impl Fn(&Path) -> Output) -> Output {
     let ["lab", "new" | "chain" | "crash", name, ..] = arguments else { return run(folder) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);

@@ -1,5 +1,5 @@
-//! The program as users see it. Bad input gives one clear line and the right exit status; good input gives the promised
-//! output.
+//! Tests the program as users see it. For bad input, the program must print one clear line and end with the right exit
+//! status. For good input, it must print the documented output.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -114,9 +114,9 @@ fn main() {
     conclusion.exit();
 }
 
-/// Makes started programs react to Ctrl+C. A shell that runs the tests in the background makes them ignore Ctrl+C, and
-/// started programs would inherit that. If a signal has a handler, even an empty one, started programs get the default
-/// action instead.
+/// Makes programs that the tests start react to Ctrl+C. If a shell runs the tests in the background, it makes them
+/// ignore Ctrl+C, and the started programs would inherit this. If the tests set a handler for the signal, even an empty
+/// one, the started programs get the default action instead.
 #[cfg(unix)]
 fn start_programs_that_take_ctrl_c() {
     const IGNORED: &str = "SigIgn:";
@@ -127,8 +127,8 @@ fn start_programs_that_take_ctrl_c() {
     }
 }
 
-/// Shows page 268, a leaf page of the clustered index of Orders; its header has index ID 0. A real file is needed
-/// because the lab does not write databases of SQL Server 2000.
+/// Shows page 268, a leaf page of the clustered index of Orders. The header of this page contains index ID 0. The test
+/// needs a real file, because the lab does not write databases of SQL Server 2000.
 fn page_of_2000(folder: &Path) -> Result<(), Failed> {
     let output = mdfsck(folder, &["page", "1:268", "a.mdf"]);
     let printed = text(&output.stdout);
@@ -138,7 +138,7 @@ fn page_of_2000(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A test that runs in its own folder. If there is a sample database, it is in the folder as `a.mdf`.
+/// A test that runs in its own folder. The sample database, if there is one, is in this folder as `a.mdf`.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
     Trial::test(name, move || in_a_folder(test, sample)).with_ignored_flag(full_tier::NAMES.contains(&name))
 }
@@ -153,7 +153,7 @@ fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
 }
 
 /// A test of the full tier that needs tools. For each tool, `tools` says whether it is installed. If a tool is missing,
-/// the test is ignored with this reason, or fails (`trials::tools`).
+/// the test is ignored and names the missing tool, or it fails (`trials::tools`).
 #[cfg(feature = "lab")]
 fn needs(tools: &[(&'static str, bool)], name: &'static str, test: Test) -> Trial {
     let missing: Vec<_> = tools.iter().filter(|(_, is_here)| !is_here).map(|(tool, _)| *tool).collect();
@@ -170,8 +170,8 @@ fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
     })
 }
 
-/// Returns a function that runs mdfsck in `folder` as a user without permission to read `file`. This is another user if
-/// the current one may read everything. Returns `None` if that user cannot run the program.
+/// Returns a function that runs mdfsck in `folder` as a user without permission to read `file`. If the current user may
+/// read everything, the function uses another user. Returns `None` if this other user cannot run the program.
 #[cfg(unix)]
 fn who_may_not_read(folder: &Path, file: &Path) -> Option<impl Fn(&[&str]) -> std::io::Result<Output> + use<>> {
     use std::os::unix::process::CommandExt;
@@ -450,8 +450,8 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             let whole = fs::read(folder.join("db/orders.mdf"))?;
             let alone = mdfsck(folder, &["check", "db"]);
             ensure(alone.status.code() == Some(0), text(&alone.stderr))?;
-            // A snapshot file has the file header and binding ID of its database, and zeros for pages that have not
-            // changed.
+            // A snapshot file has the same file header and binding ID as its database. Pages that have not changed
+            // since the snapshot are zeros in the file.
             let mut pages = vec![0; whole.len()];
             for page in [0, 9, 20] {
                 pages[page * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&whole[page * PAGE_BYTES..][..PAGE_BYTES]);
@@ -470,7 +470,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ensure(said.contains("files of database snapshots, skipped") && said.contains(name), said)?;
                 fs::remove_file(folder.join("db").join(name))?;
             }
-            // A file is not a snapshot only because of its name.
+            // The name of a file alone does not make it a snapshot.
             fs::copy(folder.join("db/orders.mdf"), folder.join("whole.ss"))?;
             ensure(mdfsck(folder, &["check", "whole.ss"]).status.code() == Some(0), "a whole database")
         }),
@@ -492,7 +492,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                     format!("{way:?}: {}", text(&again.stderr)),
                 )?;
             }
-            // A copy of a file counts as another file.
+            // A copy of a file counts as a separate file.
             std::fs::copy(folder.join("s/orders.mdf"), folder.join("copy.mdf"))?;
             let both = mdfsck(folder, &["check", "s/orders.mdf", "copy.mdf"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
@@ -536,7 +536,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Without the lab there are no databases for tests.
+/// Without the lab, the databases for these tests cannot be written, so the list of tests is empty.
 #[cfg(not(feature = "lab"))]
 fn with_lab() -> Vec<(&'static str, Test)> {
     Vec::new()

@@ -1,8 +1,8 @@
-//! Several databases and backups in one run.
+//! Checks several databases and backups in one run.
 
 use super::*;
 
-/// The sample databases; `b` is damaged.
+/// The names of the sample databases. Database `b` is damaged.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// Makes a folder `all` with three databases of the same name, and with unrelated files. Database `b` is damaged.
@@ -25,7 +25,8 @@ fn make(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes a folder `sets` with backups of a database of two files: a full backup, and a newer backup set of each file.
+/// Makes a folder `sets` with backups of a database that has two files. The backups are a full backup, and for each
+/// file a newer backup set that contains only this file.
 fn make_sets_of_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     use lab::backup::{BackupOptions, Set, backup};
     let made = mdfsck(folder, &["lab", "new", "db", "--size", "2MB", "--files", "2"]);
@@ -168,8 +169,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                     ensure(beside.status.code() == one.status.code(), text(&beside.stderr))?;
                 }
             }
-            // A database that needs more than its share of the grant runs alone. A database that needs more than the
-            // whole grant is refused.
+            // A database that needs more memory than its share of the grant is checked alone. A database that needs
+            // more than the whole grant is refused.
             let least = text(&mdfsck(folder, &["check", "--memory", "1MB", "all/a.mdf"]).stderr);
             let least =
                 least.split("needs at least ").nth(1).and_then(|rest| rest.split(" (").next()).ok_or("least")?;
@@ -211,7 +212,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 let again = mdfsck(folder, &["check", path]);
                 ensure(again.stdout == one.stdout && again.status.code() == Some(0), text(&again.stdout))?;
             }
-            // The same file has two names, one of which is a link.
+            // The same file is given by two names. One of the names is a symbolic link.
             #[cfg(unix)]
             std::os::unix::fs::symlink("a.mdf", folder.join("all/b.mdf"))?;
             fs::hard_link(folder.join("all/a.mdf"), folder.join("all/z.mdf"))?;
@@ -240,7 +241,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &["check", "empty"]), 4, &["empty", nothing, "name the folder"])?;
             let below = ["no SQL Server data file in this folder", "subfolders are not searched", "./*"];
             refused(&mdfsck(folder, &["check", "."]), 4, &below)?;
-            // The command in the message works.
+            // The command that the message suggests must work.
             let all = mdfsck(folder, &["check", "./*"]);
             ensure(text(&all.stdout).contains("7 databases and backups:"), text(&all.stdout))?;
             refused(&mdfsck(folder, &["check", "nowhere"]), 4, &["nowhere", "cannot be opened"])
@@ -250,7 +251,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = mdfsck(folder, &["check", "all", "--table", "no_such_table"]);
             ensure(all.status.code() == Some(8), text(&all.stderr))?;
             ensure(text(&all.stdout).matches("NOT CHECKED").count() == 3, text(&all.stdout))?;
-            // Two files claim to be the same file of a database, and nothing shows which one is right.
+            // Two files have the same file ID of the same database, and nothing shows which of them belongs to the
+            // database.
             let new = ["lab", "new", "two", "--size", "4MB", "--files", "2", "--seed", "9"];
             ensure(mdfsck(folder, &new).status.success(), "lab new")?;
             for entry in fs::read_dir(folder.join("two"))? {
@@ -366,7 +368,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(newest.status.code() == Some(17), text(&newest.stderr))?;
             let said = "checking the backup of 'orders': bak/full.bak, set 2; bak/diff.bak, set 2";
             ensure(text(&newest.stderr).contains(said), text(&newest.stderr))?;
-            // Like RESTORE, a check uses the first backup set of a named file. Other sets must be requested.
+            // If a file is named, a check uses its first backup set, as RESTORE does. An option requests other sets.
             ensure(check(&["bak/full.bak"]).status.code() == Some(0), "set 1")?;
             ensure(check(&["bak/full.bak", "--set", "2"]).status.code() == Some(0), "set 2")?;
             for wrong in [&["bak/full.bak", "--set", "3"][..], &["bak", "--set", "7", "--set", "9"]] {
@@ -388,7 +390,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("4 databases and backups: 2 sound, 2 not sound"), stdout.clone())?;
             let beside = check(&["bak", "--set", "all", "--databases", "2"]);
             ensure(beside.stdout == all.stdout && beside.status == all.status, "side by side")?;
-            // Older backups in other files are listed as not checked.
+            // If a newer backup is in another file, older backups are listed as not checked.
             fs::create_dir(folder.join("days"))?;
             ensure(mdfsck(folder, &["lab", "backup", "a", "-o", "days"]).status.success(), "lab backup")?;
             ensure(mdfsck(folder, &["lab", "backup", "c", "-o", "other"]).status.success(), "lab backup")?;
@@ -402,7 +404,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let older = "orders: not checked, because newer backups are checked: days/monday.bak, set 1; --set all";
             ensure(text(&days.stderr).contains(older), text(&days.stderr))?;
             ensure(text(&days.stdout).contains("2 databases and backups: 2 sound"), text(&days.stdout))?;
-            // A copy of a backup is not called an older backup.
+            // A copy of a backup must not be listed as an older backup.
             fs::create_dir(folder.join("twice"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/a.bak"))?;
             fs::copy(folder.join("days/other.bak"), folder.join("twice/b.bak"))?;
@@ -411,7 +413,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(text(&twice.stderr).contains(copies), text(&twice.stderr))?;
             let both = mdfsck(folder, &["check", "twice/a.bak", "twice/b.bak"]);
             ensure(text(&both.stdout).contains("2 databases and backups: 2 sound"), text(&both.stdout))?;
-            // If backups are named, all of them are checked.
+            // If backups are named on the command line, all of them are checked.
             let days = ["days/monday.bak", "days/full.bak", "days/other.bak"];
             let named = mdfsck(folder, &[&["check"], &days[..]].concat());
             ensure(text(&named.stdout).contains("3 databases and backups: 3 sound"), text(&named.stdout))?;
@@ -563,7 +565,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             make(folder)?;
             let backup = ["lab", "backup", "a", "-o", "bak", "--sets", "2"];
             ensure(mdfsck(folder, &backup).status.success(), "lab backup")?;
-            // The newest backup set is used for a folder, but the first set for a named file.
+            // If a folder is named, its newest backup set is checked. If a file is named, its first set is checked.
             for named in ["bak/full.bak", "./bak/full.bak", "bak/../bak/full.bak"] {
                 let run = lines(&mdfsck(folder, &["check", "--json", "bak", named])).into_iter().next();
                 let run = run.ok_or("no line")?;

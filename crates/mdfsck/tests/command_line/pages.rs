@@ -1,5 +1,5 @@
-//! Shows every page that mdfsck makes in a real browser. Some tests are for all pages, others for special features of
-//! one page.
+//! Shows every kind of page that mdfsck makes in a real browser. Some tests apply to all pages; others test special
+//! features of one page.
 
 use std::collections::BTreeSet;
 
@@ -28,11 +28,12 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
 
 /// The widths of a desktop and a phone in pixels, each in light and dark mode.
 const SCREENS: [(u32, bool); 4] = [(1280, false), (1280, true), (390, false), (390, true)];
-/// The number of elements that the keyboard must reach. A longer page is tested only up to this number, because its
-/// later elements are similar.
+/// The maximum number of elements on a page for which the test requires that the keyboard reaches them. A page with
+/// more elements is tested only up to this number, because its later elements are similar.
 const MOST_STOPS: usize = 50;
 
-/// A script that lists the faults of a page: elements that do not fit, cannot be read, or have no name.
+/// A script that lists the faults of a page: elements that do not fit on the screen, cannot be read, or have no
+/// accessible name.
 const WRONG: &str = r#"(() => {
     const wrong = [];
     const root = document.documentElement;
@@ -57,7 +58,7 @@ const WRONG: &str = r#"(() => {
         const heads = table.rows[0].cells.length;
         if ([...table.rows].some(row => row.cells.length !== heads)) wrong.push(`rows unlike their heads: ${name(table)}`);
     }
-    // The contrast that WCAG requires is 4.5, and 3 for large text.
+    // WCAG requires a contrast of at least 4.5, or of at least 3 for large text.
     const parts = text => (text.match(/[\d.]+/g) ?? []).map(Number);
     const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
         .reduce((sum, v, at) => sum + v * [.2126, .7152, .0722][at], 0);
@@ -146,8 +147,8 @@ fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
     ensure(light[0] != dark[0] && light[1] != dark[1], format!("{}: no dark mode: {grounds:?}", page.name))
 }
 
-/// Requires that a page from a file loads nothing but itself, and that a page from a server loads everything from this
-/// server.
+/// Requires that a page from a file loads nothing except the file itself, and that a page from a server loads
+/// everything from this server.
 fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> Result<(), Failed> {
     // This call also receives requests that are still running.
     session.value("document.readyState")?;
@@ -161,7 +162,7 @@ fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> R
     ensure(session.requests.iter().all(is_own), format!("{where_}: {:?}", session.requests))
 }
 
-/// Requires that each link in the table of contents points to its section, in the order of the sections.
+/// Requires that the table of contents has one link for each section, in the order of the sections.
 fn contents_lead(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let links = "[...document.querySelectorAll('nav a')].map(link => link.textContent)";
     let heads =
@@ -193,7 +194,8 @@ fn keyboard(session: &mut Session, where_: &str) -> Result<(), Failed> {
     let stops = session.value(STOPS)?.as_u64().unwrap_or(0) as usize;
     let wanted: BTreeSet<usize> = (0..stops.min(MOST_STOPS)).collect();
     let mut reached = BTreeSet::new();
-    // Resets the position from which Tab continues. The click on the last link of the table of contents has moved it.
+    // Resets the position from which Tab continues, because an earlier click on the last link of the table of contents
+    // has moved it.
     session.value("document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex'), getSelection().collapse(document.body, 0), true")?;
     for _ in 0..stops + 20 {
         if reached.is_superset(&wanted) {
@@ -231,7 +233,8 @@ fn open(folder: &Path) -> Result<Session, Failed> {
     Session::open(&browser, folder)
 }
 
-/// Pages that each have one fault, and the expected message. This proves that the list of faults is not always empty.
+/// Pages with one fault each, and the message that is expected for the fault. This test proves that the script finds
+/// faults.
 fn of_faulty_pages(folder: &Path) -> Result<(), Failed> {
     let wide_table = format!("<table><tr>{}</table>", "<td>abcdefghijklmnop".repeat(9));
     let in_scroll = format!("<div class=scroll tabindex=0 style=overflow-x:auto>{wide_table}</div>");
@@ -298,7 +301,7 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     let is_before = "document.getElementById('verdict').compareDocumentPosition(document.querySelector('nav')) === 4 && \
                      document.querySelector('nav').compareDocumentPosition(document.getElementById('next')) === 4";
     ensure(session.value(is_before)? == true, "the verdict comes first, then the contents")?;
-    // The page also fits a phone when all messages, bytes and tables are opened.
+    // Even if all messages, bytes and tables are opened, the page must fit on the screen of a phone.
     session.show(&file(folder, "hurt.html", "").url, (390, false))?;
     session.value(MAP_IS_DRAWN)?;
     for _ in 0..3 {
@@ -313,7 +316,8 @@ fn of_checks(folder: &Path) -> Result<(), Failed> {
     holds(&mut session, &file(folder, "sound.html", MAP_IS_DRAWN))
 }
 
-/// Changes each value of an indexed column in the table, but not in the index. Returns the number of changed rows.
+/// Changes the value of an indexed column in each row of the table. The values in the index stay the same. Returns the
+/// number of changed rows.
 fn hurt_rows(path: &Path) -> Result<usize, Failed> {
     let mut bytes = fs::read(path)?;
     let mut changed = 0;
@@ -345,7 +349,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
     let page = fs::read_to_string(folder.join("many.html"))?;
     let mut model = data(&page)?;
     ensure(model["findings"]["count"].as_u64() > Some(60_000), model["findings"]["count"].to_string())?;
-    // Makes the same page with very many objects, each with a few findings.
+    // Makes a similar page with very many objects, each with a few findings.
     let place = &model["findings"]["places"][0];
     let few = |at: usize| {
         let mut place = place.clone();
@@ -371,7 +375,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
             let height = session.value("document.documentElement.scrollHeight")?;
             ensure(height.as_u64() < Some(most), format!("{name} at {screen:?}: {height} pixels high"))?;
         }
-        // Only groups with at most three places are open.
+        // A group is open only if it has at most three places.
         let open = "[...document.querySelectorAll('#places > details[open] > summary .n')].map(one => parseInt(one.textContent.replaceAll(',', '')))";
         let open = session.value(open)?;
         let counts: Vec<u64> = open.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
@@ -387,7 +391,7 @@ fn of_many_findings(folder: &Path) -> Result<(), Failed> {
 }
 
 fn of_checkpoints(folder: &Path) -> Result<(), Failed> {
-    // The page shows nine hours of three databases, and a log of two minutes.
+    // The page shows three databases over nine hours, and a log that covers two minutes.
     fs::write(folder.join("story.xel"), Story::new(1, 3, 600, true).event_file(0x1000))?;
     fs::write(folder.join("ERRORLOG"), Story::new(1, 3, 600, true).error_log(9000, 60))?;
     let story = ["checkpoints", "--html", "story.html", "--change", "5=2016-07-09T06:00Z", "story.xel", "ERRORLOG"];
@@ -451,7 +455,8 @@ fn of_histories(folder: &Path) -> Result<(), Failed> {
     sorts(&mut session, &estate)
 }
 
-/// The headings of columns sort the table. On a phone, a list next to the filter does.
+/// Requires that a click on a column heading sorts the table. On a phone, a selection list next to the filter must sort
+/// it instead.
 fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
     let order =
         "[...document.querySelectorAll('#estate tbody tr')].map(row => row.querySelector('.state').textContent)";
@@ -476,7 +481,7 @@ fn sorts(session: &mut Session, estate: &Page<'_>) -> Result<(), Failed> {
         }
         ensure(seen[0] != seen[1], format!("column {head} does not sort: {seen:?}"))?;
     }
-    // The column of open findings is first sorted in descending order.
+    // The first click on the column of open findings sorts it in descending order.
     session.value("document.querySelectorAll('#estate th button')[3].click(), true")?;
     ensure(session.value(order)? == json!(["corrupt", "sound"]), "most findings first")?;
     session.show(&estate.url, (390, false))?;
@@ -511,13 +516,13 @@ fn of_servers(folder: &Path) -> Result<(), Failed> {
     ] {
         holds(&mut session, &Page { name: &page.url.clone(), ..page })?;
     }
-    // Starts a check that takes longer than this test.
+    // Starts a check that is still running when this test ends.
     let slow = Slow::start(folder, "slow", "500KB")?;
     let running = waited(|| {
         let first = server.model("/")?["estate"]["running"][0].clone();
         Ok(Some(first).filter(|first| first["done"].as_u64() > Some(0)))
     })?;
-    // The page reloads itself, and everything it loads comes from this server.
+    // The page reloads itself. Everything that it loads must come from this server.
     let number = running["id"].to_string();
     for path in [format!("/running/{number}"), "/".to_owned()] {
         for screen in SCREENS {

@@ -1,4 +1,5 @@
-//! The samples must use options and fields that this program has. `samples/test` runs their commands.
+//! Requires that the commands in the samples use only options and fields that this program has. `samples/test` runs
+//! these commands.
 
 use std::path::Path;
 use std::process::Command;

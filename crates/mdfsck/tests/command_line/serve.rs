@@ -1,4 +1,4 @@
-//! `mdfsck serve`: shows the pages of a history in a browser. Other requests must get nothing.
+//! `mdfsck serve`: shows the pages of a history in a browser. The server must refuse all other requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -64,7 +64,7 @@ impl Server {
         Ok(Self { child, port, cookie, token })
     }
 
-    /// The URL of a path, with the token for reading, for use in a browser.
+    /// The URL of a path, with the token that allows reading, for use in a browser.
     pub(super) fn url(&self, path: &str) -> String {
         let token = self.cookie.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
         format!("http://127.0.0.1:{}{path}{token}", self.port)
@@ -76,7 +76,7 @@ impl Server {
         Ok(stream)
     }
 
-    /// Sends bytes and returns the answer. The answer is empty if the server closes the connection without one.
+    /// Sends bytes and returns the answer. The answer is empty if the server closes the connection without an answer.
     fn raw(&self, request: &[u8]) -> Result<Vec<u8>, Failed> {
         let mut stream = self.connect()?;
         // The server may refuse the request before it has received all of it.
@@ -122,8 +122,8 @@ impl Drop for Server {
     }
 }
 
-/// Every user of the machine can connect to the port. Without the token in the printed address, all requests must be
-/// refused.
+/// Every user of the machine can connect to the port. The server prints an address with a token, and must refuse all
+/// requests without this token.
 fn token(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     let server = Server::start(folder, &[])?;
@@ -210,8 +210,8 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         let (status, body) = server.get(target)?;
         ensure(matches!(status, 404 | 405) && !body.contains("SQLite"), format!("{target}: {status}"))?;
     }
-    // A foreign page may link to a page of the server. It must not start a process on this machine by embedding a page
-    // of the server.
+    // A page of another site may contain a link to a page of the server. If it embeds a page of the server instead, the
+    // server must not start a process on this machine.
     ensure(
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", "")?.0 == 403,
         "a picture",
@@ -280,7 +280,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
     let version = random.of(&["HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "HTTP/2.0", "", "http/1.1", "HTTP/1.1 "]);
     let host = format!("127.0.0.1:{port}");
     let mut request = match number % 10 {
-        // Paths with `..` and similar parts.
+        // Sends paths that contain `..` or similar parts.
         0..4 => format!("GET {} HTTP/1.1\r\nHost: {host}\r\n\r\n", random.of(&climbs)).into_bytes(),
         // Random bytes.
         4 => (0..random.below(3000)).map(|_| random.below(256) as u8).collect(),
@@ -290,7 +290,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
                 random.of(&["a: b\r\n", "Cookie: x\r\n", "x", ": \r\n", "Host: 127.0.0.1\r\n", "\u{e9}: \u{e9}\r\n"]);
             format!("GET / HTTP/1.1\r\nHost: {host}\r\n{}", header.repeat(random.below(20_000) as usize)).into_bytes()
         }
-        // Bodies with a wrong length, or much too long bodies.
+        // Bodies that are much too long or do not have the stated length.
         6 => {
             let length = random.of(&[
                 "5",
@@ -308,7 +308,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
             format!("POST /acknowledge/1 HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{body}")
                 .into_bytes()
         }
-        // Headers that implementations interpret differently.
+        // Headers that different HTTP implementations interpret differently.
         7 => {
             let header = random.of(&[
                 "Transfer-Encoding: chunked",
@@ -325,7 +325,7 @@ fn hostile(number: u64, port: u16) -> Vec<u8> {
             ]);
             format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n{header}\r\n\r\n", random.of(&climbs)).into_bytes()
         }
-        // Very long targets.
+        // Very long request targets.
         8 => {
             let part = random.of(&["a", "../", "%2e%2e%2f", "/", "1", "\u{202e}", "%"]);
             format!("GET /{} HTTP/1.1\r\nHost: {host}\r\n\r\n", part.repeat(random.below(100_000) as usize))
@@ -432,7 +432,7 @@ fn slow_clients(folder: &Path) -> Result<(), Failed> {
         is_answered.store(true, Ordering::Relaxed);
         lives
     })?;
-    // The server has closed the connections of slow clients, at most with status 408.
+    // The server must close the connection of each slow client. It may send status 408 before it closes the connection.
     let mut last = Vec::new();
     let _ = slow[0].read_to_end(&mut last);
     ensure(last.is_empty() || text(&last).starts_with("HTTP/1.1 408"), text(&last))?;
@@ -494,7 +494,7 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
         ensure(status == 200 && page.contains("To show the page") && page.contains("mdfsck page "), page.clone())?;
         ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
     }
-    // The history may name a path on another machine, or a file that now belongs to another database.
+    // A path in the history may be on another machine, or may name a file that now belongs to another database.
     let whole = folder.join("hurt/orders.mdf").display().to_string().replace('\'', "''");
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     let here = server.get("/page/1")?.1;
@@ -549,7 +549,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     ensure(status == 500 && page.contains("no such history"), page)
 }
 
-/// A running check with a low read rate, so that it takes some seconds.
+/// A running check with a limited read rate, so that the check takes some seconds.
 pub(super) struct Slow(Child);
 
 impl Slow {
@@ -603,7 +603,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         Ok(Some(model).filter(|running| !running.is_null()))
     };
     ensure(running("/", "estate")?.is_none(), "nothing is under way")?;
-    // This check would take forty seconds. It is killed long before that.
+    // This check would take forty seconds. The test kills it long before its end.
     let slow = Slow::start(folder, "slow", "1MB")?;
     let first = waited(|| Ok(running("/", "estate")?.filter(|first| first["done"].as_u64() > Some(0))))?;
     ensure(first["phase"] == "reading pages" && first["is_stopped"] == false, first.to_string())?;
@@ -617,7 +617,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
         let is_later = later["done"].as_u64() > first["done"].as_u64();
         Ok(Some(later).filter(|_| is_later && curves >= if cfg!(target_os = "linux") { 4 } else { 2 }))
     })?;
-    // The map must cover all pages of the file. Its first pages are already read, its last pages are not.
+    // The map must cover all pages of the file. The first pages have already been read; the last pages have not.
     let ranges = later["files"][0]["ranges"].as_array().ok_or("no map")?;
     let pages: u64 = ranges.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(later["files"][0]["pages"].as_u64() == Some(pages) && ranges[0][1] == 2, later.to_string())?;
@@ -632,7 +632,8 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
     thread::sleep(Duration::from_millis(1100));
     let stopped = running("/", "estate")?.ok_or("it was forgotten")?;
     ensure(stopped["is_stopped"] == true && stopped["id"] == *id, stopped.to_string())?;
-    // A later check of the same files replaces the entry of the killed check, and removes its own entry when it ends.
+    // A later check of the same files replaces the entry of the killed check in the list of running checks. When the
+    // later check ends, it removes its own entry.
     let (status, out, error) = Slow::start(folder, "slow", "12MB")?.end()?;
     ensure(status == Some(0) && error.is_empty(), error)?;
     let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);

@@ -1,5 +1,5 @@
-//! Database snapshots. A snapshot combined with the files of its database is checked as the database was at the time of
-//! the snapshot.
+//! Database snapshots. A snapshot is checked together with the files of its database. The check must see the database
+//! as it was when the snapshot was created.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
 
-/// The snapshot file, and the data file of its database at a later time.
+/// The path of the snapshot file. The next constant is the path of the data file of its database at a later time.
 const SNAPSHOT: &str = "snap/workload.recovered.ss";
 const LATER: &str = "later/workload.mdf";
 
@@ -26,7 +26,7 @@ pub(crate) fn with_snapshots() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Makes a database at two points in time, and a snapshot from the first one.
+/// Makes a database at two points in time, and a snapshot that was created at the first of them.
 fn moments(folder: &Path) -> Result<(), Failed> {
     for (name, records) in [("then", "150"), ("later", "600")] {
         let options = ["--seed", "5", "--rows", "100", "--after", records, "--flush", "all"];
@@ -85,7 +85,7 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
     ensure(done.status.success() && missing.trim() != "1", text(&done.stderr))?;
     let merged = mdfsck(folder, &["merge", "plan"]);
     ensure(merged.stdout == first.stdout, text(&merged.stdout))?;
-    // The window has enough time to read everything, so it ends with status 0.
+    // The time of the window is long enough to read everything, so the command ends with status 0.
     let window = ["check", SNAPSHOT, LATER, "--window", "1h", "--history", "h.db", "--image", "monday"];
     let window = mdfsck(folder, &window);
     ensure(window.status.code() == Some(0), text(&window.stderr))?;
@@ -108,7 +108,8 @@ fn laid_over(folder: &Path) -> Result<(), Failed> {
 fn recognised(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let first = mdfsck(folder, &["check", "first"]);
-    // The allocation maps are in a hole of the file, which shows that the file is a snapshot.
+    // The allocation maps are missing from this sparse file (they are in a hole). This shows that the file is a
+    // snapshot.
     fs::rename(folder.join(SNAPSHOT), folder.join("monday.mdf"))?;
     refused(&mdfsck(folder, &["check", "monday.mdf"]), 4, &["monday.mdf", "a database snapshot", "data file 1"])?;
     let laid = mdfsck(folder, &["check", "monday.mdf", LATER]);
@@ -120,10 +121,10 @@ fn recognised(folder: &Path) -> Result<(), Failed> {
     let said = text(&beside.stderr);
     let command = "'mdfsck check later/monday.mdf later/workload.mdf'";
     ensure(beside.stdout == alone.stdout && said.contains("skipped") && said.contains(command), said)?;
-    // A named snapshot is checked, even if its folder contains other files.
+    // If a snapshot is named on the command line, it is checked, even if its folder contains other files.
     let laid = mdfsck(folder, &["check", "later/monday.mdf", "later/workload.mdf"]);
     ensure(laid.stdout == first.stdout, text(&laid.stdout))?;
-    // If a complete file is stored as a sparse file, it is still not a snapshot.
+    // A complete file is not a snapshot, even if it is stored as a sparse file.
     let whole = fs::read(folder.join(LATER))?;
     let sparse = File::create(folder.join("sparse.mdf"))?;
     sparse.set_len(whole.len() as u64)?;
@@ -144,8 +145,8 @@ fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
     refused_by_usage(&mdfsck(folder, &["audit", SNAPSHOT, LATER]), &["a snapshot has no log"])?;
     fs::write(folder.join("lost.ss"), fs::read(folder.join(SNAPSHOT))?)?;
     refused(&mdfsck(folder, &["check", "lost.ss", LATER]), 4, &["lost.ss", "lost its holes"])?;
-    // A snapshot without holes is refused even if its maps are complete. Then only the database shows which pages are
-    // missing.
+    // A snapshot file without holes is refused, even if its allocation maps are complete. In such a file, only a
+    // comparison with the database shows which pages are missing.
     let mut full = fs::read(folder.join("first/workload.recovered.mdf"))?;
     full[200 * PAGE_BYTES..210 * PAGE_BYTES].fill(0);
     fs::write(folder.join("full.ss"), &full)?;
@@ -154,13 +155,13 @@ fn refused_snapshots(folder: &Path) -> Result<(), Failed> {
     let cut = fs::read(folder.join(LATER))?;
     fs::write(folder.join("cut.mdf"), &cut[..cut.len() / 2])?;
     refused(&mdfsck(folder, &["check", SNAPSHOT, "cut.mdf"]), 4, &["cut.mdf", "is shorter than"])?;
-    // A database with another binding ID is not the database of the snapshot.
+    // If a database has another binding ID, the snapshot does not belong to it.
     ensure(mdfsck(folder, &["lab", "new", "other", "--size", "2MB"]).status.success(), "lab new")?;
     let other = mdfsck(folder, &["check", SNAPSHOT, "other"]);
     ensure(text(&other.stdout).contains("NOT CHECKED"), text(&other.stdout))
 }
 
-/// The number of a table page of which the snapshot has its own copy.
+/// The number of a page of a table. The snapshot has its own copy of this page.
 fn copied_page(folder: &Path) -> Result<u64, Failed> {
     let (snapshot, later) = (folder.join(SNAPSHOT), folder.join(LATER));
     let pages = fs::metadata(&snapshot)?.len() / PAGE_BYTES as u64;
@@ -194,8 +195,8 @@ fn newer_page(folder: &Path) -> Result<(), Failed> {
 fn damaged(folder: &Path) -> Result<(), Failed> {
     moments(folder)?;
     let number = copied_page(folder)?;
-    // If the snapshot has its own copy of a page, damage to the page in the database is ignored, and damage to the copy
-    // is found.
+    // If the snapshot has its own copy of a page, a check reads this copy. It must find damage to the copy, and ignore
+    // damage to the page in the database.
     let (own, later) = (page(&folder.join(SNAPSHOT), number)?, page(&folder.join(LATER), number)?);
     let flipped = |mut bytes: [u8; PAGE_BYTES]| {
         bytes[4000] ^= 1;

@@ -1,5 +1,5 @@
-//! `mdfsck plan`, `task` and `merge`. However a check is split into tasks, the results equal those of `mdfsck check`.
-//! With an invalid plan or part, nothing is printed that looks like results.
+//! `mdfsck plan`, `task` and `merge`. The results must equal those of `mdfsck check`, however the check is split into
+//! tasks. If the plan or a part is invalid, the program must not print anything that looks like results.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -33,11 +33,11 @@ pub(super) fn with_plans() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Formats in which the output must be the same byte for byte. Statistics and summary are compared separately because
-/// they contain the cost of a run.
+/// Formats in which the output must be the same byte for byte. Statistics and summary contain the cost of a run (such
+/// as time and memory), so they are compared separately.
 const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
 
-/// The output without the lines that contain the cost of a run.
+/// The output without the lines that contain the cost of a run (such as time and memory).
 fn results(output: &Output) -> String {
     let stdout = text(&output.stdout);
     let kept = stdout
@@ -46,7 +46,7 @@ fn results(output: &Output) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The JSON summary without the fields for the cost of a run.
+/// The JSON summary without the fields for the cost of a run (such as time and memory).
 fn summary(output: &Output) -> Option<serde_json::Value> {
     let stdout = text(&output.stdout);
     let mut summary: serde_json::Value = serde_json::from_str(stdout.lines().last()?).ok()?;
@@ -69,7 +69,7 @@ fn plan(folder: &Path, name: &str, arguments: &[&str]) -> Result<u32, Failed> {
     Ok(u32::try_from(made["tasks"].as_u64().ok_or("no number of tasks")?)?)
 }
 
-/// Runs all tasks, not in their order, and several in one process.
+/// Runs all tasks of a plan. They do not run in the order of their numbers, and some processes run several tasks.
 fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     let mut ids: Vec<String> = (0..tasks).map(|id| id.to_string()).collect();
     ids.reverse();
@@ -80,8 +80,8 @@ fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Requires that a plan for `paths` gives the same results as a check of these paths. Returns the number of tasks. The
-/// check gets absolute paths, because plans contain absolute paths.
+/// Requires that a plan for `paths` gives the same results as a check of `paths`. Returns the number of tasks. The
+/// check gets absolute paths, because a plan contains absolute paths and its results print them.
 fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
     let absolute: Vec<String> = paths.iter().map(|path| folder.join(path).display().to_string()).collect();
     let absolute: Vec<&str> = absolute.iter().map(String::as_str).collect();
@@ -144,7 +144,7 @@ fn backups(folder: &Path) -> Result<(), Failed> {
     for name in ["plain", "striped", "compressed", "differential"] {
         same(folder, &[name], &[], "1MB")?;
         same(folder, &[name], &["--physical-only"], "1GB")?;
-        // Also damages the container of the backup, not only pages in it.
+        // Also damages the structure of the backup file itself, not only pages in it.
         let some =
             fs::read_dir(folder.join(name))?.find_map(|entry| entry.ok().map(|entry| entry.path())).ok_or("a file")?;
         let mut bytes = fs::read(&some)?;
@@ -188,7 +188,8 @@ fn crashed(folder: &Path) -> Result<(), Failed> {
     same(folder, &files, &["--no-log"], "1MB")?;
     let data: Vec<&str> = files.iter().copied().filter(|name| name.ends_with(".mdf")).collect();
     same(folder, &data, &[], "1MB")?;
-    // Makes a lost write: an older page with a right checksum, which only a comparison with the log reveals.
+    // Makes a lost write: a page has earlier content with a right checksum. Only a comparison with the log reveals the
+    // damage.
     lab(folder, &["new", "in-log", "--size", "2MB", "--in-log", "2"])?;
     same(folder, &["in-log"], &[], "1MB").map(drop)
 }
@@ -207,8 +208,8 @@ fn restores(folder: &Path) -> Result<(), Failed> {
     same(folder, &[&file], &["--set", "2"], "1MB").map(drop)
 }
 
-/// Merges a plan repeatedly, with further rounds of tasks for the second look at index rows, until there are results.
-/// Returns the results, and the number of tasks in each round.
+/// Merges a plan repeatedly until there are results. Before each further merge, runs the next round of tasks, which
+/// compare index rows a second time. Returns the results, and the number of tasks in each round.
 fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Output, Vec<u64>), Failed> {
     let mut rounds = Vec::new();
     loop {
@@ -221,7 +222,7 @@ fn merged_in_rounds(folder: &Path, name: &str, format: &[&str]) -> Result<(Outpu
         ensure(line["kind"] == "round" && line["why"] == "index rows", format!("{line}"))?;
         ensure(line["round"] == rounds.len() as u64 + 1 && line["bytes"].as_u64() > Some(8192), format!("{line}"))?;
         let tasks = line["tasks"].as_u64().ok_or("tasks")?;
-        // Until these tasks are done, `merge` is refused and does not write another round.
+        // `merge` must refuse to run before these tasks are done, and must not write another round.
         refused(&mdfsck(folder, &["merge", name, "--local-limit", "0"]), 8, &["parts missing: 0"])?;
         let status: serde_json::Value = serde_json::from_str(&done(&mdfsck(folder, &["plan", "--status", name]))?)?;
         ensure(status["round"] == line["round"] && status["tasks"] == line["tasks"], format!("{status}"))?;
@@ -240,7 +241,7 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
         let name = format!("lost-{seed}");
         lab(folder, &["damage", "sound", "-o", &name, "--kind", "lost-write", "--seed", seed])?;
     }
-    // Makes a database with an index that does not match its table and with other damaged pages.
+    // Makes a database in which an index does not match its table and other pages are damaged.
     lab(folder, &["damage", "lost-1", "-o", "both", "--kind", "bit-rot"])?;
     lab(folder, &["backup", "lost-1", "-o", "backup", "--stripes", "2"])?;
     let mut all = 0;
@@ -257,7 +258,7 @@ fn rounds(folder: &Path) -> Result<(), Failed> {
             let has_rows = results(&expected).contains("\"message\":8951") || results(&expected).contains("8951");
             ensure(rounds.len() == if has_rows { 2 } else { 0 }, format!("{name} {size}: {rounds:?} {has_rows}"))?;
             all += rounds.len();
-            // A later merge can use the parts of the rounds again.
+            // A later merge can use the parts of all rounds again.
             let text = mdfsck(folder, &["merge", &plan_name, "--format", "text"]);
             let expected = mdfsck(folder, &["check", &absolute(name), "--format", "text"]);
             ensure(results(&text) == results(&expected), format!("{name} {size}"))?;
@@ -327,7 +328,7 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
     ensure(results(&merged) == results(&expected), "the same results")
 }
 
-/// Makes a small plan with all of its parts; there are at least four.
+/// Makes a small plan and all of its parts. The plan has at least four parts.
 fn small(folder: &Path) -> Result<u32, Failed> {
     lab(folder, &["new", "d", "--size", "5MB"])?;
     let tasks = plan(folder, "p", &["d", "--task-size", "1MB"])?;
@@ -354,14 +355,14 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&merge(), 8, &["parts missing: 0,1 ", &format!("(2 of {tasks})"), "mdfsck task", "p 0,1"])?;
     fs::rename(folder.join("kept"), &first)?;
     fs::rename(folder.join("kept2"), &second)?;
-    // The temporary file of a killed task does not count as a part.
+    // The temporary file that a killed task leaves does not count as a part.
     fs::write(folder.join("p/parts/.0-00000.part.x1y2.tmp"), b"half")?;
     done(&merge())?;
     // There are two equal parts for one task.
     let again = folder.join("p/parts/again.part");
     fs::copy(&first, &again)?;
     done(&merge())?;
-    // There is a second, different part for the task, from the plan of another database.
+    // There is a second part for the task. It comes from the plan of another database and has different content.
     let other = folder.join("other");
     fs::create_dir(&other)?;
     lab(&other, &["new", "d", "--size", "5MB", "--seed", "2"])?;
@@ -401,7 +402,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     for command in [&["merge", "p"][..], &["task", "p", "0"], &["plan", "--status", "p", "--missing"]] {
         refused(&mdfsck(folder, command), 8, &["made by mdfsck 9.9.9+other", "need the same mdfsck"])?;
     }
-    // After a change to the plan, the parts no longer belong to it.
+    // If the plan is changed, the existing parts no longer belong to it.
     fs::write(&file, json.replace("\"noindex\": false", "\"noindex\": true"))?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
     fs::write(&file, json.replace("\"v\": 1", "\"v\": 2"))?;
@@ -428,7 +429,7 @@ fn changed_parts(folder: &Path) -> Result<(), Failed> {
     carry_out(folder, "p", tasks)?;
     let path = part(folder, "p", 0);
     let whole = fs::read(&path)?;
-    // Changes a sample of positions; tests of the library change every position.
+    // Truncates or changes the part at some positions. The tests of the library change it at every position.
     for at in (0..whole.len()).step_by(whole.len() / 40) {
         let mut changed = whole.clone();
         changed[at] ^= 1 << (at % 8);
@@ -453,8 +454,8 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         refused(&mdfsck(folder, &["task", "p", "1"]), 8, &["maps.bin: is damaged: it", "make a new plan"])?;
         ensure(!part(folder, "p", 1).exists(), "no part")
     };
-    // The offsets of the pieces are stored at the end of the file: first the offset of the common piece, then the
-    // offsets of the pieces for each task.
+    // The file consists of pieces, and their offsets are stored at its end. The first offset is that of the piece that
+    // all tasks use. The offsets of the pieces for the individual tasks follow.
     let tasks = plan(folder, "third", &["d", "--task-size", "1MB"])? as usize;
     let places = whole.len() - (tasks + 1) * 8;
     let place = |task: usize| -> Result<usize, Failed> {
@@ -462,7 +463,7 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         let bytes = whole.get(at..at + 8).ok_or("places")?;
         Ok(usize::try_from(u64::from_le_bytes(bytes.try_into()?))?)
     };
-    // The task must detect any change to the bytes that it reads, and must not leave a part.
+    // A task must detect any change to the bytes that it reads. It must then not leave a part.
     let read = (place(0)?..place(1)?).step_by(13).chain((place(2)?..place(3)?).step_by(97));
     for at in read.chain(places..places + 8).chain(places + 16..places + 24) {
         let mut changed = whole.clone();
@@ -506,7 +507,8 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
     both(&["orders.mdf", "has changed since the plan was made"])?;
-    // A task uses the maps in the plan. Only `merge` reads all maps again, including the differential map.
+    // A task uses the copies of the allocation maps in the plan. Only `merge` reads all maps from the files again,
+    // including the differential map.
     let mut changed = whole.clone();
     changed[6 * PAGE_BYTES + 4000] ^= 1;
     put(&changed, modified)?;
@@ -536,7 +538,8 @@ fn rotten_since(folder: &Path) -> Result<(), Failed> {
         let file = folder.join(name).join("orders.mdf");
         let modified = fs::metadata(&file)?.modified()?;
         let whole = fs::read(&file)?;
-        // `merge` reads a few pages again, mostly pages above the leaf level for the bounds of their keys.
+        // `merge` reads a few pages again. Most of them are index pages above the leaf level, which contain the key
+        // bounds of other pages.
         let is_index = |page: &usize| whole.get(page * PAGE_BYTES + 1) == Some(&2);
         let pages = (150..whole.len() / PAGE_BYTES).filter(|page| is_index(page) || page % 37 == 0);
         let mut unread = 0;
@@ -589,7 +592,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
     refused(&run(&["task", "whole", "first"]), 8, &["first: is not a list of numbers", "3,7-9"])?;
     refused(&run(&["task", "whole"]), 8, &["<ID>... is missing"])?;
     refused(&run(&["task", "whole", "0", "--memory", "1MB"]), 8, &["--memory 1 MB", "at least"])?;
-    // An empty folder is accepted for a plan.
+    // `plan` accepts an empty folder as its output folder.
     fs::create_dir(folder.join("empty"))?;
     plan(folder, "empty", &["d"]).map(drop)
 }
@@ -605,10 +608,10 @@ fn status(folder: &Path) -> Result<(), Failed> {
     let state: serde_json::Value = serde_json::from_str(&state)?;
     ensure(state["kind"] == "plan_status" && state["tasks"] == tasks && state["done"] == 2, format!("{state}"))?;
     ensure(state["missing"][0] == 0 && state["missing"][1] == 3, format!("{state}"))?;
-    // `task` accepts the printed list of missing tasks.
+    // `task` accepts the list of missing tasks in the form in which the program prints it.
     done(&mdfsck(folder, &["task", "p", missing()?.trim()]))?;
     ensure(missing()? == "\n", missing()?)?;
-    // A finished task does not run again, so its part is not rewritten.
+    // A finished task does not run again, so its part is not written again.
     let before = fs::metadata(part(folder, "p", 0))?.modified()?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::metadata(part(folder, "p", 0))?.modified()? == before, "untouched")?;
@@ -658,7 +661,8 @@ fn killed(folder: &Path) -> Result<(), Failed> {
             refused(&mdfsck(folder, &["merge", "p"]), 8, &["parts missing"])?;
         }
     }
-    // Two processes run the same tasks at the same time, and one task runs again later. The parts must be the same.
+    // Two processes run the same tasks at the same time. Later, one of the tasks runs again. The parts must be the same
+    // each time.
     let mut both = [start(folder, &["task", "p", "0-1"])?, start(folder, &["task", "p", "0-1", "--maxdop", "1"])?];
     for task in &mut both {
         ensure(task.wait()?.success(), "both end well")?;

@@ -1,5 +1,5 @@
-//! The databases and backups for tests of the plain commands. A database and a backup chain of the lab are always
-//! available; real ones are used if the corpus is installed.
+//! The databases and backups for tests of the plain commands. A database and a backup chain of the lab are always used.
+//! Real databases and backups are also used if the corpus is installed.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -26,9 +26,10 @@ pub(crate) struct Database {
     pub(crate) build: &'static str,
     /// The name of a table.
     pub(crate) table: &'static str,
-    /// The line that CHECKDB prints for one of the tables.
+    /// The line that CHECKDB prints for one of the tables of the database.
     pub(crate) rows: &'static str,
-    /// The lines that CHECKIDENT adds for a table, the identity column, and its greatest value.
+    /// Three texts: the lines that CHECKIDENT adds for a table, the name of the identity column, and the greatest value
+    /// in this column.
     pub(crate) identity: (&'static str, &'static str, &'static str),
     /// The number of CHECK constraints and the number of FOREIGN KEY constraints. All of them are trusted.
     pub(crate) constraints: (usize, usize),
@@ -36,18 +37,18 @@ pub(crate) struct Database {
     pub(crate) on_computed: &'static str,
     /// The object ID of a table.
     pub(crate) object: i32,
-    /// The number of a B-tree leaf page with neighbors on both sides. Its parent stays sound if page `other` is
-    /// damaged.
+    /// The number of a leaf page of a B-tree. The page has neighbors on both sides, and its parent page stays sound if
+    /// page `other` is damaged.
     pub(crate) leaf: usize,
     /// The number of a leaf page of another B-tree.
     pub(crate) other: usize,
-    /// A range of allocated pages. A test may remove every second of them.
+    /// A range of allocated pages. A test may remove every second page of the range.
     pub(crate) many: RangeInclusive<usize>,
     /// The numbers of four data pages that have rows at offset 1000.
     pub(crate) rows_at: [usize; 4],
     /// The numbers of two pages whose records have columns.
     pub(crate) records: [usize; 2],
-    /// A number of pages. Truncating the file to this length loses data.
+    /// A length in pages. If the file is truncated to this length, data is lost.
     pub(crate) cut: usize,
 }
 
@@ -74,8 +75,8 @@ const ADVENTURE_WORKS: Database = Database {
     cut: 600,
 };
 
-/// The lab database: `orders` with an identity column, and without the table of long documents, which would make it
-/// large. The numbers of pages and rows follow from the description.
+/// The lab database: the `orders` schema with an identity column. The table of long documents is left out, because it
+/// would make the database large. The description of the lab determines the numbers of pages and rows.
 const OF_LAB: Database = Database {
     name: "sample",
     version: ("706", "SQL Server 2012"),
@@ -99,7 +100,7 @@ const OF_LAB: Database = Database {
     cut: 760,
 };
 
-/// The amount of data in the longest table, in bytes. It gives the table some hundred pages.
+/// The amount of data in the largest table, in bytes. With this amount, the table has some hundred pages.
 const BYTES: u64 = (8 << 20) + 2_000_000;
 
 fn description() -> Description {
@@ -115,7 +116,7 @@ fn description() -> Description {
     description
 }
 
-/// The bytes of the lab database, which is written only once.
+/// The bytes of the lab database. The lab writes the database only once.
 fn database_of_lab() -> Result<&'static [u8], Failed> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let write = || -> Result<Vec<u8>, Failed> {
@@ -130,7 +131,7 @@ fn database_of_lab() -> Result<&'static [u8], Failed> {
 /// A chain of backups.
 pub(crate) struct Backups {
     pub(crate) name: &'static str,
-    /// The finish times of the full backup, the last log backup and the first log backup.
+    /// The times at which three backups finished: the full backup, the last log backup and the first log backup.
     pub(crate) finished: [&'static str; 3],
     /// The number of pages in the data file.
     pub(crate) pages: usize,
@@ -151,7 +152,7 @@ const CHAIN_OF_LAB: Backups = Backups {
 /// The file names of the backups in the folder of a test.
 const BACKUPS: [&str; 5] = ["full.bak", "diff.bak", "log1.trn", "log2.trn", "log3.trn"];
 
-/// The bytes of each backup in the lab's chain, which is written only once.
+/// The bytes of each backup in the lab's chain. The lab writes the chain only once.
 fn chain_of_lab() -> Result<&'static [Vec<u8>], Failed> {
     static BYTES: OnceLock<Result<Vec<Vec<u8>>, String>> = OnceLock::new();
     let write = || -> Result<Vec<Vec<u8>>, Failed> {
@@ -171,7 +172,7 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)
 }
 
-/// A test of the full tier that needs `path`, a real file or folder. The test is ignored if `path` does not exist.
+/// A test of the full tier that needs the real file or folder `path`. If `path` does not exist, the test is ignored.
 pub(crate) fn of_real_files(
     name: impl Into<String>,
     path: PathBuf,
@@ -184,7 +185,7 @@ pub(crate) fn of_real_files(
     Trial::ignorable_test(name, run).with_ignored_flag(true)
 }
 
-/// Returns each test twice: for the lab database, and for a real database, which may be missing.
+/// Returns two tests for each given test: one for the lab database, and one for a real database, which may be missing.
 pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Trial> {
     let real = corpus("jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
     let mut trials = Vec::new();
@@ -204,7 +205,8 @@ pub(crate) fn with_databases(tests: Vec<(&'static str, DatabaseTest)>) -> Vec<Tr
     trials
 }
 
-/// Returns each test twice: for the lab's backup chain, and for a real chain, which may be missing.
+/// Returns two tests for each given test: one for the lab's backup chain, and one for a real chain, which may be
+/// missing.
 pub(crate) fn with_chains(tests: Vec<(&'static str, BackupTest)>) -> Vec<Trial> {
     const REAL: [&str; 5] = [
         "RestoreTimeClean.bak",

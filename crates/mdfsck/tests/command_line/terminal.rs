@@ -1,4 +1,5 @@
-//! The program on a terminal, and messages about missing input, which come before other output.
+//! The output of the program on a terminal. Also tests the messages about missing input, which must come before other
+//! output.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,8 +25,8 @@ pub(crate) fn with_terminal() -> Vec<(&'static str, Test)> {
     all
 }
 
-/// The output of runs over the demo's databases must equal the README, for a terminal, and docs/running.md, for a pipe.
-/// The time of a run is not compared.
+/// The output of runs over the databases of the demo must equal the output in the documentation: the README shows it on
+/// a terminal, docs/running.md in a pipe. The time of a run is not compared.
 fn shown_runs(folder: &Path) -> Result<(), Failed> {
     let without_time = |text: &str| -> String {
         let line = |line: &str| match line.split_once(" pages in ") {
@@ -67,8 +68,8 @@ fn lines_of(folder: &Path, path: &str) -> Result<(Vec<Value>, Option<i32>), Fail
 fn missing_file(folder: &Path) -> Result<(), Failed> {
     let expected = "orders.mdf is 1 of 3 data files; give orders_2.ndf and orders_3.ndf too";
     made(folder, &["lab", "new", "three", "--files", "3"])?;
-    // Scripts get only findings. Lines about things that were not verified go to stderr, unless the text format is
-    // requested.
+    // On standard output, a script gets only findings. Lines about what was not verified go to stderr, unless the text
+    // format is requested.
     let findings = mdfsck(folder, &["check", "--no-infomsgs", "three/orders.mdf"]);
     ensure(findings.stdout.is_empty() && findings.status.code() == Some(16), text(&findings.stdout))?;
     ensure(text(&findings.stderr).contains("(file.not-given)"), text(&findings.stderr))?;
@@ -97,7 +98,7 @@ fn missing_stripe(folder: &Path) -> Result<(), Failed> {
         ensure(stderr.starts_with(&format!("mdfsck: {missing}: ")), stderr)?;
         ensure(stdout.lines().count() < 8 && stdout.contains(missing), stdout.clone())?;
         ensure(stdout.contains("other entries that depend on these pages: "), stdout)?;
-        // JSON has all lines, and the version from the label.
+        // The JSON output contains all lines, and the version number in the backup's label.
         let (lines, status) = lines_of(folder, given)?;
         let not_verified = lines.iter().filter(|line| line["kind"] == "not_verified").count();
         ensure(not_verified > 10 && status.is_some_and(|status| status & 16 != 0), format!("{not_verified}"))?;
@@ -146,7 +147,7 @@ fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Output, Fail
     command.args(arguments).current_dir(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // Writing may fail, because a program that refuses its input does not read it.
+    // Writing to the program may fail, because a program that refuses its input does not read it.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input));
     Ok(child.wait_with_output()?)
 }
@@ -165,7 +166,7 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
             refused(&piped(folder, &[command, "-"], input)?, 8, &["mdfsck: -: ", words])?;
         }
         refused(&piped(folder, &[command, "-", "-"], &backup)?, 8, &["-: ", "can be named only once"])?;
-        // Cut input is a damaged backup, as in a file.
+        // Truncated input is reported as a damaged backup, like a truncated file.
         let cut = piped(folder, &[command, "-"], &backup[..backup.len() / 3])?;
         ensure(!matches!(cut.status.code(), Some(0 | 8)), format!("{command}: {cut:?}"))?;
     }
@@ -180,7 +181,8 @@ fn standard_input(folder: &Path) -> Result<(), Failed> {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
         refused(&mdfsck(folder, &["check", "pipe"]), 8, &["pipe: is a pipe", "| mdfsck check -"])?;
     }
-    // The program announces the copy of its input only after it has tested the folder for it.
+    // The program copies its input to a folder. It announces the copy only after it has tested that it can write to the
+    // folder.
     let nowhere = piped(folder, &["check", "-", "--temp-dir", "nowhere"], &backup)?;
     refused(&nowhere, 4, &["--temp-dir nowhere", "no temporary file can be created there"])?;
     let lines = piped(folder, &["check", "-", "--progress", "lines", "--no-infomsgs"], &backup)?;
@@ -238,8 +240,8 @@ mod pty {
         ]
     }
 
-    /// A terminal with this number of columns: the end for reading its output, and the end for a program. `None` if the
-    /// system has no pseudo-terminals.
+    /// Opens a pseudo-terminal with this number of columns. Returns two files: one from which the test reads the
+    /// output, and one for the program. Returns `None` if the system has no pseudo-terminals.
     fn terminal(columns: u16) -> Result<Option<(File, File)>, Failed> {
         let Ok(master) = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY) else {
             eprintln!("skipped: this system has no pseudo-terminals");
@@ -271,7 +273,7 @@ mod pty {
         let mut command = command(folder, arguments);
         command.envs(environment.iter().copied()).stdout(terminal);
         let mut child = command.spawn()?;
-        // The terminal ends when its last user closes it. On Linux, reading from it then fails.
+        // The pseudo-terminal ends when the last process closes it. On Linux, a read from it then fails.
         drop(command);
         let mut written = Vec::new();
         let _ = reader.read_to_end(&mut written);
@@ -279,7 +281,7 @@ mod pty {
         Ok(Some(text(&written).replace("\r\n", "\n")))
     }
 
-    /// Reads until the text contains `words`, or until its end.
+    /// Reads until the text contains `words`, or until the output ends.
     fn read_until(reader: &mut File, words: &str) -> String {
         let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&seen).contains(words) {
@@ -291,7 +293,7 @@ mod pty {
         text(&seen)
     }
 
-    /// The text on the last line, without what was cleared.
+    /// The text on the last line. The control sequences that clear the line are removed.
     fn last_line(written: &str) -> String {
         written.rsplit(['\r', '\n']).next().unwrap_or_default().replace("\u{1b}[2K", "").trim().to_owned()
     }
@@ -310,7 +312,7 @@ mod pty {
             written.push_str(&text(&rest));
             let drawn: Vec<&str> = written.split(['\r', '\n']).filter(|line| line.contains("reading pages")).collect();
             ensure(drawn.iter().any(|line| line.contains("% [")), written.clone())?;
-            // The bar is drawn only when its length is known, and it is not full at the start.
+            // The progress bar is drawn only after the total amount of work is known. It must not be full at the start.
             ensure(
                 !written.contains("/0 pages")
                     && !written.contains("0/0")
@@ -359,7 +361,7 @@ mod pty {
         ensure(summary.contains("NOT SOUND") && !summary.contains("Msg 8939, Level 16"), summary)?;
         let piped = text(&mdfsck(folder, &["check", "here/1-bit-rot"]).stdout);
         ensure(piped.contains("Msg 8939, Level 16, State 98, Line 1"), piped.clone())?;
-        // If a format is requested, a terminal also gets DBCC's text.
+        // If the text format is requested, the program prints DBCC's text even on a terminal.
         let asked = on(&["check", "--format", "text", "here/1-bit-rot"])?;
         ensure(asked.as_deref() == Some(&piped), asked.unwrap_or_default())?;
         for (option, word) in

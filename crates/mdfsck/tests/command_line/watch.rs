@@ -1,5 +1,5 @@
-//! `mdfsck watch`: each complete backup is checked once, whatever happens meanwhile. A half-written backup is never
-//! reported as corrupt. Events reach the listening program.
+//! `mdfsck watch`: each complete backup is checked once, whatever happens before or during the check. A half-written
+//! backup is never reported as corrupt. The listening program gets all events.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -115,7 +115,7 @@ pub(super) fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// Writes a backup to `backups/NAME.bak`. Each seed gives a different database.
+/// Writes a backup to `backups/NAME.bak`. Different seeds give different databases.
 pub(super) fn backup(folder: &Path, name: &str, seed: &str, options: &[&str]) -> Result<(), Failed> {
     lab(folder, &["new", &format!("{name}.d"), "--size", "9MB", "--seed", seed])?;
     lab(folder, &[&["backup", &format!("{name}.d"), "-o", &format!("{name}.b")], options].concat())?;
@@ -155,7 +155,8 @@ pub(super) fn lines(output: &Output) -> Result<Vec<Value>, Failed> {
 /// The first file of a backup, relative to the folder of the test or to the folder of the backups.
 fn name(line: &Value) -> &str {
     let path = line["paths"][0].as_str().unwrap_or_default();
-    // Paths are absolute. The path of the test's temporary folder is cut off; the folder's name begins with `.tmp`.
+    // The paths in the output are absolute. The path of the test's temporary folder is removed; the name of this folder
+    // begins with `.tmp`.
     let within = path.split_once("/.tmp").and_then(|(_, path)| path.split_once('/'));
     within.map_or(path, |(_, path)| path.strip_prefix("backups/").unwrap_or(path))
 }
@@ -311,7 +312,7 @@ fn vanished(folder: &Path) -> Result<(), Failed> {
     fs::rename(folder.join("late.bak"), folder.join("backups/2.bak"))?;
     fs::rename(folder.join("other.bak"), folder.join("backups/1.bak"))?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound 1.bak"])?;
-    // A folder that cannot be read is not treated as empty.
+    // If a folder cannot be read, the watcher must not treat it as empty.
     fs::rename(folder.join("backups"), folder.join("away"))?;
     let away = watch(folder, &["--json"]);
     ensure(away.status.code() == Some(4) && reported(&away)?.is_empty(), format!("{away:?}"))
@@ -331,7 +332,7 @@ fn two_watchers(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
 }
 
-/// Two watchers in different folders name the same files by relative paths.
+/// Two watchers that run in different folders give the same files by different relative paths.
 fn relative(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &["--stripes", "2"])?;
     fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
@@ -365,7 +366,8 @@ fn relative(folder: &Path) -> Result<(), Failed> {
         "whole paths",
     )?;
     ensure(count("SELECT count(*) FROM backup WHERE gone_at IS NOT NULL")? == 0, "nothing is gone")?;
-    // The backup becomes complete. One watcher checks it, and the other has nothing to do.
+    // The missing part of the backup arrives. One watcher checks the backup, and the other watcher then has nothing to
+    // check.
     fs::rename(folder.join("late.bak"), folder.join("backups/one_2.bak"))?;
     ensure(reported(&from("a", &["../backups"], "../h.db"))? == ["sound one_1.bak"], "it is whole now")?;
     ensure(reported(&from("backups", &["."], "../h.db"))?.is_empty(), "nothing is left")?;
@@ -400,7 +402,7 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let (one, two) = (folder.join("backups/one.bak"), folder.join("backups/two.bak"));
     let good = fs::read(&one)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak", "sound two.bak"])?;
-    // Writes the same bytes again.
+    // Writes the file again with the same bytes.
     fs::write(&one, &good)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
     ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
@@ -413,8 +415,8 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound two.bak"])
 }
 
-/// A backup is rewritten without any sign in its times. In the history, the row of the file gets the new times, as on a
-/// system that does not store the time of a change.
+/// The content of a backup changes, but its times do not. To simulate a system that does not store the time of a
+/// change, the test writes the new times of the file into the history.
 fn written_in_place(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let one = folder.join("backups/one.bak");
@@ -444,7 +446,7 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     changed(true)?;
     expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak"])?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
-    // An earlier version of the program stored no fingerprint. The fingerprint is compared from the next run on.
+    // An earlier version of the program stored no fingerprint. The next run stores one, and later runs compare it.
     changed(false)?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
     bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
@@ -453,8 +455,8 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])
 }
 
-/// First a damaged copy next to a sound original, then a damaged original next to a sound copy. Each file has its own
-/// verdict, and the findings of the damaged file are not gone because the sound file does not have them.
+/// Tests a damaged copy next to a sound original, then a damaged original next to a sound copy. Each file has its own
+/// verdict. A finding in the damaged file must not count as gone because the sound file does not have it.
 fn copies(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     let (one, copy) = (folder.join("backups/one.bak"), folder.join("backups/copy.bak"));
@@ -487,7 +489,7 @@ fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
         let history = Connection::open_with_flags(folder.join("h.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         history.query_row("SELECT count(*) FROM progress", [], |row| row.get(0))
     };
-    // At first the history does not exist.
+    // The history does not exist until the service has created it.
     while count().unwrap_or_default() == 0 {
         ensure(begun.elapsed() < Duration::from_secs(60), "nothing is checked")?;
         thread::sleep(Duration::from_millis(100));
@@ -495,7 +497,7 @@ fn wait_for_a_check(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Ends a service in the way service managers do.
+/// Ends a service by the signal that service managers send.
 fn end(service: &mut Child) -> Result<(), Failed> {
     Command::new("kill").arg(service.id().to_string()).status()?;
     let status = service.wait()?;
@@ -522,7 +524,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
 
 fn signal(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
-    // The read rate is so low that the check does not end during the test.
+    // The read rate is so low that the check is still running when the test ends the service.
     let mut service = start(folder, &["--every", "1s", "--io-limit", "100KB"])?;
     wait_for_a_check(folder)?;
     end(&mut service)?;
@@ -546,7 +548,7 @@ fn policies(folder: &Path) -> Result<(), Failed> {
     let closed = ["--json", "--during"];
     let now = mdfsck(folder, &["history", "h.db"]);
     ensure(now.status.success(), "the history is sound")?;
-    // The present time is in only one of these ranges.
+    // The present time is within exactly one of these two ranges.
     let (one, other) = ("00:00-12:00", "12:00-24:00");
     let outputs = [watch(folder, &[&closed[..], &[one]].concat()), watch(folder, &[&closed[..], &[other]].concat())];
     let checked: usize = outputs.iter().map(|output| reported(output).map_or(0, |all| all.len())).sum();
@@ -571,7 +573,8 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     expect(reported(&with)?, &["sound two.bak"])
 }
 
-/// Writes a program that fails the first time, and later appends its input to a file. The program has fixed arguments.
+/// Writes a listening program that fails when it is called the first time, and appends its input to a file on later
+/// calls. The tests call it with fixed arguments.
 #[cfg(unix)]
 fn listener(folder: &Path) -> Result<(), Failed> {
     use std::os::unix::fs::PermissionsExt;
@@ -617,7 +620,7 @@ fn events(folder: &Path) -> Result<(), Failed> {
     let told = fs::read_to_string(folder.join("told"))?;
     let of_it: Vec<&str> = told.lines().filter(|line| line.starts_with("finding-confirmed|")).collect();
     ensure(of_it == ["finding-confirmed|orders|1|a b -x"], format!("{told} {later:?}"))?;
-    // A missing program does not stop the checks.
+    // If the listening program is missing, the watcher must still check backups.
     hurt(folder, "two", "2")?;
     let missing = watch(folder, &["--json", "--on-event", "./missing"]);
     ensure(missing.status.code() == Some(1 + 4), format!("{missing:?}"))
@@ -690,7 +693,8 @@ fn chains(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// Changes a bit in the position of a part of the log. That part is then skipped, and the backup is not sound.
+/// Changes one bit of the position that a part of the log has in the backup. The reader then skips this part, so the
+/// backup must not be reported as sound.
 fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["chain", "c", "--transactions", "40"])?;
     fs::create_dir(folder.join("backups"))?;
@@ -724,7 +728,7 @@ fn idle(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// Compressed files that are named like a backup are reported as unknown.
+/// If a compressed file has a name like a backup, its status is reported as unknown.
 fn unchecked(folder: &Path) -> Result<(), Failed> {
     backup(folder, "a", "1", &[])?;
     fs::write(folder.join("backups/y.bak.gz"), [&[0x1F, 0x8B, 8, 0][..], &[7; 9000]].concat())?;
@@ -738,7 +742,7 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     let output = watch(folder, &["--json", "--exit-zero-on-incomplete"]);
     expect(reported(&output)?, &["unknown z.bak.gz"])?;
     ensure(output.status.code() == Some(0), format!("{output:?}"))?;
-    // Other commands that accept folders also report these files.
+    // Other commands that accept folders must also report these compressed files.
     let info = mdfsck(folder, &["info", "backups"]);
     ensure(
         info.status.code() == Some(4) && text(&info.stdout).contains("NOT CHECKED: backups/y.bak.gz"),
@@ -751,7 +755,8 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     )
 }
 
-/// Data files that were not shut down cleanly, without their log. The missing log is a limit, which the user can allow.
+/// The data files were not shut down cleanly, and their log is missing. The missing log is a limit that the user can
+/// allow.
 fn allowed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["crash", "c", "--seed", "3", "--transactions", "40", "--flush", "all"])?;
     fs::create_dir(folder.join("alone"))?;
@@ -772,7 +777,7 @@ fn allowed(folder: &Path) -> Result<(), Failed> {
     refused(&look("e.db", &["--allow", "no.such"]), 8, &["no.such"])
 }
 
-/// A file that is named both by a list and by its folder settles like any other file.
+/// If a list and a folder both name the same file, the watcher waits for the file to settle like for any other file.
 fn named_twice(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "data", "--size", "5MB"])?;
     fs::write(folder.join("list.txt"), "Sales data/orders.mdf\nCopy data/orders.mdf\n")?;

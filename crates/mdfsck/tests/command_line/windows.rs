@@ -1,6 +1,7 @@
-//! `mdfsck check --window`: a check that is divided into windows of time. However often it stops, and whatever happens
-//! between windows, the report of a closed image equals that of one check. An earlier part is reused only if it is
-//! proven to be still valid.
+//! `mdfsck check --window`: a check that is spread over several windows of time. An image is the database at one point
+//! in time. It is closed when all its pages have been read and compared. The report of a closed image must equal that
+//! of a single check, however often the check stops and whatever happens between windows. The result of an earlier
+//! window is reused only if it is proven to be still valid.
 
 use std::process::{Child, Stdio};
 use std::thread;
@@ -33,8 +34,8 @@ pub(super) fn with_windows() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Formats in which the output must be the same byte for byte. Statistics and summary are left out because they contain
-/// the cost of a run.
+/// Formats in which the output must be the same byte for byte. Statistics and summary contain the cost of a run (such
+/// as time and memory), so they are not compared.
 const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
 
 fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
@@ -42,7 +43,8 @@ fn lab(folder: &Path, arguments: &[&str]) -> Result<(), Failed> {
     ensure(made.status.success(), text(&made.stderr))
 }
 
-/// The output without the lines that contain the cost of a run, and without the lines of a window.
+/// The output without the lines that contain the cost of a run (such as time and memory), and without the lines that
+/// only a window prints.
 fn results(output: &Output) -> String {
     let stdout = text(&output.stdout);
     let is_of_window = |line: &str| {
@@ -55,13 +57,13 @@ fn results(output: &Output) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a window over `paths` that reads at most `most` ranges.
+/// Runs a check of `paths` in a window that reads at most `most` ranges.
 fn window(folder: &Path, paths: &[&str], most: &str, options: &[&str]) -> Output {
     let fixed = ["--history", "h.db", "--window", "1h", "--most-ranges", most, "--progress", "none"];
     mdfsck(folder, &[&["check"], paths, &fixed, options].concat())
 }
 
-/// The JSON line that a window adds to the output.
+/// The JSON line of the kind `window`, which only a check with --window prints.
 fn line(output: &Output) -> Result<Value, Failed> {
     let stdout = text(&output.stdout);
     let found = stdout.lines().rev().find(|line| line.starts_with(r#"{"kind":"window""#));
@@ -70,7 +72,7 @@ fn line(output: &Output) -> Result<Value, Failed> {
 }
 
 /// Runs windows until the image is closed. Returns the output of the last window, the number of windows, and the number
-/// of ranges that they read.
+/// of ranges that all windows read.
 fn close(folder: &Path, paths: &[&str], most: &str, options: &[&str]) -> Result<(Output, u64, u64), Failed> {
     let (mut windows, mut ranges) = (0, 0);
     loop {
@@ -94,7 +96,8 @@ fn forget(folder: &Path) -> Result<(), Failed> {
     ensure(left == 0, "the plan of an image that is closed is gone")
 }
 
-/// Requires that windows over `paths` give the same results as a check, in each format. Returns the number of windows.
+/// Requires that windows over `paths` give the same results as a single check, in each format. Returns the number of
+/// windows.
 fn same(folder: &Path, paths: &[&str], options: &[&str], (most, range): (&str, &str)) -> Result<u64, Failed> {
     let checked = options;
     let options = [options, &["--range", range]].concat();
@@ -180,7 +183,8 @@ fn spawn(folder: &Path, arguments: &[&str]) -> Result<Child, Failed> {
     Ok(command.spawn()?)
 }
 
-/// Kills a window at some 60 instants. The image is still closed, with the results of a check.
+/// Kills checks with a window at some 60 instants. Later windows must still close the image, with the results of a
+/// single check.
 fn killed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["new", "sound", "--size", "9MB"])?;
     lab(folder, &["damage", "sound", "-o", "hurt", "--kind", "bit-rot", "--seed", "3"])?;
@@ -233,8 +237,9 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let path = folder.join("sound/orders.mdf");
     let original = fs::read(&path)?;
     let pages = original.len() / PAGE_BYTES;
-    // Changes a data page near the start, the boot page, a PFS byte, a GAM page, a base table, and a page near the end,
-    // each with and without correcting the checksum.
+    // Changes one page at a time: a data page near the start, the boot page, a PFS page, a GAM page, a page of a base
+    // table, a page near the end, and the file header. Each change is made once with a corrected checksum and once with
+    // a wrong checksum.
     for (page, offset) in [(200, 500), (9, 3000), (1, 400), (2, 300), (20, 120), (pages - 40, 700), (0, 2000)] {
         for seal in [false, true] {
             fs::write(&path, &original)?;
@@ -282,8 +287,8 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     let first = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(first["done"]["is_fixed"] == false && first["done"]["is_closed"] == false, first.to_string())?;
     ensure(fs::read_dir(folder.join("h.db.parts")).map_or(0, Iterator::count) == 0, "nothing is kept")?;
-    // The history keeps the read dates of ranges even for a file that may change, so the next window reads other
-    // ranges.
+    // For each range, the history stores when it was last read, even if the file may change between windows. The next
+    // window therefore reads other ranges.
     let second = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(second["never_read_bytes"].as_u64() < first["never_read_bytes"].as_u64(), format!("{first}\n{second}"))?;
     ensure(second["done"]["image_bytes_done"] == first["done"]["image_bytes_done"], "of the image, one range each")?;
@@ -294,7 +299,8 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     named_image(folder, &data, &whole)
 }
 
-/// A named image of a snapshot is continued, with its log. Under another name, or after a write, a new image begins.
+/// If the image of a snapshot has a name, later windows continue it, together with its log. If the name changes, or the
+/// file was written, a new image begins.
 fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Failed> {
     let named = |most: &str, name: &str| {
         let options = ["--json", "--range", "1MB", "--image", name];
@@ -323,7 +329,7 @@ fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Faile
     refused_by_usage(&refused, &["the name must not be empty"])
 }
 
-/// The parts of the only plan.
+/// The files of all parts in the only plan of this test.
 fn all_parts(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     let plan = fs::read_dir(folder.join("h.db.parts"))?.find_map(|entry| entry.ok()).ok_or("a plan")?;
     let mut parts: Vec<PathBuf> =
@@ -356,13 +362,14 @@ fn parts(folder: &Path) -> Result<(), Failed> {
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole) && ranges == all, format!("{ranges} of {all}"))?;
     window(folder, &["sound"], "5", &["--range", "1MB"]);
-    // If the history is restored from a copy, it does not know the parts. Their ranges are read again.
+    // If the history is restored from an older copy, it does not list the newer parts. The ranges of these parts are
+    // read again.
     fs::remove_file(folder.join("h.db"))?;
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole) && ranges == all, format!("{ranges} of {all}"))
 }
 
-/// Starts a window that takes about ten seconds. Returns when the window has read a range.
+/// Starts a check with a window that takes about ten seconds. Returns when the check has read one range.
 fn slow(folder: &Path) -> Result<Child, Failed> {
     let fixed =
         ["check", "sound", "--history", "h.db", "--window", "1h", "--range", "1MB", "--json", "--io-limit", "2MB"];
@@ -417,7 +424,7 @@ fn useless_histories(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code().is_some_and(|status| status & 12 != 0), format!("{:?}", output.status))?;
     ensure(text(&output.stderr).contains("h.db"), text(&output.stderr))?;
     ensure(fs::read(folder.join("h.db"))? == b"no history", "it is left alone")?;
-    // Where the folder of parts should be, there is a file. Everything is read, and no part is kept.
+    // A file has the path of the folder for parts, so no part can be stored. The check must still read everything.
     fs::remove_file(folder.join("h.db"))?;
     fs::write(folder.join("h.db.parts"), b"")?;
     let output = window(folder, &["sound"], "1000", &["--range", "1MB"]);
@@ -437,12 +444,13 @@ fn promises(folder: &Path) -> Result<(), Failed> {
     ensure(said.matches("PROMISE BROKEN").count() == 2, said)?;
     let line = line(&window(folder, &["sound"], "1", &["--range", "1MB", "--within", "1s", "--json"]))?;
     ensure(line["read"]["state"] == "broken" && line["closed"]["state"] == "broken", line.to_string())?;
-    // With --physical-only no relations are compared. No image is closed, and the output does not mention closing.
+    // With --physical-only, the check compares no structures with each other. Therefore no image is closed, and the
+    // output does not mention closing.
     let physical = window(folder, &["sound"], "1000", &["--range", "1MB", "--within", "1d", "--physical-only"]);
     ensure(physical.status.code() == Some(0), format!("{physical:?}"))?;
     let said = text(&physical.stdout);
     ensure(said.contains("Read:   every page in use was read within") && !said.contains("Closed:"), said)?;
-    // A check without a window reads everything, so it keeps the promise.
+    // A check without a window reads everything, so the promise of `--within` is kept.
     let whole = mdfsck(folder, &["check", "sound", "--history", "h.db", "--within", "1d"]);
     ensure(whole.status.code() == Some(0), format!("{whole:?}"))?;
     let said = text(&whole.stdout);
@@ -525,11 +533,12 @@ fn again(folder: &Path) -> Result<(), Failed> {
     let line = line(&last)?;
     ensure(line["units_sound"] == line["units"] && line["pairs"].as_u64() > Some(0), line.to_string())?;
     ensure(line["never_read_bytes"] == 0 && before <= SystemTime::now(), line.to_string())?;
-    // The first window of the next cycle has nothing to compare yet. Units that were proven sound before still count.
+    // After the first window of the next cycle, nothing can be compared yet. Units that were proven sound in the
+    // previous cycle still count.
     let next = window(folder, &["sound"], "1", &["--range", "1MB", "--json"]);
     let line = self::line(&next)?;
     ensure(line["done"]["is_closed"] == false && line["units_sound"] == line["units"], line.to_string())?;
-    // `history coverage` reports the same.
+    // `history coverage` must also report that the promise is kept.
     let kept = mdfsck(folder, &["history", "h.db", "coverage", "--within", "1d", "--json"]);
     ensure(kept.status.code() == Some(0), text(&kept.stdout))
 }
@@ -557,7 +566,7 @@ fn depths(folder: &Path) -> Result<(), Failed> {
     let pages_only = coverage()?;
     let count = &pages_only["pages_in_use"];
     ensure(count.as_u64() > Some(100) && pages_only["pages_within"] == *count, pages_only.to_string())?;
-    // The next window checks a few ranges in full, not only their pages.
+    // The next window checks a few ranges completely. The window before it checked only the pages themselves.
     let full = line(&window(folder, &["sound"], "1", &["--json", "--range", "3MB"]))?;
     ensure(
         full["never_read_bytes"].as_u64() > Some(0),
@@ -565,7 +574,7 @@ fn depths(folder: &Path) -> Result<(), Failed> {
     )?;
     let both = coverage()?;
     ensure(both["pages_in_use"] == *count && both["pages_within"] == *count, format!("{pages_only}\n{both}"))?;
-    // This may fail, because the plan of the image that was not closed still exists.
+    // `forget` may return an error, because the plan of the image that was not closed still exists.
     let _ = forget(folder);
     ensure(mdfsck(folder, &["check", "sound", "--history", "h.db"]).status.code() == Some(0), "sound")?;
     let physical = line(&window(folder, &["sound"], "0", &["--json", "--range", "1MB", "--physical-only"]))?;

@@ -1,4 +1,4 @@
-//! Compares the number of exported rows with the counts of an independent reader.
+//! Compares the number of exported rows with the number that an independent reader counted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,11 +42,12 @@ pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     files
 }
 
-/// Requires that the reported number of rows, the number of rows in the exported files, and the counted number of rows
-/// are equal.
+/// Requires that three numbers of rows are equal: the number that the export reports, the number in the exported files,
+/// and the number that the independent reader counted.
 fn as_counted(path: &Path, expected: &Counts) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    // The expected counts are those of the data files, without changes that are only in the log.
+    // The independent reader counted only the rows in the data files. Changes that are only in the log are therefore
+    // left out.
     let output = export(path, folder.path(), &["--format", "jsonl", "--json", "--system", "--no-log"]);
     ensure(output.status.code() == Some(0), String::from_utf8_lossy(&output.stderr))?;
     let mut written = Counts::new();

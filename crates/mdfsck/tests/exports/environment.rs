@@ -1,22 +1,23 @@
-//! Finds the Python that runs the programs for reading exported files.
+//! Finds the Python interpreter for the programs that read exported files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name that `.ci/tools` gives to this environment.
+/// The name of this Python environment in `.ci/tools`.
 pub(crate) const TOOL: &str = "read-back";
 const REQUIREMENTS: &str = include_str!("requirements.txt");
 
-/// A Python with all packages of the requirements, or the reason why none is available. `.ci/tools` installs one and
-/// names it in MDFSCK_READ_BACK. Without this variable, an environment is installed below `target`.
+/// The path of a Python interpreter with all required packages, or the reason why none is available. `.ci/tools`
+/// installs such an environment; MDFSCK_READ_BACK is then the path of its interpreter. If this variable is not set, the
+/// function installs an environment below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("MDFSCK_READ_BACK") {
         return Ok(python.into());
     }
     let folder = super::workspace().join("target/read-back");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    // This file is written last, so an environment without it is incomplete.
+    // The installation writes this file last. If the file is missing, the environment is incomplete.
     let stamp = folder.join("requirements.txt");
     if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == REQUIREMENTS) {
         return Ok(python);

@@ -27,7 +27,7 @@ fn main() {
         }
         None => trials.push(skipped("counts: skipped, no real database files in target/corpus")),
     }
-    // The programs that pip installs are also used in the full tier only.
+    // The programs that pip installs are also used only in the full tier.
     if arguments.include_ignored || arguments.ignored || arguments.filter.is_some() {
         trials.extend(read_back::trials(&arguments));
     } else {
@@ -36,7 +36,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// An ignored test. Its name says why other tests are missing.
+/// A test that is always ignored. Its name says why other tests cannot run.
 fn skipped(why: &str) -> Trial {
     let reason = why.to_owned();
     Trial::ignorable_test(why, move || Ok(Completion::ignored_with(reason)))
@@ -56,7 +56,7 @@ fn corpus() -> Option<(PathBuf, PathBuf)> {
     (files.is_dir() && lists.join("expected.tsv.gz").is_file()).then_some((files, lists))
 }
 
-/// Exports a database.
+/// Exports the database `database` to the folder `to`.
 fn export(database: &Path, to: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     command.arg("export").arg(database).arg("--output").arg(to).args(options).output().expect("mdfsck runs")

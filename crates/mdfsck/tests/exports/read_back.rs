@@ -16,12 +16,12 @@ const OF_SAMPLE: &str = "read back: real databases, by all readers the same";
 const OF_ALL: &str = "read back: every real database, by all readers the same";
 const FORMATS: [&str; 4] = ["csv", "jsonl", "parquet", "sql"];
 const SEED: u64 = 3;
-/// The name of the tables with large values. Large values do not depend on the database version, so only one version
-/// has these tables.
+/// The name of the tables with large values. Only one database version has these tables, because large values are
+/// stored the same way in all versions.
 const LONG_VALUES: &str = "long_values";
 const VERSION_OF_LONG_VALUES: Version = Version::V852;
 
-/// A real database with most types. Reading it back takes a few seconds.
+/// A real database that contains most types. Reading its exported files takes a few seconds.
 const SAMPLE: [&str; 1] = ["jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf"];
 
 pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
@@ -44,7 +44,7 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
             let lists = counts::LISTS.iter().map(|list| counts::expected(&lists.join(list)));
             real(&python, &all_files, lists.flat_map(|files| files.into_keys()).collect())
         };
-        // This test takes minutes, so it runs only if it is named.
+        // This test takes minutes, so it runs only if the test filter names it.
         if arguments.filter.as_deref().is_some_and(|filter| OF_ALL.contains(filter)) {
             trials.push(Trial::test(OF_ALL, all));
         }
@@ -54,7 +54,8 @@ pub(crate) fn trials(arguments: &Arguments) -> Vec<Trial> {
     trials
 }
 
-/// A test that is ignored with a reason, or that fails if the environment is required.
+/// A test that cannot run without Python. It is ignored with a reason, or it fails if the Python environment is
+/// required.
 fn without_python(name: &str, why: &str) -> Trial {
     let outcome = trials::tools::without(&[environment::TOOL], why);
     Trial::ignorable_test(name, move || Ok(Completion::ignored_with(outcome?)))
@@ -94,7 +95,7 @@ fn real(python: &Path, files: &Path, paths: Vec<String>) -> Result<(), Failed> {
         let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
         let exported = folder.path().join(format!("{number} {name}"));
         export_all(&files.join(path), &exported, &[])?;
-        // A database without tables gives no files to read.
+        // The export of a database without tables has no files to read.
         if fs::read_dir(exported.join("csv"))?.next().is_some() {
             databases.push(exported);
         }
@@ -106,7 +107,7 @@ fn export_all(source: &Path, to: &Path, options: &[String]) -> Result<(), Failed
     for format in FORMATS {
         let options = ["--format", format].into_iter().chain(options.iter().map(String::as_str)).collect::<Vec<_>>();
         let output = export(source, &to.join(format), &options);
-        // A script cannot express some values. They are listed, and the status is 16.
+        // A T-SQL script cannot express some values. The export lists these values, and its exit status is 16.
         let is_written = matches!(output.status.code(), Some(0 | 16));
         ensure(is_written, format!("{}: {}", source.display(), String::from_utf8_lossy(&output.stderr)))?;
     }

@@ -1,5 +1,5 @@
-//! Tests with emulators by other authors: moto for S3, Azurite for Azure. If an emulator is not installed, its test
-//! reports that, or fails (`trials::tools`).
+//! Tests with emulators by other authors: moto for S3, and Azurite for Azure. If an emulator is not installed, its test
+//! is skipped with a message, or it fails (`trials::tools`).
 //!
 //! `MDFSCK_MOTO` is the path of moto's `moto_server`, and `MDFSCK_AZURITE` the path of Azurite's `azurite-blob`.
 //! Without these variables, the programs on the PATH are used.
@@ -47,7 +47,7 @@ impl Emulator {
         panic!("{program} does not answer");
     }
 
-    /// Sends a request. The request must succeed.
+    /// Sends a request. Fails the test if the request does not succeed.
     fn send(&self, method: &str, target: &str, headers: &str, body: &[u8]) {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let head = format!(

@@ -1,5 +1,5 @@
-//! Files in object storage must give the same results as files on a disk, whatever the server does. No secret may be
-//! printed.
+//! Files in object storage must give the same results as files on disk, whatever the server answers. The program must
+//! not print a secret.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod emulators;
@@ -76,13 +76,13 @@ impl Sample {
         self.forms.iter().flat_map(|(_, names)| names)
     }
 
-    /// The output of a check of these files on disk.
+    /// The output of a check of these files if they are on disk.
     fn expected(&self, names: &[String], options: &[&str]) -> Output {
         let paths: Vec<String> = names.iter().map(|name| self.path(name).display().to_string()).collect();
         run(&["check"], &paths, options, &[])
     }
 
-    /// Starts a server that has all files in the bucket `sql`, below `backups`.
+    /// Starts a server that has all files of the sample in the bucket `sql`, below `backups`.
     fn served(&self) -> Server {
         let server = Server::start();
         for name in self.names() {
@@ -96,7 +96,8 @@ fn name_below(folder: &Path, path: &Path) -> String {
     path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
-/// Runs the program. All variables for object storage are removed from its environment, then `environment` is added.
+/// Runs the program. Removes all variables for object storage from the program's environment, and then adds the
+/// variables in `environment`.
 fn run(command: &[&str], paths: &[String], options: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     for (name, _) in std::env::vars() {
@@ -121,12 +122,12 @@ fn is_same(expected: &Output, found: &Output, what: &str) {
     assert_eq!(found.status.code(), expected.status.code(), "{what}: {}", text(&found.stderr));
 }
 
-/// The exit status without bit 16, which says that something was not verified. These tests do not compare this bit.
+/// The exit status without bit 16, which means that something was not verified. These tests ignore this bit.
 fn bits(done: &Output) -> i32 {
     done.status.code().unwrap() & !16
 }
 
-/// The environment variables for using the server at `url` as S3.
+/// The environment variables that make the program use the server at `url` as S3.
 fn s3(url: &str) -> [(&str, &str); 4] {
     [
         ("AWS_ENDPOINT_URL", url),
@@ -216,7 +217,7 @@ fn folders_of_objects_are_listed() {
     for name in ["s3://sql/jobs", "a.bak", "b.bak"] {
         assert!(chain.status.success() && shown.contains(name), "{shown} {}", text(&chain.stderr));
     }
-    // The data files are named by their folder or by a pattern.
+    // The data files can be given by their folder, or by a pattern.
     let (_, data) = &sample.forms[0];
     let expected = sample.expected(data, &[]);
     for path in ["s3://sql/backups/data", "s3://sql/backups/data/", "s3://sql/backups/data/*df"] {
@@ -241,7 +242,7 @@ fn an_object_that_is_overwritten_during_the_check_is_an_error() {
             let url = format!("{}{path}", server.url());
             let done = run(&["check"], std::slice::from_ref(&url), &["--memory", "80MB"], &[]);
             let (status, stderr) = (done.status.code().unwrap(), text(&done.stderr));
-            // The check may have needed too few requests for the object to be overwritten.
+            // The check may have ended with so few requests that the server never overwrote the object.
             if server.requests().len() <= after {
                 continue;
             }
@@ -291,7 +292,7 @@ fn no_output_has_a_secret_in_it() {
         }
         assert!(!printed.contains("TOPSECRET") && !printed.contains("sig="), "{command:?} {options:?}: {printed}");
     }
-    // The key is in the environment. It must not be printed when access is denied.
+    // The environment contains the key. If the server denies access, the message must not contain the key.
     let denied = run(&["check"], &["s3://sql/backups/plain.bak".to_owned()], &[], &s3(&server.url()));
     assert!(denied.status.code() == Some(4) && !text(&denied.stderr).contains("TOPSECRET"), "{}", text(&denied.stderr));
     for entry in fs::read_dir(out.path()).unwrap() {
@@ -338,7 +339,7 @@ fn spread(paths: &[String], out: &Path, name: &str, environment: &[(&str, &str)]
     assert!(planned.status.success(), "{}", text(&planned.stderr));
     for task in ["0", "1-2"] {
         let done = run(&["task"], &[folder.clone(), task.to_owned()], &[], environment);
-        // For small forms of backup the plan has fewer tasks.
+        // The plan of a small backup has fewer tasks than the numbers used here.
         let is_beyond = text(&done.stderr).contains("the plan has");
         assert!(done.status.success() || is_beyond, "{}", text(&done.stderr));
     }
@@ -367,7 +368,7 @@ fn a_check_of_objects_is_spread_over_tasks_and_a_plan_holds_no_secret() {
         let merged = spread(&urls("s3://sql/backups/", names), out.path(), &format!("plan {number}"), &s3(&url));
         is_same(&expected, &merged, form);
     }
-    // The query of a link is read from a file, both by the plan and by each task.
+    // The query of the link (its part after `?`) is stored in a file. The plan and each task read it from there.
     server.require("sig=TOPSECRETSIG");
     let plain = format!("{url}/sql/backups/plain.bak");
     let links = out.path().join("links");
@@ -388,7 +389,7 @@ fn an_object_that_was_overwritten_since_the_plan_was_made_is_refused() {
     let folder = out.path().join("plan").display().to_string();
     let backup = ["s3://sql/backups/plain.bak".to_owned()];
     assert!(run(&["plan"], &backup, &["--dir", &folder], &s3(&url)).status.success());
-    // Writes the same bytes again.
+    // Writes the object again with the same bytes.
     server.put("/sql/backups/plain.bak", Content::Bytes(Arc::new(sample.bytes("plain.bak"))));
     let task = run(&["task"], &[folder, "0".to_owned()], &[], &s3(&url));
     assert!(task.status.code() == Some(4), "{}", text(&task.stderr));

@@ -1,12 +1,13 @@
-//! `mdfsck check --window` with files in object storage.
+//! Tests of `mdfsck check --window` with files in object storage.
 
 use super::*;
 
-/// The beginnings of JSON lines that a window adds, or that differ between runs.
+/// The beginnings of JSON lines that are not compared, because only a check with a window prints them or because they
+/// differ between runs.
 const OF_WINDOW: [&str; 4] =
     [r#"{"kind":"window""#, r#"{"kind":"statistics""#, r#"{"kind":"summary""#, r#"{"kind":"run""#];
 
-/// Runs a window that reads at most two ranges.
+/// Runs a check in a window that reads at most two ranges.
 fn window(paths: &[String], history: &Path, environment: &[(&str, &str)]) -> Output {
     let history = history.display().to_string();
     let options = ["--json", "--history", &history, "--window", "1h", "--range", "1MB", "--most-ranges", "2"];
@@ -63,7 +64,7 @@ fn windows_go_on_with_objects_in_every_form() {
         assert_eq!(bits(&last), bits(&expected), "{form}");
         assert!(count > 1, "{form}: more than one window");
     }
-    // The query of a link may change every night.
+    // The query of a link (its part after `?`) may change every night.
     let history = out.path().join("h.db");
     let linked = |night: u32| [format!("{url}/sql/backups/plain.bak?night={night}&sig=TOPSECRETSIG")];
     server.require("sig=TOPSECRETSIG");
@@ -87,7 +88,7 @@ fn windows_start_over_where_an_object_may_be_another_one() {
     let done = |output: &Output| line(output)["done"]["image_bytes_done"].as_u64().unwrap();
     let first = done(&window(&backup, &history, &s3(&url)));
     assert!(done(&window(&backup, &history, &s3(&url))) > first);
-    // Writes the same bytes again, under another entity tag.
+    // Writes the object again with the same bytes. It gets another entity tag.
     server.put_tagged(path, content(), "\"other\"");
     let other = window(&backup, &history, &s3(&url));
     assert!(text(&other.stderr).contains("begins a new image"), "{}", text(&other.stderr));

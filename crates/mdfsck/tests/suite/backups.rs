@@ -1,4 +1,4 @@
-//! Checks a lab database and backups of it in all forms. The output must be the same, byte for byte.
+//! Checks a lab database, and backups of the database in all forms. All outputs must be equal, byte for byte.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use report::{Format, View};
 use source::PageSource as _;
 use tempfile::TempDir;
 
-/// The output of a check of these files and backup sets.
+/// The output of a check of the files `paths`, with the backup sets `sets`.
 fn answer(paths: &[PathBuf], sets: &[u16]) -> String {
     let source = source::open(paths, sets, false).unwrap();
     let report = run(source.as_ref());
@@ -33,7 +33,7 @@ fn text(report: &Report) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A small database in its own folder.
+/// A small lab database in its own folder.
 struct Sample {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -66,8 +66,8 @@ fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path,
     backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
-/// Compares the output for data files with the output for their backups. `before` are the data files at the time of the
-/// full backup.
+/// Compares the output for data files with the output for backups of these files. `before` are the data files in their
+/// state at the time of the full backup.
 fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     let expected = answer(files, &[]);
     let folder = tempfile::tempdir().unwrap();
@@ -101,7 +101,8 @@ fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     }
     let packed = BackupOptions { stripes: 3, container: Some(Container::Version2), ..BackupOptions::default() };
     agrees("compressed stripes", &write(files, 1, packed, folder, "packed").files, &[]);
-    // The full backup is older. Pages that the differential does not contain are read from it.
+    // The full backup is older than the differential. Pages that the differential does not contain are read from the
+    // full backup.
     let full = write(before, 1, BackupOptions::default(), folder, "full").files;
     let base = Some(Base { files: before, step: 1 });
     let differential =
@@ -144,7 +145,7 @@ fn sound_databases_of_several_files_and_protections() {
 #[ignore = "full tier: takes seconds"]
 fn databases_damaged_before_the_backup() {
     let mut found = 0;
-    // A truncated file cannot be backed up.
+    // The lab cannot back up a truncated file, so this kind of damage is left out.
     for (seed, kind) in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Truncated).enumerate() {
         let sample = Sample::new(Version::V852, 1 + seed as u16 % 2, PageVerify::Checksum);
         let before = sample.copy("before");
@@ -155,8 +156,8 @@ fn databases_damaged_before_the_backup() {
     assert_eq!(found, Kind::ALL.len() - 1, "each kind is found in the data files");
 }
 
-/// Returns the texts of the findings in a backup, the pages that changed during the backup, and the number of entries
-/// that were not verified.
+/// Checks a backup. Returns the texts of its findings, the pages that changed during the backup, and the number of
+/// entries that were not verified.
 fn findings(files: &[PathBuf]) -> (Vec<String>, Vec<(u16, u32)>, usize) {
     let pages = source::BackupPages::open(files, &[]).unwrap();
     let report = run(&pages);
@@ -211,7 +212,7 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let damaged = damage(&sample.files, Kind::LostWrite, seed).unwrap().pages[0];
         let sound = answer(&sample.files, &[]);
         assert!(sound.contains("Msg 8951"), "the row is missed in the data file");
-        // Many pages change during the backup, so the page with the lost write is sometimes one of them.
+        // Many pages change during the backup. With some seeds, the page with the lost write is one of them.
         let options = BackupOptions { in_flight: 12, ..BackupOptions::default() };
         let done = write(&sample.files, 1, options, sample.folder.path(), "changed");
         let (found, _, told) = findings(&done.files);
@@ -238,7 +239,7 @@ fn what_was_damaged_in_the_backup_is_told_by_its_container() {
     assert!(found.iter().any(|text| text.contains("checksum") && text.contains("summed.bak")), "{found:?}");
 }
 
-/// Runs the program with `bytes` as standard input, through a pipe.
+/// Runs the program. A pipe passes `bytes` to its standard input.
 fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(arguments)
@@ -312,13 +313,13 @@ fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
     assert!(says(&write(&sample.files, 1, BackupOptions::default(), folder, "damaged").files));
 }
 
-/// Writes a backup of the database files with the IDs `only`, at step `step`.
+/// Writes a backup at step `step`. The backup contains only the database files whose IDs are in `only`.
 fn write_files(files: &[PathBuf], step: u8, only: &[u16], options: BackupOptions<'_>, folder: &Path) -> Vec<PathBuf> {
     let name = format!("files {only:?} {step}");
     write(files, step, BackupOptions { only: Some(only), ..options }, folder, &name).files
 }
 
-/// The place and message of each finding.
+/// The location and message of each finding.
 fn places_of(report: &check::Report) -> Vec<String> {
     report.findings.iter().map(|finding| finding.text(&report.names())).collect()
 }
@@ -365,10 +366,10 @@ fn sets_of_files_are_one_database_and_the_newest_copy_of_each_file_counts() {
         assert_eq!(places_of(&report), [""; 0]);
         assert!(report.warnings.iter().any(|warning| warning.id == "backup.moments"), "{:?}", report.warnings);
     }
-    // The older set is not used, because the newer sets have all files.
+    // The oldest set is not used, because the newer sets together contain all files.
     let pages = open(&[&newer, &last, &old]).unwrap();
     assert_eq!(pages.sets().iter().map(|set| set.paths.clone()).collect::<Vec<_>>(), [last.clone(), newer.clone()]);
-    // The same three sets are in one backup file.
+    // Now one backup file contains the same three sets.
     let set = |step, only| Set {
         files: &sample.files,
         step,
@@ -397,7 +398,7 @@ fn damage_in_a_file_of_several_sets_is_a_finding_and_what_joins_moments_is_none(
         assert!(here.iter().all(|finding| expected.contains(finding)), "{kind:?}: {here:?} {expected:?}");
         found.extend((!here.is_empty()).then_some(kind));
     }
-    // Other kinds of damage are not verified, because the log between the sets may explain them.
+    // Other kinds of damage are reported as not verified, because the log between the backup sets may explain them.
     assert_eq!(found, [Kind::BitRot, Kind::TornWrite, Kind::KeyOrder]);
 }
 
@@ -440,7 +441,7 @@ fn counts_of_files_that_a_set_does_not_have_change_nothing() {
     let counts_all = BackupOptions { counts_all: true, ..BackupOptions::default() };
     let counting = write_files(&sample.files, 2, &[1], counts_all, folder.path());
     assert_eq!(answer(&counting, &[]), answer(&primary, &[]));
-    // These counts do not replace the files of other sets either.
+    // The page counts in this set do not replace files that other sets contain either.
     let others = write_files(&sample.files, 1, &[3, 4], BackupOptions::default(), folder.path());
     let pages = source::BackupPages::open(&[others, counting].concat(), &[]).unwrap();
     assert_eq!(pages.files().len(), 3);

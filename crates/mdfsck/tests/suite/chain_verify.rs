@@ -1,4 +1,4 @@
-//! `mdfsck chain --verify` restores lab chains in memory, and finds a damaged page or damaged log.
+//! `mdfsck chain --verify` restores lab chains in memory. It must find a damaged page and a damaged log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs;
@@ -27,7 +27,8 @@ fn a_chain_is_restored_in_memory_and_damage_of_its_log_or_pages_is_found() {
     assert!(verified["pages"].as_u64().unwrap() > 100 && verified["log_blocks"].as_u64().unwrap() > 20, "{verified}");
     assert!(verified["recovered_pages"].as_u64().unwrap() > 20, "{verified}");
 
-    // Damages the last log backup in its middle, then a catalog page in the full backup.
+    // Damages the middle of the last log backup in the first round, and a catalog page in the full backup in the second
+    // round.
     let (log, full) = (&chain.sets[3].files[0], &chain.sets[0].files[0]);
     for (path, word) in [(log, "damaged"), (full, "consistency errors in system catalogs")] {
         let sound = fs::read(path).unwrap();

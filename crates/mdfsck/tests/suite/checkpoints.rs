@@ -1,4 +1,5 @@
-//! `mdfsck events` and `mdfsck checkpoints` on generated stories, which have known checkpoints.
+//! Runs `mdfsck events` and `mdfsck checkpoints` on generated stories. A story is a list of events with known
+//! checkpoints.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ impl Files {
         path
     }
 
-    /// Writes the story as an event file.
+    /// Writes the events of the story to an event file.
     fn xel(&self) -> PathBuf {
         self.write("story.xel", self.story.event_file(0x1000))
     }
@@ -71,7 +72,7 @@ fn checkpoints_are_those_of_the_story_in_every_form() {
         let lines = lines(&text);
         let found: Vec<(Value, Value, f64)> = of_kind(&lines, "checkpoint")
             .map(|line| {
-                // Times in an event file are more precise than milliseconds; times in the story are not.
+                // The event file has times that are more precise than milliseconds. The story has only milliseconds.
                 let began = line["began"].as_str().unwrap();
                 let began = json!(format!("{}Z", &began[..23]));
                 (line["database_id"].clone(), began, line["ms"].as_f64().unwrap().round())
@@ -141,7 +142,7 @@ fn slow_checkpoints_of_error_logs_are_joined_with_the_events() {
     }
 }
 
-/// Uses the real backup of a master database, if the corpus has it.
+/// This test uses a real backup of a master database. It does nothing if the corpus lacks this backup.
 #[test]
 fn the_master_database_names_all_others() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");

@@ -1,5 +1,5 @@
-//! Changed, truncated or mixed-up backups. Damage in bytes with a checksum is found, missing parts are reported, and
-//! nothing panics.
+//! Tests with changed, truncated or mixed-up backups. Damage to bytes with a checksum must be found, missing parts must
+//! be reported, and the program must never panic.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use lab::{Version, orders};
 use source::{BackupPages, OpenError};
 use tempfile::TempDir;
 
-/// The number of changes per form of backup. Each change is to one byte.
+/// The number of rounds for each form of backup. Each round changes one byte.
 const ROUNDS: u64 = 200;
 
 /// A very small database.
@@ -26,7 +26,8 @@ fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path,
     backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
-/// The forms of a backup, all with checksums: plain, compressed in two containers, and striped.
+/// The forms of a backup: uncompressed, compressed in each of two container formats, and striped. All of them have
+/// checksums.
 fn backup_options() -> [(&'static str, BackupOptions<'static>); 4] {
     let plain = BackupOptions { checksum: true, ..BackupOptions::default() };
     [
@@ -64,10 +65,10 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
             bytes[at as usize] ^= 1 << (dice() % 8);
             std::fs::write(&done.files[number], &bytes).unwrap();
             let is_covered = done.covered[number].iter().any(|place| place.contains(&at));
-            // Bytes without a checksum are padding, and some texts and numbers.
+            // The only bytes without a checksum are padding, and some texts and numbers.
             assert!(finds(&done.files) || !is_covered, "{name}: byte {at} of file {number} changed, nothing found");
             covered += u64::from(is_covered);
-            // A reader of a pipe cannot seek past damage, but it must end.
+            // A program that reads from a pipe cannot seek past damage. It must still come to an end.
             let _ = source::backup::media_from(Path::new("-"), Box::new(std::io::Cursor::new(bytes)));
             std::fs::write(&done.files[number], &sound).unwrap();
         }
@@ -78,8 +79,8 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn blocks_and_streams_that_were_wiped_with_zeros_are_found() {
-    // The checksum of zeros is valid. Still, neither the zeroed bytes nor the blocks after them may be skipped as
-    // padding.
+    // A block of zeros has a valid checksum. Nevertheless, the program must not treat the zeros, or the blocks after
+    // them, as padding.
     let (folder, database) = database(7);
     let options = BackupOptions { checksum: true, in_flight: 4, ..BackupOptions::default() };
     let done = write(&database, 1, options, folder.path(), "wiped");
@@ -127,7 +128,8 @@ fn a_backup_that_is_cut_is_found() {
             assert!(finds(&done.files), "{name}: cut at byte {start} of {}", sound.len());
             let piped = std::io::Cursor::new(sound[..start as usize].to_vec());
             let piped = source::backup::media_from(Path::new("-"), Box::new(piped));
-            // A backup that is truncated immediately after its label is complete, but contains no backup set.
+            // If a backup is truncated immediately after its label, the remaining part is complete, but it contains no
+            // backup set.
             let is_whole = piped.is_ok_and(|media| media.damage.is_empty() && !media.sets.is_empty());
             assert!(!is_whole, "{name}: cut at byte {start} in a pipe");
         }
@@ -143,7 +145,8 @@ fn stripes_that_do_not_belong_together_are_refused() {
     for missing in 0..3 {
         let mut some = ours.clone();
         some.remove(missing);
-        // Without the first extents no catalog can be read, but the remaining pages must not be reported as damaged.
+        // If a stripe is missing, the first extents and therefore the catalog cannot be read. The remaining pages must
+        // not be reported as damaged.
         let report = check(&some).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         assert!(report.not_verified.iter().any(|entry| entry.what == "stripes" && entry.count == 1));
@@ -171,12 +174,13 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
             for (damaged, covered) in set.files.iter().zip(&set.covered) {
                 let sound = std::fs::read(damaged).unwrap();
                 let mut bytes = sound.clone();
-                // Damages the first block, or the header of the compressed record that contains it.
+                // Damages the first block of the file. In a compressed backup, damages the header of the compressed
+                // record that contains this block.
                 bytes[covered[0].start as usize + 2] ^= 0x5A;
                 std::fs::write(damaged, bytes).unwrap();
                 let name = damaged.display();
                 match check(&[of, &set.files].concat()) {
-                    // The IDs of the media set can still be read from the damaged header.
+                    // If the check is not refused, the damaged header still has readable IDs of the media set.
                     Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
                     Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
                     Err(error) => panic!("{name}: {error}"),
@@ -209,7 +213,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     let differential = write(&database, 2, options, folder.path(), "differential").files.remove(0);
     let (sound, both) = (std::fs::read(&full).unwrap(), [full.clone(), differential.clone()]);
     assert!(!finds(&both));
-    // Both files claim more stripes than a stripe number can express.
+    // The labels of both files claim a number of stripes that is larger than any stripe number can be.
     for file in &both {
         let mut bytes = std::fs::read(file).unwrap();
         let raid = bytes.windows(4).position(|tag| tag == b"RAID").unwrap() + 22;
@@ -218,7 +222,7 @@ fn lengths_and_numbers_that_lie_do_no_harm() {
     }
     let told = check(&both).unwrap().not_verified.into_iter().find(|entry| entry.what == "stripes").unwrap();
     assert_eq!(told.count, u64::from(u16::MAX));
-    // Changes the length of each stream, and corrects the checksum of the stream header.
+    // Changes the length of one stream after another. Corrects the checksum of the stream header each time.
     let streams: Vec<usize> = (0..sound.len() - 22)
         .step_by(4)
         .filter(|&at| {

@@ -1,6 +1,6 @@
-//! Runs the program while the system refuses something: limits on threads and files, full disks, closed pipes, dangling
-//! links, sparse files. Each run must give the right results, or one clear line and a status that cannot be read as
-//! "sound".
+//! Runs the program while the system refuses to do something. Examples are limits on threads and files, full disks,
+//! closed pipes, dangling links and sparse files. Each run must give the correct results. Otherwise it must give one
+//! clear line, and a status that does not mean "sound".
 // The tests need `mdfsck lab` to write databases.
 #![cfg(all(target_os = "linux", feature = "lab"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
@@ -27,7 +27,7 @@ fn folder_with_database() -> TempDir {
     folder
 }
 
-/// The data file of the database in `db`.
+/// The data file of the database in the folder `db`.
 fn data_file(folder: &Path) -> PathBuf {
     let mut entries = std::fs::read_dir(folder.join("db")).unwrap();
     entries.next().unwrap().unwrap().path()
@@ -51,7 +51,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Requires this exit status, and one line on stderr that contains all of `words`.
+/// Requires the exit status `status`, and one line on stderr that contains all of `words`.
 #[track_caller]
 fn ends(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);

@@ -1,5 +1,5 @@
-//! Malicious backups, and compressed backups with long damage. The program must give a clear error within limits of
-//! time and memory, and read all sound parts.
+//! Tests with malicious backups, and with compressed backups in which a long range is damaged. The program must keep
+//! within limits on time and memory. It must report a clear error, and read all sound parts.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,10 +14,10 @@ use lab::{Version, orders};
 use source::{BackupPages, DataFiles, PageSource};
 use tempfile::TempDir;
 
-/// The address space of the program in KB. It is enough for the program and a grant of 64 MB, but not for the memory
-/// that the program once allocated for these backups.
+/// The address space of the program, in KB. It is sufficient for the program and a grant of 64 MB. It is not sufficient
+/// for the memory that earlier versions of the program allocated for these backups.
 const MOST_ADDRESSES: u32 = 400 << 10;
-/// The time limit for a run. No run needs nearly as much time, unless it never ends.
+/// The time limit for one run. A run needs much less time, unless it never ends.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
 /// Runs the program in a limited address space.
@@ -48,7 +48,7 @@ fn check(file: &Path) -> (i32, String) {
     (output.status.code().unwrap(), said)
 }
 
-/// Requires that every command that opens a backup reports `word`, within the limits.
+/// Runs every command that opens a backup. Requires that each command reports `word` and keeps within the limits.
 fn every_command_says(file: &Path, word: &str) {
     let (status, said) = check(file);
     assert!(said.contains(word) && said.contains(&file.display().to_string()) && status & 12 != 0, "{status}: {said}");
@@ -73,7 +73,7 @@ fn stream(tag: &[u8; 4], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A descriptor block that consists of fields and streams. It is padded to a multiple of 512 bytes.
+/// A descriptor block with the given fields and streams. It is padded to a multiple of 512 bytes.
 fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     let mut block = fields.to_vec();
     block.resize(fields.len().next_multiple_of(4), 0);
@@ -87,7 +87,7 @@ fn block(fields: &[u8], streams: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A configuration object that describes a database file of 64 KB without names.
+/// A configuration object for a database file. The file has 64 KB and no names.
 fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     let mut object = vec![0; 48];
     object[..4].copy_from_slice(b"SFIN");
@@ -99,7 +99,7 @@ fn file_object(file_id: u16, pages_copied: u32) -> Vec<u8> {
     object
 }
 
-/// An uncompressed backup of a small database, which tests change.
+/// An uncompressed backup of a small database. The tests write changed copies of it.
 struct Plain {
     folder: TempDir,
     bytes: Vec<u8>,
@@ -121,8 +121,8 @@ impl Plain {
         (from..self.bytes.len()).step_by(512).find(|&at| self.bytes[at..].starts_with(tag)).unwrap()
     }
 
-    /// Writes the backup with additional objects in its first configuration block, and with additional blocks after its
-    /// pages.
+    /// Writes a changed copy of the backup. Adds `objects` to the first configuration block, and adds `blocks` after
+    /// the pages.
     fn with(&self, objects: &[u8], blocks: &[u8]) -> PathBuf {
         let (start, pages) = (self.find(b"MSCI", 0), self.find(b"MSDA", 0));
         let behind = self.find(b"MSTL", pages);
@@ -143,7 +143,7 @@ impl Plain {
     }
 }
 
-/// A block of pages with `regions` regions. Each region consists of two zero bytes and `data`.
+/// A block that contains `regions` regions of pages. Each region consists of two zero bytes and `data`.
 fn pages(regions: usize, data: &[u8]) -> Vec<u8> {
     let mut fields = [0; 60];
     fields[..4].copy_from_slice(b"MSDA");
@@ -158,7 +158,8 @@ fn thousands_of_files_and_regions_are_refused_as_no_server_writes_so_many() {
     every_command_says(&plain.with(&files, &pages(50, &[0]).repeat(400)), "regions of pages in one set");
     let files: Vec<u8> = (0..40_000u32).flat_map(|number| file_object(number as u16, 8)).collect();
     every_command_says(&plain.with(&files, &[]), "more than 32767 files");
-    // With the maximum number of files, the check must succeed or refuse its grant, but never hang.
+    // With thousands of files in the backup, the check must either report findings or refuse its grant. It must never
+    // hang.
     let files: Vec<u8> = (3..3003).flat_map(|file_id| file_object(file_id, 8)).collect();
     let changed = plain.with(&files, &pages(50, &[1; 3 * PAGE_BYTES]).repeat(20));
     let (status, said) = check(&changed);
@@ -184,7 +185,8 @@ fn files_that_repeat_and_regions_of_a_few_bytes_leave_a_sound_backup_readable() 
     assert_eq!(status & 1, 1, "what the configurations say differs: {said}");
 }
 
-/// Each damaged sector is a block header with a wrong checksum, so each is a separate damaged place.
+/// Each damaged sector is a block header with a wrong checksum. The program counts each of them as a separate damaged
+/// place.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
@@ -204,7 +206,8 @@ fn damage_in_every_sector_is_refused_when_its_places_do_not_fit() {
     assert!(said.contains("its damaged places need more memory than") && said.contains("--memory"), "{said}");
 }
 
-/// A compressed container with a million records of nine bytes each. No real program writes such small records.
+/// The backup is a compressed container with a million records of nine bytes each. No server writes records of this
+/// size.
 #[test]
 fn a_million_small_records_take_memory_for_what_they_hold() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +217,8 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     every_command_says(&file, "compressed backup in an unknown form");
 }
 
-/// The container has sound records with damage between them, but no backup set. Every command must report that.
+/// The container has sound records with damage between them, but no backup set. Every command must report that no
+/// backup set was found.
 #[test]
 fn a_container_without_a_set_is_never_passed_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -230,7 +234,7 @@ fn a_container_without_a_set_is_never_passed_over() {
     assert_eq!(check(&file).0, 4);
 }
 
-/// Between sound records there are bytes that look like the starts of many long records.
+/// The bytes between sound records look like the starts of many long records.
 #[test]
 fn damage_that_looks_like_records_costs_no_more_than_other_damage() {
     let sample = Compressed::new(8 << 20);
@@ -259,7 +263,8 @@ impl Compressed {
             records.push(at);
             at += 28 + usize::from(u16::from_le_bytes([bytes[at + 2], bytes[at + 3]]));
         }
-        // The first part of the container ends with a filemark. The pages follow, with one record per 64 KB.
+        // The first part of the container ends with a filemark. The pages are stored after the filemark, in one record
+        // per 64 KB.
         let at = at.next_multiple_of(512);
         let mut at = (at..).step_by(512).find(|&at| bytes[at] == 0x21).unwrap();
         while bytes[at] == 0x21 {
@@ -269,11 +274,12 @@ impl Compressed {
         Self { folder, files, bytes, records }
     }
 
-    /// Replaces four records in the middle by `damage`, and requires that all other pages are read.
+    /// Replaces four records in the middle of the backup by `damage`. Requires that all pages outside these records are
+    /// read.
     fn all_but_the_damaged_records_are_read(&self, damage: &[u8]) {
         let middle = self.records.len() / 2;
         let (first, behind) = (self.records[middle], self.records[middle + 4]);
-        // Padding keeps the records after the damage aligned to blocks.
+        // Adds padding, so that the records after the damage keep their offsets within blocks.
         let shift = (behind - first) % 4096 + 4096 - damage.len() % 4096;
         let bytes = [&self.bytes[..first], damage, &vec![0x5A; shift], &self.bytes[behind..]].concat();
         let file = self.folder.path().join("damaged.bak");
@@ -290,7 +296,8 @@ impl Compressed {
                 (Some(_), _) => panic!("{id} is another page"),
             }
         }
-        // The lost pages are those in the four records, and other pages of the extents that overlap these records.
+        // The lost pages are the pages in the four records, and all other pages of extents that are partly in these
+        // records.
         assert!((24..=40).contains(&lost), "{lost} of {} pages are lost", sound.files()[0].pages);
         let (status, said) = check(&file);
         assert_eq!(status & 1, 1, "{said}");

@@ -1,4 +1,5 @@
-//! Every JSON line of every command must match docs/json.schema.json, and the tests must produce every kind of line.
+//! Every JSON line of every command must match docs/json.schema.json. The tests must cover every kind of line in the
+//! schema.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
@@ -27,7 +28,7 @@ use tempfile::TempDir;
 
 use self::schema::Schema;
 
-/// Collects JSON lines, and validates each against the schema.
+/// Collects JSON lines, and validates each line against the schema.
 struct Lines {
     schema: Schema,
     seen: Vec<Value>,
@@ -76,7 +77,7 @@ fn small(folder: &Path) -> Vec<PathBuf> {
     lab::write(&orders::orders(Version::V904, 7, 2 << 20), folder).unwrap().files
 }
 
-/// Databases that contain everything that the lab can write.
+/// Writes databases that together contain everything that the lab can write.
 fn everything(folder: &Path) -> Vec<PathBuf> {
     let mut description = specimen(Version::V957, PageVerify::Checksum, 1);
     description.tables.push(Table {
@@ -103,7 +104,8 @@ fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8])) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Clears the clean-shutdown bit, as after the server was killed.
+/// Clears the bit in the boot page that shows a clean shutdown. The database then looks as if the server had been
+/// killed.
 fn make_dirty(primary: &Path) {
     edit(primary, 9, |page| {
         let status = u32::from_le_bytes([page[132], page[133], page[134], page[135]]) & !CLEAN_SHUTDOWN;
@@ -111,7 +113,7 @@ fn make_dirty(primary: &Path) {
     });
 }
 
-/// Checks sound databases, with each option that adds lines.
+/// Checks sound databases. Uses all options that add lines to the output.
 fn sound(lines: &mut Lines) {
     let at = folder();
     let files = everything(at.path());
@@ -143,7 +145,7 @@ fn sound(lines: &mut Lines) {
     lines.must_have("estimate");
 }
 
-/// Checks damaged databases, and shows all findings or only some.
+/// Checks damaged databases. Shows all findings in some runs, and only a part of the findings in others.
 fn damaged(lines: &mut Lines) {
     for (seed, kind) in Kind::ALL.into_iter().enumerate() {
         let at = folder();
@@ -156,7 +158,7 @@ fn damaged(lines: &mut Lines) {
     lines.must_have("finding");
 }
 
-/// Produces findings that are demoted because the log may explain them.
+/// Produces lines of the kind `demoted`. They are findings that the log may explain.
 fn demoted(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -171,7 +173,7 @@ fn demoted(lines: &mut Lines) {
     assert!(lines.of_kind("not_verified").any(|line| line["allowed"] == true), "{limits:?}");
 }
 
-/// Checks files that can be read only in small part, or not at all.
+/// Checks files of which only a small part can be read, or nothing.
 fn unreadable(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -190,7 +192,7 @@ fn unreadable(lines: &mut Lines) {
     assert!(refused.len() == 1 && refused[0]["kind"] == "error" && refused[0]["status"] == 4, "{refused:?}");
 }
 
-/// Checks a file that cannot be read at first, but can be read later.
+/// Checks a file for which reads fail at first and succeed later.
 fn errors(lines: &mut Lines) {
     let at = folder();
     let files = small(at.path());
@@ -222,7 +224,7 @@ fn several(lines: &mut Lines) {
     lines.must_have("databases");
 }
 
-/// Checks backups in every form.
+/// Checks backups in every form that the lab can write.
 fn backups(lines: &mut Lines) {
     let at = folder();
     let data = folder();
@@ -256,7 +258,7 @@ fn backups(lines: &mut Lines) {
     lines.must_have("chains");
 }
 
-/// Reads a log with many transactions, intact and damaged.
+/// Reads a log with many transactions, first intact and then damaged.
 fn logs(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let database = orders::orders(Version::V904, 7, 2 << 20);
@@ -288,7 +290,7 @@ fn logs(lines: &mut Lines) {
     assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
 }
 
-/// Reads checkpoint events in both formats, complete and truncated.
+/// Reads checkpoint events in both file formats, from complete and from truncated files.
 fn events(lines: &mut Lines) {
     let folder = TempDir::new().unwrap();
     let story = Story::new(1, 3, 10, true);
@@ -364,7 +366,7 @@ fn plans(lines: &mut Lines) {
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 8);
     assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
     assert_eq!(lines.run(&["merge", plan, "--json"], &[]), 0);
-    // If an index does not match its table, further tasks read the rows of both again.
+    // If an index does not match its table, further tasks read the rows of the index and of the table again.
     damage(&files, Kind::LostWrite, 1).unwrap();
     let plan = folder.path().join("plan-of-hurt");
     let plan = plan.to_str().expect("a name of UTF-8");
@@ -412,7 +414,7 @@ fn an_unknown_a_missing_and_a_wrong_field_do_not_pass() {
     let mut short = note.clone();
     short.as_object_mut().unwrap().remove("reason");
     assert!(schema.errors(&short).join("; ").contains("missing field"));
-    // Unknown fields are also found in nested objects and lists.
+    // Unknown fields must also be found in nested objects and in lists.
     let gap = json!({"object_id": 1, "table": "sysrscols", "extra": 1});
     let text = json!({"kind": "service_broker", "analyzed": {"Services": "three"}});
     assert!(schema.errors(&text).join("; ").contains("not of type"));

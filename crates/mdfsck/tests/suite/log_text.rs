@@ -1,4 +1,4 @@
-//! Compares the text output of `mdfsck log` with snapshots and with its JSON.
+//! Compares the text output of `mdfsck log` with stored snapshots and with the JSON output.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Writes a lab database to the folder `db`.
+/// Writes a lab database after a crash to the folder `db`.
 fn crashed(seed: &str, options: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let made = ["lab", "crash", "db", "--seed", seed, "--transactions", "300"];
@@ -102,8 +102,8 @@ fn data_files_of_another_database_are_refused() {
     assert!(done.status.code() == Some(8) && stderr.contains("give the .ldf files"), "{stderr}");
 }
 
-/// Uses some tenths of a megabyte of log, with open transactions. Columns must be aligned, and lines must not end in
-/// spaces. To update the snapshots after a change to the text or to the lab: `INSTA_UPDATE=always cargo test -p mdfsck
+/// The log has some tenths of a megabyte and open transactions. Columns must be aligned, and no line may end in a
+/// space. After a change to the text or to the lab, update the snapshots with `INSTA_UPDATE=always cargo test -p mdfsck
 /// --test suite log_text::`.
 #[test]
 fn the_text_stays_as_it_is_with_its_columns_aligned() {
@@ -117,10 +117,10 @@ fn the_text_stays_as_it_is_with_its_columns_aligned() {
     insta::assert_snapshot!("log", shown);
     let records = text(folder.path(), &[LDF, MDF, "--records"]);
     assert!(records.lines().all(|line| line == line.trim_end()), "{records}");
-    /// Longer lines, which show rows, are truncated to this length.
+    /// Maximum length of a line in the snapshot. Longer lines, which show rows, are truncated.
     const LETTERS: usize = 160;
-    // The snapshot contains only the first record of each operation and context, with the rows that this record
-    // changes.
+    // For each pair of operation and context, the snapshot contains only the first log record, together with the rows
+    // that this record changes.
     let mut seen = std::collections::BTreeSet::new();
     let (mut shown, mut is_shown) = (String::new(), true);
     for line in records.lines() {

@@ -1,4 +1,4 @@
-//! Runs the program on lab databases: verdicts, memory limits, faults of the machine.
+//! Runs the program on lab databases. Tests verdicts, memory limits, and faults of the machine.
 
 mod backups;
 mod chain_verify;

@@ -1,4 +1,5 @@
-//! A check must keep to its memory grant whatever the damage, and must find the same with any grant.
+//! Whatever damage a database has, a check must keep to its memory grant. It must have the same findings with any
+//! grant.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
@@ -22,8 +23,8 @@ use trials::mutate::seal;
 
 use self::pages::Pages;
 
-/// Runs a check of `folder`. Returns the output before the statistics, and four numbers: peak memory, memory grant and
-/// spilled data in bytes, and the number of findings.
+/// Runs a check of `folder`. Returns the part of the output before the statistics, and four numbers: peak memory in
+/// bytes, memory grant in bytes, spilled data in bytes, and the number of findings.
 fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
     let program = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "--format", "json"])
@@ -45,7 +46,7 @@ fn with_threads<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [threads, arguments].concat()
 }
 
-/// The minimum grant, from the message that refuses a smaller grant.
+/// The minimum grant for a check of `folder`. It is read from the message that refuses a smaller grant.
 fn least_grant(folder: &Path) -> String {
     least_grant_with(folder, &[])
 }
@@ -63,7 +64,7 @@ fn least_grant_with(folder: &Path, arguments: &[&str]) -> String {
     number.split_whitespace().take(2).collect()
 }
 
-/// Writes a database with order lines to its own folder.
+/// Writes a lab database with order lines to a new folder.
 fn database(bytes: u64) -> tempfile::TempDir {
     let folder = tempfile::TempDir::new().unwrap();
     let description = lab::orders::orders(lab::Version::V852, 7, bytes);
@@ -71,7 +72,7 @@ fn database(bytes: u64) -> tempfile::TempDir {
     folder
 }
 
-/// Passes each page to `change`. Corrects the checksums of the changed pages, and returns their number.
+/// Passes each page to `change`. Corrects the checksum of each changed page, and returns the number of changed pages.
 fn change(folder: &Path, mut change: impl FnMut(&mut [u8; PAGE_BYTES]) -> bool) -> u64 {
     let path = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let mut file: File = OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -117,7 +118,8 @@ fn keeps_to_its_grant_with(folder: &Path, arguments: &[&str], least_findings: u6
     }
 }
 
-/// Changes the stored amount of each order line. This causes message 2537, and errors of the index on the amount.
+/// Changes the stored amount of each order line. A check then reports message 2537, and errors in the index on the
+/// amount.
 fn miscalculate(folder: &Path) {
     let changed = change(folder, |page| {
         let header = Page::new(page).header();
@@ -143,7 +145,7 @@ fn a_bad_value_in_every_row_of_a_table() {
     keeps_to_its_grant(folder.path(), 150_000);
 }
 
-/// Findings that the log may explain are stored and listed like other findings.
+/// Even if the log may explain findings, the check stores and lists them like other findings.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_bad_value_in_every_row_of_a_table_that_was_not_shut_down_cleanly() {
@@ -185,8 +187,8 @@ fn a_wrong_neighbour_on_every_page_of_every_index() {
     keeps_to_its_grant(folder.path(), 10_000);
 }
 
-/// Requires that checks of a sound database have no findings, and keep to their grants. With the minimum grant a check
-/// must spill at least `least_spilled` bytes.
+/// Checks a sound database. Requires that the checks have no findings and keep to their grants. With the minimum grant,
+/// the check must spill at least `least_spilled` bytes.
 fn is_sound_within_its_grant(folder: &Path, least_spilled: u64) {
     let least = least_grant(folder);
     let (expected, [.., findings]) = check(folder, &["--memory", "4GB"]);
@@ -205,8 +207,8 @@ fn a_sound_database() {
     is_sound_within_its_grant(database(32 << 20).path(), 0);
 }
 
-/// Keys have 800 bytes, and so have locators, which are the keys of the table. An index page therefore has five entries
-/// on every level.
+/// The index key has 800 bytes. The locator, which is the clustered key of the table, also has 800 bytes. An index page
+/// therefore has only five entries on every level.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_deep_tree_of_long_keys() {
@@ -226,13 +228,13 @@ fn a_deep_tree_of_long_keys() {
     }];
     let folder = tempfile::TempDir::new().unwrap();
     lab::write(&description, folder.path()).unwrap();
-    // About 15,000 of 60,000 pages are above the leaf level. The minimum grant cannot hold the facts about so many
-    // pages.
+    // About 15,000 of the 60,000 pages are above the leaf level. The facts about all these pages do not fit into the
+    // minimum grant.
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 
-/// A row has 7 bytes on its page, but 8,011 bytes when a check expands it. A page has 1,150 rows, and each thread
-/// expands one page at a time.
+/// A row has 7 bytes on its page, but the check expands it to 8,011 bytes. A page has 1,150 rows, and each thread
+/// expands the rows of one page at a time.
 #[test]
 #[ignore = "full tier: memory"]
 fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
@@ -256,7 +258,7 @@ fn pages_whose_rows_take_a_thousand_times_their_bytes_when_they_are_expanded() {
     assert!((36 << 20..=granted).contains(&peak), "{peak} bytes of {granted}");
 }
 
-/// The check of this database needs memory mostly for the catalog.
+/// The check of this database needs most of its memory for the catalog.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_catalogue_of_many_tables() {
@@ -279,8 +281,8 @@ fn a_catalogue_of_many_tables() {
     is_sound_within_its_grant(folder.path(), 0);
 }
 
-/// The number of bytes by which the estimate may exceed the peak. It covers buffers, and memory for facts and findings
-/// that a small database does not need.
+/// The number of bytes by which the estimate may exceed the peak memory. The estimate includes buffers, and memory for
+/// facts and findings that a small database does not have.
 const ROOM: u64 = 16 << 20;
 
 fn estimate_is_right(tables: u32, indexes: u16) {
@@ -304,8 +306,8 @@ fn the_estimate_follows_from_the_number_of_tables_and_indexes() {
     }
 }
 
-/// The conditions of all tables with rows are compiled at the same time. The compiled form of a condition is many times
-/// larger than its text.
+/// While a check runs, the compiled conditions of all tables with rows are in memory at the same time. The compiled
+/// form of a condition is many times larger than its text.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn conditions_are_in_the_estimate() {
@@ -339,7 +341,8 @@ fn conditions_are_in_the_estimate() {
     }
 }
 
-/// This test takes a minute and 1.4 GB of disk space. It runs only if MDFSCK_MANY_TABLES is set.
+/// This test needs a minute and 1.4 GB of disk space. It runs only if the environment variable MDFSCK_MANY_TABLES is
+/// set.
 #[test]
 #[ignore = "full tier: memory"]
 fn the_estimate_is_right_for_100_000_tables() {
@@ -349,13 +352,14 @@ fn the_estimate_is_right_for_100_000_tables() {
     }
 }
 
-/// The pieces of this value are read repeatedly and never kept in memory.
+/// The check reads the parts of this value repeatedly, and never keeps them in memory.
 #[test]
 #[ignore = "full tier: memory"]
 fn a_value_of_60_mb_off_the_row() {
     let folder = tempfile::TempDir::new().unwrap();
     let first = geometry::write(folder.path());
-    // With the number of points for which the value has space, the shape is valid. With one point more, it is doubtful.
+    // The value is valid if its header contains the number of points for which the value has space. It is doubtful if
+    // the header contains one point more.
     let is_doubtful = |points| {
         geometry::write_points(folder.path(), first, points);
         check(folder.path(), &[]).0.contains("\"column.value-off-row\"")
@@ -391,7 +395,7 @@ fn an_iam_page_of_another_unknown_unit_wherever_one_looks() {
     let (first, pages) = (file.count().next_multiple_of(PFS_PAGES), 24_000);
     file.grow(first + pages);
     for page in (first..first + pages).filter(|page| !page.is_multiple_of(PFS_PAGES)) {
-        // Two header fields together give the allocation unit ID, which is at least 1 << 48.
+        // The allocation unit ID is computed from two header fields. It is at least 1 << 48.
         iam[6..8].copy_from_slice(&0x100_u16.to_le_bytes());
         iam[24..28].copy_from_slice(&page.to_le_bytes());
         file.write_iam(page, &iam, 0, false);

@@ -1,5 +1,5 @@
-//! The program restores chains in memory: a real chain to points in time, to marks, along recovery forks, and with logs
-//! in several files.
+//! The program restores chains in memory. Tests a real chain with points in time, and also tests marks, recovery forks,
+//! and logs that have several files.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ fn check(paths: &[PathBuf], options: &[&str]) -> (i32, Vec<Value>, String) {
     run(&[&["check", "--format", "json"], paths.as_slice(), options].concat())
 }
 
-/// The row counts of user tables, as a check printed them.
+/// The row counts of user tables in the output of a check.
 fn rows(lines: &[Value]) -> BTreeMap<String, usize> {
     let tables = lines.iter().filter(|line| line["kind"] == "object" && line["index_id"].as_u64() < Some(2));
     let tables = tables.filter(|line| line["type"] == "U");
     tables.map(|line| (line["name"].as_str().unwrap().to_owned(), line["rows"].as_u64().unwrap() as usize)).collect()
 }
 
-/// The expected row counts of the tables after these commits.
+/// The row counts that the tables must have after the transactions in `commits`.
 fn truth<'c>(chain: &Chain, commits: impl Iterator<Item = &'c Commit>) -> BTreeMap<String, usize> {
     let mut rows: Vec<usize> = chain.tables.iter().map(|table| table.rows.len()).collect();
     for change in commits.flat_map(|commit| &commit.changes) {
@@ -48,13 +48,13 @@ fn a_real_chain_stops_at_a_moment_with_the_rows_that_its_log_had_committed() {
     paths.sort();
     let names: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
     let (_, lines, _) = run(&[&["log", "--transactions", "--json"], names.as_slice()].concat());
-    // The log contains one insert every five seconds, each in its own transaction.
+    // The log contains one insert every five seconds. Each insert is a separate transaction.
     let inserts = lines.iter().filter(|line| line["kind"] == "transaction" && line["name"] == "INSERT");
     let mut times: Vec<String> = inserts.map(|line| line["ended"].as_str().unwrap().replace(' ', "T")).collect();
     times.sort();
     assert_eq!(times.len(), 60);
     for at in [0, 7, 29, 30, 44, 58] {
-        // A point in time late in the same second, before the next insert.
+        // A point in time near the end of the second of this insert, and before the next insert.
         let later = format!("{}.990", &times[at][..19]);
         for moment in [&times[at], &later] {
             for options in [&[][..], &["--memory", "64MB", "--maxdop", "1"]] {
@@ -114,7 +114,8 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
         (if set.is_left { &mut left } else { &mut kept }).extend(set.files.clone());
     }
     assert_eq!((left.len(), kept.len()), (2, 4));
-    // The check runs first without the backups of the abandoned forks, then on a folder with all backups.
+    // The first check uses only the backups that do not belong to abandoned forks. The second check uses a folder with
+    // all backups.
     let (status, lines, stderr) = check(&kept, &[]);
     assert_eq!((status, rows(&lines)), (0, expected.clone()), "{stderr}");
     let (status, lines, stderr) = check(&[folder.path().to_owned()], &[]);
@@ -151,7 +152,8 @@ fn a_log_in_several_files_is_used_in_any_order_and_refused_with_the_name_of_one_
         let with = |logs: &[PathBuf]| check(&[std::slice::from_ref(&data), logs].concat(), &[]);
         let expected: BTreeMap<String, usize> =
             crashed.truth.tables.iter().map(|table| (table.name.clone(), table.rows.len())).collect();
-        // At first the program finds the logs next to the data file. Then they are named in any order.
+        // In the first check, the program finds the log files next to the data file. In the other checks, the log files
+        // are named, each time in another order.
         let (status, lines, stderr) = with(&[]);
         assert_eq!((status, rows(&lines)), (0, expected.clone()), "{stderr}");
         assert_eq!(lines[0]["recovery"]["state"], "done", "{stderr}");
@@ -167,7 +169,7 @@ fn a_log_in_several_files_is_used_in_any_order_and_refused_with_the_name_of_one_
             let words = format!("the log has another file, {name}");
             let (status, _, stderr) = with(&rest);
             assert!(status == 8 && stderr.contains(&words), "{status} {stderr}");
-            // The logs next to the data file must also be complete if no log is named.
+            // Even if the user names no log, the log files next to the data file must be complete.
             let away = folder.path().join("truth").join(name);
             fs::rename(missing, &away).unwrap();
             let (status, lines, stderr) = with(&[]);

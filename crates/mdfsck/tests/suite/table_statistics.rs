@@ -1,4 +1,4 @@
-//! `mdfsck tables --statistics` must list the statistics that the lab wrote.
+//! `mdfsck tables --statistics` must list the statistics objects that the lab has written.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 

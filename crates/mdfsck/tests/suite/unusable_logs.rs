@@ -1,5 +1,5 @@
-//! Logs that belong to their data files but cannot be used. The data files are checked without recovery, everything
-//! that depends on the log is listed as not verified, and the reason is reported.
+//! Tests with logs that belong to their data files but cannot be used. The data files must be checked without recovery.
+//! Everything that depends on the log must be listed as not verified, and the reason must be reported.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -17,7 +17,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Writes a lab database that crashed while in use to the folder `db`.
+/// Writes a lab database to the folder `db`. The database was in use when its server crashed.
 fn crashed(seed: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let done = run(
@@ -46,7 +46,7 @@ fn vlfs(log: &[u8]) -> Vec<Vlf> {
     found
 }
 
-/// The offset in the log file of the checkpoint record that the boot page names.
+/// The offset, in the log file, of the checkpoint record to which the boot page refers.
 fn checkpoint_at(folder: &Path, log: &[u8]) -> usize {
     let bytes = fs::read(folder.join(MDF)).unwrap();
     let boot: &format::PageBytes = bytes[9 * PAGE_BYTES..].first_chunk().unwrap();
@@ -55,7 +55,7 @@ fn checkpoint_at(folder: &Path, log: &[u8]) -> usize {
     vlf.block_offset(lsn.block).unwrap() as usize
 }
 
-/// The offset in the log file of the last block of a VLF.
+/// The offset, in the log file, of the last block of a VLF.
 fn last_block(log: &[u8], vlf: &Vlf) -> usize {
     let mut at = vlf.offset as usize + PAGE_BYTES;
     loop {
@@ -68,8 +68,8 @@ fn last_block(log: &[u8], vlf: &Vlf) -> usize {
     }
 }
 
-/// Requires that a check with the named log lists recovery as not verified, with `words` in the reason. All other
-/// results must equal those of a check without the log.
+/// Checks a database with a named log. Requires that recovery is listed as not verified, and that the reason contains
+/// `words`. All other results must equal those of a check without the log.
 fn is_not_verified(folder: &Path, what: &str, words: &str) {
     let (status, lines, stderr) = check(folder, &[MDF, LDF]);
     let lines_of = |lines: &[Value], kind: &str| -> Vec<Value> {
@@ -92,15 +92,15 @@ fn is_not_verified(folder: &Path, what: &str, words: &str) {
     for kind in ["object", "finding", "demoted"] {
         assert_eq!(lines_of(&lines, kind), lines_of(&without, kind), "{what}");
     }
-    // Other commands show the files without recovery, and warn.
+    // Other commands must show the files without recovery, and must warn.
     let tables = run(folder, &["tables", MDF, LDF]);
     assert!(tables.status.code() == Some(16) && !tables.stdout.is_empty(), "{what}: {tables:?}");
     let extracted = run(folder, &["extract", "--recovered", MDF, LDF, "--output", "out"]);
     assert!(extracted.status.code() == Some(16) && !folder.join("out").exists(), "{what}: {extracted:?}");
 }
 
-/// Requires that `audit` reports that it could not compare the pages with all or part of the log. It must not report
-/// that the log belongs to other files.
+/// Runs `audit`. It must report that it could not compare the pages with all of the log or with a part of it. It must
+/// not report that the log belongs to other files.
 fn is_not_compared(folder: &Path, what: &str) {
     let audit = run(folder, &["audit", MDF, LDF]);
     let said = String::from_utf8([audit.stdout, audit.stderr].concat()).unwrap();
@@ -110,7 +110,7 @@ fn is_not_compared(folder: &Path, what: &str) {
     assert!(!said.contains("give the log that was copied"), "{what}: {said}");
 }
 
-/// Requires that `log` shows the part that it could read, and reports that the log is truncated.
+/// Runs `log`. It must show the part of the log that it could read, and report that the log is truncated.
 fn is_said_to_be_cut(folder: &Path, what: &str) {
     let log = run(folder, &["log", LDF]);
     let said = String::from_utf8(log.stderr).unwrap();
@@ -150,7 +150,7 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
             "is cut off",
             Box::new(|log| {
                 log.truncate(2 * PAGE_BYTES + 3 * SECTOR_BYTES);
-                // The header looks as if the VLF had never been used.
+                // Changes the VLF header so that the VLF seems never to have been used.
                 log[PAGE_BYTES + 4..PAGE_BYTES + 16].fill(0);
             }),
         ),
@@ -225,7 +225,7 @@ fn more_memory_is_asked_for_instead_of_a_check_without_the_log() {
     assert!(status == 8 && is_refusal(&lines), "{status} {stderr}");
 }
 
-/// Whether the program refused: the only line is an error with the reason.
+/// Whether the program refused the request. If so, its only line is an error with the reason.
 fn is_refusal(lines: &[Value]) -> bool {
     lines.len() == 1 && lines[0]["kind"] == "error"
 }

@@ -1,11 +1,12 @@
-//! Comments of all crates, and all documents, must be plain English, without phrases that a reader must read twice
-//! (CONTRIBUTING.md#words).
+//! Comments of all crates and all documents must be plain English. They must not contain phrases that force a reader to
+//! read a sentence twice (CONTRIBUTING.md#words).
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Forbidden phrases, in lower case. They hide who does what, or need another sentence to be understood.
+/// Forbidden phrases, in lower case. Such a phrase hides who does what, or can be understood only with another
+/// sentence.
 const BANNED: [&str; 19] = [
     " is said",
     " are said",
@@ -28,10 +29,12 @@ const BANNED: [&str; 19] = [
     " purse ",
 ];
 
-/// Forbidden beginnings of a sentence, which put the noun last. Upper and lower case are distinguished.
+/// Forbidden beginnings of a sentence, which delay its main noun to the end. The test distinguishes upper and lower
+/// case.
 const BEGINNINGS: [&str; 6] = ["Of the ", "Of these ", "Of those ", "Of each ", "Of one ", "None but "];
 
-/// Documents with texts by others: DBCC's messages, messages of servers, and the requirements of this project.
+/// Documents that contain texts by others: messages of DBCC, messages of servers, and the requirements for this
+/// project.
 const OF_OTHERS: [&str; 3] = ["docs/messages.md", "docs/format/cases.md", "docs/errata.md"];
 
 fn root() -> PathBuf {
@@ -55,13 +58,13 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The comment on a line of code, without its slashes; `None` if the line does not begin with a comment.
+/// The comment on a line of code, without the slashes. `None` if the line does not begin with a comment.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.trim_start_matches(['/', '!']).trim_start())
 }
 
-/// The first forbidden phrase in a text, or the forbidden beginning of one of its sentences.
+/// The first forbidden phrase in a text, or else the first forbidden beginning of a sentence.
 fn banned(text: &str) -> Option<&'static str> {
     let small = format!(" {}", text.to_lowercase());
     let begins = |start: &&&str| text.starts_with(**start) || text.contains(&format!(". {start}"));

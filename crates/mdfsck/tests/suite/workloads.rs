@@ -1,5 +1,5 @@
-//! `mdfsck lab crash` and `mdfsck lab chain`: the same options write the same bytes, and the files match the truth that
-//! the lab writes next to them.
+//! Tests of `mdfsck lab crash` and `mdfsck lab chain`. The same options must write the same bytes. The files must match
+//! the truth, which is a description of the correct content that the lab writes next to them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn a_crash_is_written_with_its_log_and_its_truth() {
     let log = run(folder.path(), &["log", "one/workload_log.ldf"]);
     let text = String::from_utf8(log.stdout).unwrap();
     assert!(log.status.success() && text.contains("nothing follows"), "{text}");
-    // A second database in the same folder is refused before anything is written.
+    // The lab must refuse a second database in the same folder before it writes anything.
     let again = run(folder.path(), &["lab", "crash", "one", "--seed", "6"]);
     assert!(!again.status.success() && files == contents(&folder.path().join("one")));
 }
@@ -61,8 +61,8 @@ fn a_lost_write_is_named() {
     assert!(lost["on_disk"].as_str().unwrap() < lost["last"].as_str().unwrap(), "{lost}");
 }
 
-/// `audit` and `check` find the lost write, `check` with every memory grant and number of threads. Without the log,
-/// neither finds it.
+/// `audit` and `check` must find the lost write. `check` must find it with every memory grant and number of threads.
+/// Without the log, neither command finds it.
 #[test]
 fn a_lost_write_is_found_by_audit_and_check() {
     let folder = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn a_chain_is_written_with_the_rows_at_the_end_of_each_set() {
     assert!(!without_full.status.success());
 }
 
-/// Writes a lab database that crashed while in use to the folder `db`.
+/// Writes a lab database to the folder `db`. The database was in use when its server crashed.
 fn crashed(options: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let done = run(folder.path(), &[&["lab", "crash", "db", "--transactions", "80"], options].concat());
@@ -142,7 +142,7 @@ fn a_database_in_use_is_checked_as_recovered_however_it_is_done() {
     assert!(recovery["transactions_undone"].as_u64() > Some(0) && recovery["pages"].as_u64() > Some(3), "{recovery}");
     assert_eq!(recovery["from"].as_str().unwrap().len(), 22);
     let results = |lines: &[Value]| {
-        // Fields with the cost of a run differ between runs.
+        // Fields that describe the cost of a run differ between runs.
         let without_times = |line: &Value| {
             let mut line = line.clone();
             for cost in ["seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read"] {
@@ -166,7 +166,7 @@ fn a_database_in_use_is_checked_as_recovered_however_it_is_done() {
         let (status, lines, stderr) = check(folder.path(), way);
         assert_eq!((status, results(&lines)), (0, expected.clone()), "{way:?}: {stderr}");
     }
-    // Without the log, little can be proven about the files.
+    // Without the log, only a little of the content of the files can be verified.
     let (status, lines, stderr) = check(folder.path(), &[MDF, "--no-log"]);
     assert_eq!((status, &lines[0]["recovery"]["state"]), (16, &Value::from("off")), "{stderr}");
     assert!(stderr.contains("checked as they are"), "{stderr}");
@@ -189,7 +189,7 @@ fn a_log_that_does_not_belong_is_refused_when_named_and_passed_over_when_it_mere
 #[test]
 fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     let folder = crashed(&["--seed", "9", "--flush", "none"]);
-    // Damages the first table page that the log changes, so that recovery cannot redo the changes.
+    // Damages the first table page that the log changes. Recovery then cannot redo the changes to this page.
     let path = folder.path().join(MDF);
     let mut bytes = fs::read(&path).unwrap();
     let (_, before, _) = check(folder.path(), &[MDF]);
@@ -197,7 +197,7 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
     let ids = not_on_disk.as_array().unwrap().iter().map(|page| page.as_str().unwrap().to_owned());
     let number = |id: &String| id.trim_matches(['(', ')']).split(':').nth(1).and_then(|page| page.parse().ok());
-    // Skips allocation pages: if one of them was damaged, nothing could be verified.
+    // Skips allocation pages, since with a damaged allocation page nothing could be verified.
     let page: usize = ids.filter_map(|id| number(&id)).find(|page| *page > 500).unwrap();
     bytes[8192 * page + 4000] ^= 0x55;
     fs::write(&path, bytes).unwrap();
@@ -210,8 +210,8 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     assert!(line["what"] == "recovery" && line["scope"].as_str().unwrap().contains(&format!("(1:{page})")), "{line}");
 }
 
-/// Returns the IDs of the limits that a check lists, without the limit for findings that the log may explain. Also
-/// returns the state of recovery.
+/// Returns the IDs of the limits that a check lists, and the state of recovery. Leaves out the limit for findings that
+/// the log may explain.
 fn limits(lines: &[Value]) -> (Vec<&str>, &str) {
     let limits = lines.iter().filter(|line| line["kind"] == "not_verified").filter_map(|line| line["id"].as_str());
     (limits.filter(|id| *id != "demoted.log").collect(), lines[0]["recovery"]["state"].as_str().unwrap_or_default())
@@ -228,8 +228,8 @@ fn a_damaged_log_is_not_verified_and_the_files_are_checked_without_it() {
     second_vlf[VLF_HEADER + 0x3E000..][..64].fill(0xA5);
     for (damaged, at) in [(first_vlf, "byte 8192"), (second_vlf, "byte 262144")] {
         fs::write(folder.path().join(LDF), damaged).unwrap();
-        // The answer must be the same whether the log is named, found next to the data file, or found in a named
-        // folder.
+        // There are three cases: the user names the log, the program finds the log next to the data file, or the
+        // program finds the log in a named folder. The answer must be the same in all three cases.
         for way in [&[MDF, LDF][..], &[MDF], &["db"]] {
             let (status, lines, stderr) = check(folder.path(), way);
             assert_eq!((status, limits(&lines)), (16, (vec!["recovery.log"], "refused")), "{way:?} {stderr}");
@@ -254,7 +254,7 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     let (status, lines, stderr) = check(folder.path(), &[MDF, LDF]);
     assert!(!lines.is_empty(), "{stderr}");
     let (limits, state) = limits(&lines);
-    // The log has no damage. Nothing in it shows that more records followed, and the pages are sound.
+    // The log has no damage, the pages are sound, and nothing in the log shows that later log records existed.
     assert!(lines.iter().all(|line| line["kind"] != "finding"), "{stderr}");
     let is_said = ["recovery.log", "audit.log-end"].iter().all(|id| limits.contains(id));
     assert_eq!((status, state, is_said), (16, "refused", true), "{limits:?} {stderr}");
@@ -263,8 +263,8 @@ fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
     assert!(extract.status.code() == Some(16) && written == 0, "{extract:?}");
 }
 
-/// If a database was not shut down cleanly, its files may lack changes that are only in the log. Without the log, a
-/// check cannot verify it completely.
+/// If a database was not shut down cleanly, its data files may lack changes that are only in the log. Without the log,
+/// a check must report that the database was not verified completely.
 #[test]
 fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     let folder = crashed(&["--seed", "5", "--flush", "all", "--open"]);
@@ -281,10 +281,10 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!((done.status.code(), said.contains("recovery.none")), (Some(16), true), "{command:?} {said}");
     }
-    // With --no-log, the missing log is not reported. Only limits that the files themselves show are listed.
+    // With --no-log, the missing log is not reported. The check lists only limits that follow from the data files.
     let (_, lines, _) = check(folder.path(), &[MDF, "--no-log"]);
     assert_eq!((of_none(&lines), &lines[0]["recovery"]["state"]), (None, &"off".into()));
-    // A log of another database counts as missing.
+    // If the only log in the folder belongs to another database, the log counts as missing.
     let other = crashed(&["--seed", "6"]);
     fs::copy(other.path().join(LDF), folder.path().join(LDF)).unwrap();
     let (status, lines, stderr) = check(folder.path(), &[MDF]);
@@ -293,7 +293,8 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     assert_eq!(check(folder.path(), &[MDF]).0, 0);
 }
 
-/// An emptied page stays in its B-tree until a later log record removes it (2574). Other seeds give other crash points.
+/// A page that was emptied stays in its B-tree until a later log record removes it (2574). Different seeds crash the
+/// database at different points.
 #[test]
 fn crashes_without_their_log_have_no_findings() {
     let moment = |seed: &str, after: &str| {
@@ -314,8 +315,8 @@ fn crashes_without_their_log_have_no_findings() {
     moment("7", "200");
 }
 
-/// A damaged page is a finding with and without the log, even if the log changes the page. The exception is a page that
-/// the log formats again.
+/// A damaged page must be a finding with and without the log, even if the log changes the page. The only exception is a
+/// page that a log record formats again.
 #[test]
 fn a_damaged_page_that_the_log_changes_is_a_finding_with_the_log_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -352,7 +353,7 @@ fn of_two_copies_of_a_log_the_one_of_the_files_moment_is_used() {
     }
 }
 
-/// Runs a command, which must end with this exit status, and returns its stdout.
+/// Runs a command and returns its stdout. Requires that the command ends with the exit status `status`.
 fn stdout(folder: &Path, arguments: &[&str], status: i32) -> String {
     let done = run(folder, arguments);
     assert_eq!(done.status.code(), Some(status), "{arguments:?}: {done:?}");
@@ -390,7 +391,7 @@ fn a_page_is_shown_as_it_lies_and_as_recovered() {
         let recovered = &shown["recovered"];
         assert!(recovered["records_redone"].as_u64() > Some(0), "{at} {recovered}");
         assert!(recovered["on_disk_lsn"].as_str() < recovered["lsn"].as_str(), "{at} {recovered}");
-        // The recovered rows must equal those in the truth.
+        // The recovered rows must equal the rows in the truth that the lab has written.
         let truth = page(&[at, "db/truth/workload.mdf", "--no-log"]);
         let rows = |page: &Value| {
             let records = page["records"].as_array().unwrap().iter();
@@ -446,7 +447,7 @@ fn backups_with_their_log_are_the_restored_database_in_any_order_and_way() {
     let recovery = &lines[0]["recovery"];
     assert_eq!(recovery["state"], "done", "{recovery}");
     assert!(recovery["records"].as_u64().unwrap() > 100 && recovery["pages"].as_u64().unwrap() > 10, "{recovery}");
-    // The cost of a run may differ, but not the results.
+    // The cost of a run may differ between runs. The results must not differ.
     let results = |lines: &[Value]| -> Vec<Value> {
         let is_result =
             |line: &&Value| ["object", "finding", "not_verified", "demoted"].map(Value::from).contains(&line["kind"]);
@@ -484,7 +485,7 @@ fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() 
     assert!(stderr.contains("03_log.trn") && stderr.contains("skipped"), "{stderr}");
     let alone = check(folder.path(), &[second]);
     assert!(alone.0 & 12 != 0 && alone.2.contains("has no pages to check"), "{alone:?}");
-    // Another database with the same name.
+    // The backups of another database that has the same name.
     let other = chained("full,log");
     let moved = run(other.path(), &["lab", "chain", "more", "--sets", "full,log", "--seed", "9"]);
     assert!(moved.status.success());
@@ -514,7 +515,7 @@ fn a_moment_that_cannot_be_restored_to_is_said() {
     assert!(status == 8 && stderr.contains("data files cannot be restored to a point in time"), "{stderr}");
 }
 
-/// The JSON lines of a check, without the cost of the run, the state of recovery and the paths.
+/// The JSON lines of a check. The cost of the run, the state of recovery and the paths are removed.
 fn verdict(lines: &[Value]) -> Vec<String> {
     let judged = lines.iter().filter(|line| line["kind"] != "statistics" && line["kind"] != "run");
     let without_cost = |line: &Value| {
@@ -552,11 +553,11 @@ fn extracted_files_are_clean_and_give_the_verdict_of_data_files_with_their_log()
         assert_eq!((found, stderr.as_str()), (status, ""), "{options:?}");
         assert_eq!(verdict(&lines), verdict(&expected), "{options:?}");
         assert_eq!(lines[0]["clean_shutdown"], true);
-        // An existing file is not changed.
+        // The command must not change a file that exists already.
         let again = run(folder.path(), &["extract", "--recovered", MDF, "--output", "out"]);
         assert_eq!(again.status.code(), Some(8), "{again:?}");
-        // The extracted files are in the state at the end of the log, so the last checkpoint in the log is older than
-        // they are.
+        // The extracted files are in the state at the end of the log, so they are newer than the last checkpoint in the
+        // log.
         let (status, _, stderr) = check(folder.path(), &[EXTRACTED, LDF]);
         let is_same = options.contains(&"--clean");
         assert!(
@@ -573,7 +574,7 @@ fn files_that_servers_left_dirty_are_extracted_with_the_same_verdict() {
         ("rohaankathir__Venue/DB/VenueDB.rar.d/Venue.mdf", false),
         ("PeterKvayt__HumanResourceManager/@06007cc5/DataBase.rar.d/HumanResourceManagerDB.mdf", false),
         ("Arivunidhi-S__SJClassic/SJClassic.mdf", false),
-        // The clean-shutdown bit of this database is set, but its log continues.
+        // This database is marked as shut down cleanly, but its log continues after the shutdown.
         ("Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf", true),
     ];
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
@@ -634,7 +635,7 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     refused(&[MDF, "log"], 16, &format!("(1:{page})"));
 }
 
-/// Runs `log --json` with these options. Returns the lines for records.
+/// Runs `log --json` with `options`. Returns the JSON lines of log records.
 fn records(folder: &Path, options: &[&str]) -> Vec<Value> {
     let done = run(folder, &[&["log", "--json", LDF], options].concat());
     assert!(done.status.success(), "{done:?}");
@@ -655,15 +656,15 @@ fn records_show_the_rows_of_tables_by_the_catalog() {
             let columns = row["columns"].as_array().unwrap();
             assert!(!columns.is_empty(), "{record}");
             let id = columns.iter().find(|column| column["name"] == "account_id");
-            // Rows of the nonclustered indexes also contain the ID, as their locator.
+            // The rows of nonclustered indexes also contain the ID, since it is their locator.
             if let Some(id) = id.filter(|_| record["index"] == "pk_accounts") {
                 inserted.push(id["value"].as_str().unwrap().to_owned());
                 assert_eq!(columns.len(), 5, "{record}");
             }
         }
     }
-    // IDs increase, and IDs above 300 were inserted after the initial rows. The log of the first of these inserts has
-    // been overwritten.
+    // IDs increase. IDs above 300 were inserted after the initial rows. The first of these later inserts are no longer
+    // in the log, because their log records were overwritten.
     let number = |id: &String| id.parse::<u32>().unwrap();
     let oldest = inserted.iter().map(number).filter(|id| *id > 300).min().unwrap();
     let table = truth["tables"].as_array().unwrap().iter().find(|table| table["name"] == "accounts").unwrap();
@@ -692,7 +693,7 @@ fn records_are_found_by_transaction_operation_time_and_page() {
     let commits = records(folder.path(), &["--transaction", "user_transaction", "--operation", "commit"]);
     let all_commits = all.iter().filter(|record| record["operation"] == "COMMIT_XACT").count();
     assert!(!commits.is_empty() && commits.len() < all_commits);
-    // The median of the times at which checkpoints began.
+    // The median of the times at which the checkpoints in the log began.
     let text = String::from_utf8(run(folder.path(), &["log", "--json", LDF]).stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut times: Vec<&str> = lines.iter().filter_map(|line| line["began"].as_str()).collect();

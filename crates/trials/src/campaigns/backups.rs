@@ -1,4 +1,4 @@
-//! Backups of every form, damaged by storage faults or by changed bytes.
+//! Backups of every type, compression and striping, damaged by storage faults or by changed bytes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ struct Sound {
     subject: Arc<Subject>,
     name: &'static str,
     contents: Vec<Content>,
-    /// For each file, the ranges that a checksum covers. Empty for files that no trial damages.
+    /// For each file, the byte ranges that a checksum covers. The list is empty for a file that no trial damages.
     covered: Vec<Vec<std::ops::Range<u64>>>,
     /// The index of the first file that trials may damage. The files before it are the full backup on which a
     /// differential is based.
@@ -184,8 +184,9 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     }
 }
 
-/// The checksum of a region of whole sectors; `None` if the range is not whole sectors. Like a page checksum, it does
-/// not reveal a change that occurs twice, for example in the filler after the last extent.
+/// The checksum of a region; `None` if the region does not consist of whole sectors. Like a page checksum, it does not
+/// reveal a change that is made in two places and so cancels itself out, for example in the filler after the last
+/// extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::outcome::Verdict;
 use crate::process::{Done, Program};
 
-/// The previous content of the output file.
+/// The text that the output file contains before the program runs.
 pub(super) const BEFORE: &str = "what an earlier check said\n";
-/// Bits of the exit status: findings, and something that could not be read.
+/// The bit of the exit status for findings. The next constant is the bit for something that could not be read.
 const CORRUPT: i32 = 1;
 pub(super) const BLIND: i32 = 4;
 /// A database on disk, and whether it is sound.
@@ -70,8 +70,8 @@ impl Case<'_> {
         }
     }
 
-    /// The findings must equal those of an undisturbed run, and other parts of the answer may be missing only if the
-    /// program reports that. The program may also refuse before it reads anything.
+    /// The findings must equal those of an undisturbed run. Other parts of the answer may be missing only if the
+    /// program reports that they are missing. The program may also refuse the run before it reads anything.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
         // If the folder for temporary files cannot be used, the program reports that before the check.
@@ -87,7 +87,7 @@ impl Case<'_> {
         }
     }
 
-    /// The output file must contain its previous content or a complete answer.
+    /// The output file must still contain [`BEFORE`], or it must contain a complete answer.
     pub(super) fn whole(&self, output: &Path) -> Result<(), String> {
         let clean = self.undisturbed().stdout;
         match std::fs::read_to_string(output) {

@@ -1,5 +1,5 @@
-//! Runs the program with files in any order, folders, links, pipes, and options that only affect how it reads. The
-//! answer must always be the same.
+//! Runs the program with files in any order, folders, links and pipes, and with options that only affect how it reads.
+//! The answer must always be the same.
 
 use std::path::{Path, PathBuf};
 
@@ -36,12 +36,13 @@ impl Answer {
         }
     }
 
-    /// Whether `lines` equal the JSON lines of this answer, without lines that differ between runs.
+    /// Whether `lines` equal the JSON lines of this answer. Lines that differ between runs are not compared.
     pub(super) fn is_json(&self, lines: &str) -> bool {
         self.json == lines
     }
 
-    /// Describes the first line that differs, or a different exit status; `None` if nothing differs.
+    /// Describes the first line that differs between the answers, or the different exit status; `None` if the answers
+    /// are equal.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let code = || (self.code != other.code).then(|| format!("expected exit {}, found {}", self.code, other.code));
         difference(&self.text, &other.text)
@@ -50,7 +51,7 @@ impl Answer {
             .or_else(code)
     }
 
-    /// The difference between this answer and a run of the program with this format.
+    /// Describes how the output of a run in this format differs from this answer; `None` if it does not differ.
     fn difference_of(&self, format: &str, done: &Done, results: &str) -> Option<String> {
         let lines = match format {
             "json" => difference(&self.json, &lasting(results)),
@@ -91,7 +92,7 @@ fn difference(expected: &str, found: &str) -> Option<String> {
     }
 }
 
-/// The form of the input.
+/// The way in which the program gets its input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Given {
     Files,
@@ -100,7 +101,7 @@ enum Given {
     FolderOfLinks,
     /// A backup that the program reads from a pipe.
     Pipe(Option<Container>),
-    /// A full backup in a file, and its differential from a pipe.
+    /// The program reads a full backup from a file, and the differential based on it from a pipe.
     DifferentialPipe,
     Stripes,
 }
@@ -118,8 +119,8 @@ pub(super) struct Commands<'a> {
 }
 
 impl Commands<'_> {
-    /// Runs the program once, with random input and options. If its answer differs, returns the difference and the
-    /// command line.
+    /// Runs the program once, with random input and options. If the answer differs from the expected answer, returns
+    /// the difference and the command line.
     pub(super) fn differs(&self, random: &mut Random, way: usize) -> Option<String> {
         let given = self.given(random);
         let made = self.folder.join(format!("command{way}"));

@@ -1,4 +1,5 @@
-//! Databases that were stopped during their work. After recovery they must equal the lab's truth, with any options.
+//! Databases that were stopped while in use. After recovery they must equal the true content that the lab knows,
+//! whatever options are used.
 
 use std::path::Path;
 
@@ -18,10 +19,10 @@ use trials::in_use::{self, Recovered, contents, differences, in_memory, live_row
 const TRANSACTIONS: usize = 120;
 /// Every fifth crash is also recovered by the program as a process, with each set of options.
 const COMMANDS_EVERY: u64 = 5;
-/// Memory grants of recoveries, in bytes. With the first, all data fits into memory. The second requires temporary
-/// files, and leaves no memory for a table of pages.
+/// Memory grants of recoveries, in bytes. All data fits into the first grant. The second grant is so small that
+/// recovery needs temporary files and has no memory for a table of pages.
 pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 12];
-/// Sets of options, none of which may change the answer.
+/// Sets of options. The answer must be the same with each set.
 const WAYS: [&[&str]; 4] = [
     &[],
     &["--maxdop", "1", "--memory", "40MB"],
@@ -36,7 +37,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let stop = match random.below(4) {
         0 | 1 => Stop::WithoutOpen,
         2 => Stop::WithOpen,
-        // At least one record is written, because without records the database is at rest.
+        // The workload writes at least one record, because a database without log records is at rest.
         _ => Stop::After(1 + random.below(workload.records() as usize) as u64),
     };
     let flush = match random.below(6) {
@@ -93,8 +94,8 @@ fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) 
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
 }
 
-/// A sound database must not have findings only because its log is missing, or because the log is from another point in
-/// time.
+/// A check of a sound database must not have findings only because the log is missing, or because the log is from
+/// another point in time.
 fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
     let is_silent = |pages: &dyn PageSource, what: &str| {
         let report = check_pages(pages, seed);
@@ -108,7 +109,7 @@ fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Resu
     let beside = folder();
     let path = beside.path().join("other.ldf");
     std::fs::write(&path, other_log).map_err(|error| Verdict::Broke(error.to_string()))?;
-    // Refusing the log is a right answer too.
+    // The program may also refuse the log.
     let Ok(recovered) = recover(source, &path, GRANTS[0]) else { return Ok(()) };
     if let Some(finding) = recovered.audit.findings.first() {
         return Err(Verdict::FalseAlarm(format!("against another log: {}", finding.check.id)));
@@ -130,7 +131,8 @@ pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(
     if is_same { Ok(()) } else { Err(Verdict::Differs("other pages are not recovered with less memory".to_owned())) }
 }
 
-/// The recovered rows must equal the truth. If no transaction was open, all pages must equal it too.
+/// The recovered rows must equal the rows of the truth. If no transaction was open at the crash, the recovered pages
+/// must also equal the pages of the truth.
 fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Verdict> {
     let truth = &crashed.truth;
     if truth.open.is_empty()

@@ -9,7 +9,7 @@ use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;
 use crate::subject::Subject;
 
-/// Every eighth mutant, on average, keeps its old checksum, which is then wrong.
+/// One in eight mutants, on average, keeps its old checksum, which no longer matches the page.
 const STALE_EVERY: usize = 8;
 
 /// A field to change, and the values that the same field has at other places.

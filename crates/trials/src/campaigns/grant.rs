@@ -1,5 +1,5 @@
-//! A check must not exceed its memory grant. Larger databases, in which all pages of one kind are damaged, are checked
-//! by the program as a process.
+//! A check must not use more memory than its grant allows. These trials check larger databases in which all pages of
+//! one kind are damaged. The program runs as a process.
 
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
@@ -12,10 +12,10 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::folder;
 
-/// The maximum memory of a check as a multiple of its grant: 5 % above the grant.
+/// The maximum memory of a check divided by its memory grant. A check may exceed its grant by 5 %.
 pub(super) const MOST: f64 = 1.05;
 
-/// The last number with this key in the JSON lines.
+/// The value of the last field named `key` in the JSON lines, as a number.
 pub(super) fn number(text: &str, key: &str) -> Option<f64> {
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.take(2).find_map(|line| line[key].as_f64())
@@ -40,8 +40,8 @@ pub(super) fn trial(program: &Program, random: &mut Random, name: &str) -> Outco
     kept(program, &arguments, name, what)
 }
 
-/// Runs the program with the minimum grant and with the default grant. Each run must keep to its grant, and both must
-/// give the same answer.
+/// Runs the program once with the minimum grant and once with the default grant. Each run must keep to its grant, and
+/// both runs must give the same answer.
 pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: String) -> Outcome {
     let Some(least) = least_grant(program, arguments) else {
         return Outcome::new(name, what, Verdict::Broke("no least grant is named".to_owned()));

@@ -11,7 +11,7 @@ use super::Bench;
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::Subject;
 
-/// The duration of a trial. Most inputs take some microseconds.
+/// The duration of a trial. Most entry points process an input in some microseconds.
 const TIME: Duration = Duration::from_millis(100);
 /// The maximum time for one input.
 const LIMIT: Duration = Duration::from_secs(20);

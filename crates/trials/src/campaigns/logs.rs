@@ -1,4 +1,5 @@
-//! Hostile logs. For a changed log, the program must refuse it, list a limit, or recover the rows of the truth.
+//! Hostile logs. If a log was changed, the program must refuse the log, report what it could not verify, or recover the
+//! true rows of the database.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -78,7 +79,8 @@ impl InUse {
         Self { spec, workload, stop, crashed, source, layout, foreign }
     }
 
-    /// The expected result if the log ends at the record `end`: the database as if it had been stopped there.
+    /// The expected result if the log ends at the record `end`: the state of the database if it had been stopped at
+    /// this record.
     fn stopped_at(&self, end: Lsn) -> Crashed {
         let later = self.layout.lsns.iter().filter(|lsn| **lsn > end).count() as u64;
         self.workload.crash(Stop::After(self.crashed.truth.records.saturating_sub(later)), Flush::None)
@@ -112,7 +114,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome { harmless, ..Outcome::new(changed.kind, what, verdict) }
 }
 
-/// Returns the verdict, and the reason why it may be `Silent`.
+/// Judges a recovery with a changed log. If the verdict is `Silent`, also returns the reason why the change may go
+/// unnoticed.
 fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (Verdict, Option<String>) {
     read(log);
     let Ok(recovered) = recover(&used.source, log, GRANT_BYTES) else { return (Verdict::Refused, None) };
@@ -120,7 +123,8 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     let is_protected = used.spec.verify == PageVerify::Checksum && !changed.is_sealed;
     let of_audit = recovered.audit.findings.iter().map(std::borrow::Cow::Borrowed);
     if let Some(finding) = of_audit.chain(&report.findings).next() {
-        // Without checksums, log records may have any content, and so may the pages that recovery makes from them.
+        // If no checksum protects the log, its records may have any content, and so may the pages that recovery makes
+        // from these records.
         let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
         // The blocks of another log are intact. If they contradict the pages, either the log or the pages are wrong.
         let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
@@ -138,7 +142,7 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     }
 }
 
-/// The reason why a complete report without findings is right; `None` if it is wrong.
+/// The reason why a complete report may have no findings; `None` if it should have findings.
 fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
     let rows = live_rows(&recovered.pages);
     if rows == live_rows(&in_memory(&used.crashed.truth.files)) {

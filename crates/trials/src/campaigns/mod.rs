@@ -32,7 +32,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subject, Subjects, store};
 
-/// A seed plus this number belongs to another database.
+/// Adding this number to a seed selects a different database.
 const ANOTHER: u64 = 50;
 
 /// Data that all trials share.
@@ -48,7 +48,7 @@ pub(crate) struct Bench {
     pub(crate) reals: salvage::Reals,
     /// Real databases at rest, with their logs.
     pub(crate) pairs: past::Pairs,
-    /// If set, the damaged files of each trial are kept in this folder for inspection.
+    /// The folder in which the damaged files of each trial are kept for inspection; `None` to delete them.
     pub(crate) keep: Option<PathBuf>,
     /// The path of the program under test; `None` to build it.
     pub(crate) mdfsck: Option<PathBuf>,
@@ -63,7 +63,7 @@ impl Bench {
         self.program.get_or_init(|| Program::find(self.mdfsck.as_deref()).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// Keeps the files of a trial, if that was requested.
+    /// Stores the files of a trial in the folder `keep`, if this folder is set.
     pub(crate) fn keep(&self, contents: impl FnOnce() -> Vec<Content>) {
         let Some(folder) = &self.keep else { return };
         let kept = std::fs::create_dir_all(folder).and_then(|()| store(&contents(), folder));

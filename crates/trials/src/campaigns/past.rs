@@ -1,6 +1,6 @@
 //! Real databases at rest are taken back along their logs to earlier points in time at which they were in use. Recovery
-//! must then restore the state of that time. In some trials a write is lost or a byte is changed, and the audit must
-//! report it.
+//! must then restore the state of that point in time. Some trials also remove the last changes of a page or change a
+//! byte. In these trials, the comparison of the pages with the log must report the damage.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +20,9 @@ use crate::subject::{check_pages, folder};
 
 /// The number of consecutive trials that use the same database.
 const TRIALS_PER_PAIR: u64 = 10;
-/// The number of trials out of eight that damage a page.
+/// Of eight trials, on average this many damage a page.
 const PLANTED_OF_EIGHT: usize = 3;
-/// The maximum number of pages to try until one can be damaged.
+/// The maximum number of attempts to find a page that can be damaged.
 const TRIES: usize = 200;
 
 /// The most recently used databases with their logs.
@@ -46,7 +46,7 @@ impl Pairs {
     }
 }
 
-/// A page, and its content after damage.
+/// A page that was damaged, and its content after the damage.
 struct Planted {
     kind: &'static str,
     page: PageId,
@@ -162,8 +162,8 @@ fn plant(
     })
 }
 
-/// Changes one byte of a page, in the part that its last log record wrote. The page must contain the change of that
-/// record, because the audit compares only pages that have all their changes.
+/// Changes one byte of a page, in the part that its last log record wrote. The page must already contain the change of
+/// this record, because the audit compares a page with the log only if the page contains all its logged changes.
 fn changed_image(
     pair: &Pair,
     moment: &Moment,
@@ -182,7 +182,7 @@ fn changed_image(
         _ => return None,
     };
     let row = usize::from(Page::new(&bytes).slot_offset(record.on_page()?.slot)?);
-    // SQL Server does not log version tags.
+    // SQL Server does not log version tags, so the log does not describe a row with a version tag completely.
     if bytes.get(row)? & status::VERSION_TAG != 0 {
         return None;
     }

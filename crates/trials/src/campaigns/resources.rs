@@ -64,7 +64,7 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::Grant, "a grant"),
 ];
 
-/// Memory that a process needs in addition to its grant, for its code and stacks, in bytes.
+/// The memory in bytes that a process needs for its code and stacks, in addition to its grant.
 const PROCESS_BYTES: u64 = 24 << 20;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
@@ -142,7 +142,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::FileSize => {
             prepare();
             let mut run = case.program.run(&with_output);
-            // The limit is in blocks of 512 bytes; some answers are shorter than the limit.
+            // The unit of `ulimit -f` is 512 bytes. Some answers are shorter than the limit.
             run.limits = format!("ulimit -f {}; ", random.below(12));
             let done = run.end();
             match case.whole(&output) {
@@ -159,8 +159,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             what.push_str(&format!(", {kilobytes} KB"));
             run.limits = format!("ulimit -v {kilobytes}; ");
             let done = run.end();
-            // If the dynamic loader ran out of memory, the program never started. With less address space than the help
-            // of --memory requires, an allocation may fail and end the program, which then reports that.
+            // If the dynamic loader ran out of memory, the program never started. If the address space is smaller than
+            // the help of --memory requires, a failed allocation may end the program with a message.
             let is_started = done.code != Some(127) && done.signal != Some(11);
             let is_refused = done.stderr.contains("memory allocation of") && done.stdout.is_empty();
             match case.whole(&output) {
@@ -188,7 +188,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
     }
 }
 
-/// Lets one random read of the data files fail, or all reads from that read on; `which` selects.
+/// Lets one random read of the data files fail, or this read and all later reads. `which` selects between the two.
 fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> Done {
     let counted = case.folder.join("counted");
     let arguments = case.arguments(&[]);
@@ -236,7 +236,7 @@ pub(super) fn least_grant(program: &Program, arguments: &[&str]) -> Option<Strin
     Some(number.split_whitespace().take(2).collect())
 }
 
-/// The program must manage with its grant plus [`PROCESS_BYTES`].
+/// The program must complete the check if its memory is limited to the grant plus [`PROCESS_BYTES`].
 fn memory(case: &Case<'_>) -> Verdict {
     let Some(least) = least_grant(case.program, &case.arguments(&[])) else {
         return Verdict::Broke("no least grant is named".to_owned());

@@ -13,15 +13,15 @@ use crate::subject::{Content, Subject};
 
 /// The bytes of the page header that contain the LSN.
 const LSN: std::ops::Range<usize> = 40..50;
-/// The reason why an earlier version of a whole file may go unnoticed.
+/// The reason why a whole file with earlier content may go unnoticed.
 const ALL_OLDER: &str = "The other files hold the same at both times: together they are the earlier database.";
-/// The reason why an intact earlier version of a page may go unnoticed.
+/// The reason why a page with intact earlier content may go unnoticed.
 const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be noticed without the log.";
 /// The reason why changed bytes of a page without a checksum may go unnoticed.
 const CONTENT: &str = "Content: only a checksum protects it.";
 /// The reason why changed bytes of an unallocated page may go unnoticed.
 const NOT_IN_USE: &str = "It has no owner: its content means nothing.";
-/// The reason why a change to the flag for checksums may go unnoticed.
+/// The reason why a change to the page flag for checksums may go unnoticed.
 const NO_CHECKSUM: &str = "A page may carry a checksum, torn bits or neither.";
 
 /// A database with a storage fault in one file.
@@ -49,7 +49,7 @@ pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) 
     }
 }
 
-/// The reason why the damage may go unnoticed; `None` if some changed page has no such reason.
+/// The reason why the damage may go unnoticed; `None` if it must be noticed.
 fn harmless(
     subject: &Subject,
     (fault, number): (Fault, usize),
@@ -81,7 +81,7 @@ fn harmless(
     Some(reason.to_owned())
 }
 
-/// Whether the other files of the database have the same content as at the earlier time, apart from LSNs.
+/// Whether the other files of the database have the same content now as at the earlier time. LSNs are not compared.
 fn others_are_the_same(subject: &Subject, number: usize) -> bool {
     let both = subject.contents.iter().zip(subject.earlier()).enumerate().filter(|(other, _)| *other != number);
     let mut same = both.map(|(_, ((path, now), (_, then)))| {
@@ -98,9 +98,10 @@ fn others_are_the_same(subject: &Subject, number: usize) -> bool {
     same.all(|same| same)
 }
 
-/// Whether an earlier version of a page differs in content that other files repeat, and not only in its LSN. This is
-/// true for pages of user tables. It is false for catalog pages, because their counts may be stale, and for off-row
-/// values, because no row repeats their content.
+/// Whether the present page and its earlier version differ in content that other files repeat. A different LSN alone
+/// does not count. The answer is true for a changed page of a user table. It is false for a catalog page, because
+/// counts in the catalog may be stale. It is also false for a page of off-row values, because no row repeats these
+/// values.
 fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
     let bare = |bytes: &PageBytes| {
         let mut bytes = *bytes;
@@ -116,8 +117,9 @@ fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes)
     is_of_a_table && !is_system && bare(now) != bare(then)
 }
 
-/// The reason why a changed page may go unnoticed: it is unallocated, it is an earlier version, or neither its
-/// protection nor a changed field has to reveal the change.
+/// The reason why a changed page may go unnoticed; `None` if it must be noticed. A page may go unnoticed if it is
+/// unallocated, or if the new content is an earlier version. It may also go unnoticed if neither the page protection
+/// nor a changed field has to reveal the change.
 fn page_reason(
     subject: &Subject,
     page: PageId,
@@ -133,7 +135,8 @@ fn page_reason(
         return None;
     }
     if is_earlier {
-        // If the earlier version belongs to another index or another level, it contradicts the neighboring pages.
+        // If the earlier version belongs to another index or another level, the neighboring pages contradict it, so the
+        // damage must be noticed.
         let place = |header: &PageHeader| (header.kind(), header.alloc_unit(), header.level);
         return (place(header) == place(before)).then_some(LOST_WRITE);
     }

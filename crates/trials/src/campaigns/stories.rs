@@ -16,7 +16,7 @@ use crate::subject::folder;
 const STEPS: usize = 6;
 /// The names that files of a story may have.
 const NAMES: [&str; 5] = ["a.bak", "b.bak", "c.bak", "sub/d.bak", "sub/e.bak"];
-/// The maximum number of byte changes to try until a check notices one.
+/// The maximum number of attempts to change a byte so that a check notices the change.
 const TRIED: usize = 100;
 
 /// For each existing file, whether its bytes are sound.
@@ -25,13 +25,13 @@ type Truth = BTreeMap<&'static str, bool>;
 struct Story<'a> {
     program: &'a Program,
     folder: PathBuf,
-    /// Two full backups of one database, the older one first. `rotten` has a damaged copy of each.
+    /// Two full backups of one database, the older one first. The next field has a damaged copy of each.
     sound: [Vec<u8>; 2],
     rotten: [Vec<u8>; 2],
-    /// Whether the labels of a damaged backup name another server or database. The history then has a separate row for
-    /// it.
+    /// Whether the labels of a damaged backup name another server or database. If so, the history has a separate row
+    /// for this other database.
     is_renamed: bool,
-    /// The existing files. For each, the number of the backup in it, and whether the file is sound.
+    /// The existing files. Each value has the index of the backup in the file, and whether the file is sound.
     files: BTreeMap<&'static str, (usize, bool)>,
     /// The latest verdict of the watcher on each file.
     said: BTreeMap<&'static str, String>,
@@ -54,7 +54,8 @@ impl<'a> Story<'a> {
         let failed = |error: std::io::Error| error.to_string();
         let chain = made.join("chain");
         let (mut seed, mut sound) = (seed, None);
-        // The story needs a backup that can be fully verified; any other is neither sound nor corrupt.
+        // The story needs a backup that a check can verify completely. Any other backup would be reported neither as
+        // sound nor as corrupt.
         while sound.is_none() {
             let (path, text) = (chain.display().to_string(), seed.to_string());
             let made = program
@@ -154,8 +155,8 @@ impl<'a> Story<'a> {
             }
             (2, Some(other)) => {
                 let (which, _) = self.files[other];
-                // With its old modification time, the file has the same size and time as before. A watcher that
-                // compares only these would not notice the change.
+                // The changed file gets its old modification time, and also has its old size. A watcher that compares
+                // only size and time would not notice the change.
                 let time = self.written(other)?;
                 self.put(other, which, false)?;
                 let is_put_back = random.below(2) == 0;

@@ -1,4 +1,5 @@
-//! Failing temporary files: the disk for spilled data is full, missing or read-only, or the data cannot be read back.
+//! Failing temporary files. The folder for spilled data is on a full disk, missing or read-only, or the program cannot
+//! read its spilled data back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,7 +42,7 @@ pub(super) const FAULTS: [(Fault, &str); 9] = [
     (Fault::ReadsInterrupted, "temporary files with interrupted reads"),
 ];
 
-/// Sizes of databases, in bytes. Their findings do not fit into the minimum grant.
+/// Sizes of databases, in bytes. Damage to every row gives more findings than fit into the minimum grant.
 const BYTES: [u64; 2] = [12 << 20, 24 << 20];
 /// A system folder in which no user can create a file, not even root.
 const READ_ONLY: &str = "/proc/self/fdinfo";

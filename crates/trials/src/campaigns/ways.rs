@@ -1,4 +1,5 @@
-//! Checks a damaged database in many ways and compares all outputs. The answer must not depend on the way.
+//! Checks a damaged database with different inputs and options, and compares all outputs. Neither the form of the input
+//! nor the options may change the answer.
 
 use std::path::PathBuf;
 
@@ -13,9 +14,10 @@ use crate::mutant::{Damage, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::{Content, Subject, folder, store};
 
-/// The number of ways that a trial compares with the first way.
+/// The number of further checks in a trial. The output of each is compared with the output of the first check.
 const WAYS: usize = 12;
-/// The number of runs of the program as a process that a trial compares with the first way.
+/// The number of runs of the program as a process in a trial. The output of each is compared with the output of the
+/// first check.
 const COMMANDS: usize = 4;
 /// An I/O limit, in bytes per second, that selects the throttled code but is too high to slow down a small database.
 const IO_LIMIT: u64 = 4 << 30;
@@ -42,7 +44,7 @@ fn check(pages: &dyn PageSource, options: &Options) -> Answer {
     Answer::of(&check::run(pages, &database, &options, &Silent))
 }
 
-/// Makes no damage, or one to four pieces of damage, to a database.
+/// Damages a database between zero and four times.
 fn damaged(subject: &Subject, foreign: &Subject, random: &mut Random) -> (Vec<Content>, String, bool) {
     let mut contents = subject.contents.clone();
     let mut what = Vec::new();
@@ -76,7 +78,8 @@ fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
     }
 }
 
-/// Whether the damage is limited to a page of a user table. Other pages decide which pages a backup contains.
+/// Whether the damage is limited to one page of a user table. Damage to another page may change which pages a backup
+/// contains.
 fn is_of_a_table(subject: &Subject, mutant: &Mutant) -> bool {
     let is_one =
         |role| matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
@@ -103,7 +106,7 @@ fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
     }
 }
 
-/// Sets the depth and scope of the check, which are the same for all ways of a trial.
+/// Sets the depth and scope of the check. All checks of a trial have the same depth and scope.
 fn scope(subject: &Subject, random: &mut Random, options: Options) -> Options {
     let is = |random: &mut Random, percent| random.below(100) < percent;
     let tables: Vec<i32> =
@@ -145,7 +148,7 @@ fn input(random: &mut Random, can_be_backed_up: bool) -> Input {
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + super::ANOTHER);
-    // The rows of the undamaged database must have the values that the lab wrote, whatever columns were added and
+    // The rows of the undamaged database must have the values that the lab wrote, even if columns were added or
     // dropped.
     if let Err(story) = subject.sound() {
         return Outcome::new("values", subject.name.clone(), Verdict::Differs(story.to_owned()));

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use check::{Options, Silent};
 
-/// Bytes before each change: its offset, and the number of bytes that follow.
+/// The number of bytes before the data of each change: the offset of the change (4 bytes) and the length of the data (1
+/// byte).
 const CHANGE_HEADER: usize = 5;
 /// A flag in the offset: if set, the XOR checksum of the changed header is corrected.
 const RIGHTED: u32 = 1 << 31;
 const SECTOR_BYTES: usize = 512;
-/// The number of 16-bit words that the XOR checksum covers in the headers of a block and of a stream. The checksum is
-/// the word after them.
+/// The number of 16-bit words that the XOR checksum covers in the header of a block. The next constant is the number
+/// for the header of a stream. The checksum is the word after the covered words.
 const BLOCK_WORDS: usize = 25;
 const STREAM_WORDS: usize = 10;
 
-/// Reads and checks `base` with the changes in `bytes`: each is u32 offset, u8 length, and that number of bytes. If
-/// `base` is empty, `bytes` is the backup.
+/// Applies the changes in `bytes` to `base`, then reads and checks the backup. Each change is u32 offset, u8 length,
+/// and that number of bytes. If `base` is empty, `bytes` is the whole backup.
 pub fn backup(base: &[u8], bytes: &[u8]) {
     let content = if base.is_empty() { bytes.to_vec() } else { changed(base, bytes) };
     let Some(file) = Temporary::write(&content) else { return };

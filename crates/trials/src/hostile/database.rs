@@ -30,11 +30,12 @@ pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
 
 /// The number of pages of the minimal file.
 const EMPTY_PAGES: usize = 32;
-/// Bytes before each change: the page number, the offset, and the number of bytes that follow.
+/// The number of bytes before the data of each change: the page number (2 bytes), the offset (2 bytes) and the length
+/// of the data (1 byte).
 const CHANGE_HEADER: usize = 5;
 
 /// Applies changes to `base`, or to a minimal file. Each change is u16 page, u16 offset, u8 length, and that number of
-/// bytes. The protection of each changed page is corrected, because otherwise nothing would be read from the page.
+/// bytes. The protection of each changed page is corrected, because the reader rejects a page with wrong protection.
 fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     let empty;
     let base = match base {
@@ -72,12 +73,14 @@ fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     .ok()
 }
 
-/// A minimal file. It is accepted as a data file because it has the fixed pages, which are empty.
+/// A minimal file. The reader accepts it as a data file because it has the fixed pages. The records of these pages are
+/// missing.
 fn almost_nothing() -> Option<MemoryFiles> {
     let mut bytes = vec![0; EMPTY_PAGES * PAGE_BYTES];
     for (number, kind) in [(0u8, 15u8), (1, 11), (2, 8), (3, 9), (6, 16), (7, 17), (9, 13)] {
         let page = bytes.get_mut(usize::from(number) * PAGE_BYTES..)?.first_chunk_mut::<PAGE_BYTES>()?;
-        // Header version, page type, allocation unit 99 (that of system pages), and page ID.
+        // Sets five bytes of the page header: header version, page type, allocation unit ID (99, that of system pages),
+        // page number and file ID.
         [page[0], page[1], page[24], page[32], page[36]] = [1, kind, 99, number, 1];
     }
     MemoryFiles::open(vec![(PathBuf::from("nothing.mdf"), bytes)]).ok()

@@ -1,4 +1,4 @@
-//! Generates inputs for the entry points from a seed. They resemble what each entry point expects.
+//! Generates inputs for the entry points from a seed. Each input resembles what its entry point expects.
 
 use source::{MemoryFiles, PageSource};
 
@@ -47,7 +47,7 @@ pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes:
     bytes
 }
 
-/// Changes to a database. A third of them are to the first pages, which are needed to find all other pages.
+/// Changes to a database. A third of the changes are to the first pages, which lead the reader to all other pages.
 fn changes(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -89,7 +89,7 @@ fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Changes to a log: to headers of VLFs and blocks, and to record bytes with small offsets.
+/// Changes to a log. They change headers of VLFs, headers of blocks, and record bytes at small offsets.
 fn changes_of_log(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(3) {

@@ -1,4 +1,4 @@
-//! Reads whole logs, and recovers a database with them.
+//! Reads whole logs, and recovers a database with changed logs.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,12 @@ use super::backup::Temporary;
 use crate::in_use::{in_memory, recover, workload};
 use crate::log_layout::{Layout, Part, seal};
 
-/// Bytes before each change: the part, the offset, and the number of bytes that follow.
+/// The number of bytes before the data of each change: the part number (2 bytes), the offset (2 bytes) and the length
+/// of the data (1 byte).
 const CHANGE_HEADER: usize = 5;
-/// A flag in the part number: if set, the part is a VLF, otherwise a block.
+/// A flag in the part number: if set, the part is a VLF, otherwise it is a block.
 const OF_VLF: u16 = 1 << 15;
-/// A flag in a block number: if set, the checksum of the changed block is not corrected.
+/// A flag in the number of a block: if set, the checksum of the changed block is not corrected.
 const STALE: u16 = 1 << 14;
 const GRANT_BYTES: u64 = 8 << 20;
 
@@ -35,9 +36,9 @@ static IN_USE: LazyLock<Option<InUse>> = LazyLock::new(|| {
     Some(InUse { source: in_memory(&crashed.files), log: crashed.log.1, layout })
 });
 
-/// Applies the changes in `bytes` to the log of a small database, and reads the log with its transactions and
-/// checkpoints to its end. Each change is u16 part, u16 offset, u8 length, and that number of bytes. The checksum of a
-/// changed block is corrected unless the part number forbids it.
+/// Applies the changes in `bytes` to the log of a small database. Then reads the changed log to its end, including its
+/// transactions and checkpoints. Each change is u16 part, u16 offset, u8 length, and that number of bytes. The checksum
+/// of a changed block is corrected, unless a flag in the part number forbids it.
 pub fn log_file(bytes: &[u8]) {
     let Some(file) = IN_USE.as_ref().and_then(|used| Temporary::write(&changed(used, bytes))) else { return };
     let Ok(log) = Log::open(std::slice::from_ref(&file.0)) else { return };

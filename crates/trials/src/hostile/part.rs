@@ -1,4 +1,4 @@
-//! Parts of a check that is distributed over several processes.
+//! Reads the files, called parts, in which the tasks of a distributed check store their results.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use check::part::{Part, SumsError, frames, merge, sweeper};
 use check::{FileRange, HashKey, Options, Silent};
 use source::MemoryFiles;
 
-/// The head that the hashes of the part cover.
+/// The head of the part. The hashes in the part also cover the head.
 const HEAD: &[u8] = b"hostile";
 
-/// A small lab database, and the content of the frames of a check with a single part.
+/// A small lab database, and the payload of the part that a check with a single task writes.
 struct Swept {
     source: MemoryFiles,
     database: Database,
@@ -49,8 +49,8 @@ pub fn part_payload() -> Vec<u8> {
     SWEPT.as_ref().map_or_else(Vec::new, |swept| swept.payload.clone())
 }
 
-/// Merges a part that has these bytes and right hashes, as an attacker who knows the key could make it. Either the part
-/// is refused, or the check ends.
+/// Merges a part that has these bytes and right hashes. An attacker who knows the key can make such a part. The merge
+/// must refuse the part, or it must return a report.
 pub fn part(bytes: &[u8]) {
     let Some(swept) = SWEPT.as_ref() else { return };
     let options = options();

@@ -2,7 +2,7 @@
 
 use requests::{BODY_BYTES, HEAD_BYTES, Route, fields, parse, route};
 
-/// Reads a request: its head, any part of which may have arrived, the route of its target, and the fields of its body.
+/// Reads a request: its head, every shorter beginning of the head, the route of its target, and the fields of its body.
 pub fn request(bytes: &[u8]) {
     let parsed = parse(bytes);
     if let Err(status) = parsed {
@@ -10,8 +10,8 @@ pub fn request(bytes: &[u8]) {
     }
     if let Ok(Some(head)) = &parsed {
         assert!(head.head_bytes <= bytes.len().min(HEAD_BYTES) && head.body_bytes <= BODY_BYTES, "{head:?}");
-        // Until its whole head has arrived, a request must count as incomplete: it must not be refused, or be read as
-        // another request.
+        // A request must count as incomplete until its whole head has arrived. It must not be refused earlier, or be
+        // read as another request.
         for length in (0..head.head_bytes).rev().take(64).chain((0..head.head_bytes).step_by(97)) {
             let piece = parse(bytes.get(..length).unwrap_or_default());
             assert!(matches!(piece, Ok(None)), "{length}: {piece:?}");
@@ -36,6 +36,6 @@ fn body_fields(body: &[u8]) {
     let fields = fields(body);
     assert_eq!(fields.len(), 1 + body.iter().filter(|byte| **byte == b'&').count());
     let length: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-    // A byte that is not valid UTF-8 becomes a replacement character of three bytes.
+    // Each byte that is not valid UTF-8 becomes a replacement character, which has three bytes.
     assert!(length <= 3 * body.len(), "{length}");
 }

@@ -9,7 +9,7 @@ use source::PageSource;
 
 use super::common::logical;
 
-/// A page without its torn bits, which depend on the last write and not on the content.
+/// A page after its torn bits are undone. Torn bits depend on the last write of the page, not on its content.
 fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     undo_torn_bits(&mut bytes);
@@ -31,7 +31,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = PageId> {
     source.files().iter().flat_map(pages).filter(|page| is_allocated(source, *page))
 }
 
-/// The allocated pages of `truth` that differ in `found`, including differences in LSNs.
+/// The allocated pages of `truth` that differ from the pages of `found`. A different LSN counts as a difference.
 pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
     let is_compared = |page: &PageId| *page != PageId::BOOT && page.page != 0;
     let differs = |page: &PageId| match (read(found, *page), read(truth, *page)) {
@@ -44,7 +44,8 @@ pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId
 /// The page type of an index page.
 const INDEX: u8 = 2;
 
-/// The live rows of all allocation units, including allocation maps, by the object ID and index ID in the page headers.
+/// The live rows of all allocation units, including the rows of allocation maps. The key is the object ID and the index
+/// ID in the page headers.
 pub fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
     let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
     for page in allocated(source) {

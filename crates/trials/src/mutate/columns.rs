@@ -1,4 +1,4 @@
-//! Finds the columns of rows at the offsets that the database's own catalog gives.
+//! Finds the columns of rows. Their offsets come from the damaged database's own catalog.
 
 use std::ops::Range;
 
@@ -36,8 +36,8 @@ pub(super) fn sites(
         for column in &rowset.layout.columns {
             let (_, null_bit, bit) = column.place(level);
             let name = name(database, rowset, column, is_leaf, space.slot == 0);
-            // An added column may have the offset of a dropped column. Rows written before that have no value of the
-            // added column.
+            // An added column may have the offset of a dropped column. A row that was written before the new column was
+            // added has no value for it.
             let is_null = record.null_bit(null_bit) == Some(true) || null_bit > 0 && !record.has_column(null_bit);
             let put = |bytes, bit| Site { page, slot: Some(space.slot), bytes, bit };
             if let Some(place) = place(column, level, &record, space.bytes.start, &of_slot) {
@@ -76,7 +76,7 @@ fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf:
     })
 }
 
-/// In a system table, the name of the column; in other tables, a description of how the column is used.
+/// The name of the column for a row of a system table. For other tables, a description of how the column is used.
 fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bool, is_first: bool) -> String {
     let is_table = rowset.index_id <= 1 && is_leaf;
     let is_key = column.key_ordinal > 0;
@@ -105,7 +105,7 @@ fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bo
     name.to_owned()
 }
 
-/// The bytes of the column on the page; `None` if they are not stored as one plain range.
+/// The bytes of the column on the page; `None` if the column is not stored in a single byte range without encoding.
 fn place(
     column: &RowsetColumn,
     level: Level,

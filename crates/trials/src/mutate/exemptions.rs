@@ -15,7 +15,7 @@ pub struct Exemption {
 }
 
 impl Exemption {
-    /// Whether the exemption concerns fields of this structure.
+    /// Whether the exemption applies to fields of this structure.
     pub fn is_of(&self, structure: &str) -> bool {
         matches(self.structure, structure)
     }

@@ -9,7 +9,8 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// The role of a page. Roles are distinguished because the same header field matters more on some pages than on others.
+/// The role of a page. Pages have different roles if the same header field matters more on one of them than on the
+/// other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PageRole {
     /// Page 0 of a file.
@@ -91,7 +92,7 @@ impl<'a> Pages<'a> {
         self.source.read_page(page)
     }
 
-    /// The page as it was before its torn bits were written.
+    /// The page after its torn bits are undone.
     pub fn read(&self, page: PageId) -> Option<Box<PageBytes>> {
         let mut bytes = self.raw(page)?;
         undo_torn_bits(&mut bytes);

@@ -12,15 +12,15 @@ const SECTOR_BYTES: usize = 512;
 /// The bytes of the page header that contain the checksum or the torn bits.
 pub const PROTECTED_WORD: Range<usize> = PROTECTION_WORD..PROTECTION_WORD + 4;
 
-/// Corrects the checksum or the torn bits of `page`, as its flags require. If the page has torn bits, they must have
-/// been undone before the page was changed.
+/// Corrects the checksum or the torn bits of `page`, as its flags require. If the page has torn bits, the caller must
+/// undo them before it changes the page.
 pub fn seal(page: &mut PageBytes) {
     let flags = u16_at(page, 4).unwrap_or_default();
     if flags & page_flags::CHECKSUM != 0 {
         let sum = checksum(page);
         page[PROTECTED_WORD].copy_from_slice(&sum.to_le_bytes());
     } else if flags & page_flags::TORN_BITS != 0 {
-        // The bits of successive writes alternate between 1 and 2.
+        // Each write of the page changes the two torn bits of a sector from 1 to 2 or from 2 to 1.
         let pattern = match page[PROTECTION_WORD] & 3 {
             2 => 2u8,
             _ => 1,

@@ -1,4 +1,5 @@
-//! The places at which a database can be changed. They are called sites, and grouped by structure and field.
+//! Finds the places at which a database can be changed. Such a place is called a site. Sites are grouped by structure
+//! and field.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,9 +15,9 @@ use super::pages::{PageRole, Pages};
 use super::random::mix;
 use super::verbs::Verb;
 
-/// The number of sites that are kept per field. The first few are damaged; the others provide values.
+/// The number of sites that are kept per field. Tests damage the first few sites, and take values from the others.
 const KEPT: usize = 24;
-/// The number of bits in a bitmap that are tried after the bit for the end of the file.
+/// The number of bits of a bitmap that are changed after the bit of the last page or extent in the file.
 const BITS_BEHIND_END: u32 = 4;
 
 /// A place on a page that holds one value of a field.
@@ -26,7 +27,7 @@ pub struct Site {
     pub page: PageId,
     /// The slot of the record that contains the site; `None` outside of records.
     pub slot: Option<u16>,
-    /// The bytes of the site on the page, after torn bits are undone.
+    /// The bytes of the site on the page. Torn bits of the page must be undone before these bytes are read.
     pub bytes: Range<usize>,
     /// The bit within the bytes, if the site is a single bit.
     pub bit: Option<u8>,
@@ -63,7 +64,8 @@ impl Site {
     }
 }
 
-/// Some sites of one field, drawn from all pages with equal probability; the draw depends on the seed.
+/// Some sites of one field. They are drawn at random from all pages, and every site is equally likely. The draw depends
+/// on the seed.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     drawn: BTreeMap<u64, Site>,
@@ -146,8 +148,8 @@ impl Survey {
         sites.put(self.seed, self.kept, site);
     }
 
-    /// Adds an unallocated page. Its header and the rest of it are each one field, and no damage to them may be
-    /// reported.
+    /// Adds an unallocated page. It has two fields: its header and its remaining bytes. A check must not report damage
+    /// to them.
     fn free(&mut self, page: PageId) {
         self.put("page not in use", "header", Site { page, slot: None, bytes: 0..60, bit: None });
         self.put("page not in use", "rest", Site { page, slot: None, bytes: 96..8192, bit: None });
@@ -158,7 +160,7 @@ impl Survey {
         let rowset = pages.rowset(view.header().alloc_unit());
         let is_leaf = role != PageRole::Node;
         let instances = instances_of(bytes, is_leaf);
-        // If the catalog has the columns of the rows, the rows are surveyed column by column.
+        // If the catalog describes the columns of the rows, each column of a row is a separate field.
         let has_columns = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Leaf | PageRole::Node)
             && rowset.is_some_and(|rowset| !rowset.layout.columns.is_empty() && rowset.compression == 0);
         for instance in &instances {

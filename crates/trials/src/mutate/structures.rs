@@ -133,7 +133,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Torn writes: only the first sectors of a page reached the disk, and the others have their old content.
+    /// Torn writes: only the first sectors of a page reached the disk, so its other sectors have their old content.
     fn torn_writes(&mut self) {
         for (role, pages) in self.roles() {
             let Some(&page) = self.random.pick(&pages) else { continue };
@@ -156,7 +156,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Page chains that continue with the same page or in another chain.
+    /// Damaged links: the next page of a page is the page itself or belongs to another chain, or an index page is its
+    /// own child.
     fn chains(&mut self) {
         for (role, pages) in self.roles() {
             if !matches!(role, PageRole::Iam | PageRole::Clustered | PageRole::Leaf | PageRole::Node) {
@@ -210,8 +211,7 @@ impl Maker<'_> {
             for page in pages {
                 let (Some(now), Some(then)) = (self.pages.raw(page), older.read_page(page)) else { continue };
                 let (now, then_header) = (*Page::new(&now).header(), *Page::new(&then).header());
-                // At the earlier time, the place must have contained the same page, not a page of another type or
-                // owner.
+                // The earlier page must have the same page type and owner as the present page.
                 if now.page_type == then_header.page_type && now.alloc_unit() == then_header.alloc_unit() {
                     self.put("page of an earlier copy", role, vec![(page, *then)]);
                 }
@@ -219,7 +219,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Files truncated at extents, and within pages.
+    /// Truncated files: the end of the file is cut off at an extent boundary, or within a page.
     fn cuts(&mut self, source: &dyn PageSource) {
         for file in source.files() {
             let pages = (0..16.min(file.pages)).chain((16..file.pages).step_by(EXTENT_PAGES as usize));

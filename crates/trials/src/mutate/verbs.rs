@@ -48,8 +48,8 @@ impl Verb {
         }
     }
 
-    /// The new value of `bytes`, which are little-endian; `None` if it equals the old value. `other` is the value of
-    /// another instance of the field.
+    /// The changed value of `bytes`, which hold a little-endian value; `None` if the value does not change. `other` is
+    /// the value of another instance of the field.
     pub fn apply(self, bytes: &[u8], other: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut changed = bytes.to_vec();
         let last = bytes.len().checked_sub(1)?;
@@ -71,7 +71,7 @@ impl Verb {
     }
 }
 
-/// Adds or subtracts one, with carry from byte to byte.
+/// Adds or subtracts one. The carry moves from each byte to the next.
 fn step(bytes: &mut [u8], one: impl Fn(u8) -> (u8, bool)) {
     for byte in bytes {
         let (value, carries) = one(*byte);

@@ -1,5 +1,6 @@
-//! The catalog's own rows, column by column. Each column of each base table is changed on sealed pages, and the table
-//! shows whether a check notices it, with and without the comparison of facts that base tables store twice.
+//! The rows of the catalog, column by column. Each column of each base table is changed on sealed pages. The result
+//! says for each column whether a check notices the changes, once with and once without comparing the facts that base
+//! tables store twice.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,9 +20,9 @@ use crate::table::WRITE;
 
 /// The committed result. A run fails if its result is worse.
 const BASELINE: &str = include_str!("catalog.tsv");
-/// The number of rows in which each column is damaged, in each database, unless [`SITES`] is set.
+/// The number of rows in which each column is damaged, per database. The variable [`SITES`] overrides it.
 const FEW: usize = 1;
-/// The environment variable for the long run: the number of rows in which each column is damaged.
+/// The environment variable for a long run. Its value is the number of rows in which each column is damaged.
 const SITES: &str = "MDFSCK_CATALOG_SITES";
 /// The seed that decides which rows are damaged.
 const SEED: u64 = 1;
@@ -98,8 +99,8 @@ pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| tally.silent() > 0).map(|(name, _)| name).collect()
 }
 
-/// Small databases of SQL Server 2005, 2012 and 2022. With little data, their catalogs are as large as those of large
-/// databases.
+/// Small databases of SQL Server 2005, 2012 and 2022. They contain little data, but their catalogs are as large as
+/// those of large databases.
 fn subjects() -> Vec<Subject> {
     let small = |version| {
         let specimen = specimen(version, PageVerify::Checksum, 1);

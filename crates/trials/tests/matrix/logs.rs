@@ -33,10 +33,11 @@ use crate::table::WRITE;
 const BASELINE: &str = include_str!("logs.tsv");
 /// The seed that decides which sites are damaged.
 const SEED: u64 = 1;
-/// The offset at which a record about a row describes the bytes that it changes. In other records, fields of the
-/// specific operation start here.
+/// An offset in a log record. In a record about a row, the description of the changed bytes starts here. In other
+/// records, the fields that are specific to the operation start here.
 const PIECE: u16 = 0x30;
-/// Operations whose general record headers are changed: one operation for each kind that recovery treats differently.
+/// The operations in whose records the general header is changed. If recovery treats several operations alike, only one
+/// of them is listed.
 const COMMON: [Operation; 9] = [
     Operation::INSERT_ROWS,
     Operation::DELETE_ROWS,
@@ -57,7 +58,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub struct Tally {
     /// Changes with corrected checksums.
     tried: u32,
-    /// Changes that led to findings, or to refusing the log.
+    /// Changes that caused findings, or because of which the log was refused.
     found: u32,
     /// Changes after which something is listed as not verified.
     told: u32,
@@ -158,7 +159,7 @@ struct Site {
     protection: Protection,
 }
 
-/// The checksum that protects a field.
+/// The checksum that covers a field.
 #[derive(Clone)]
 enum Protection {
     /// The checksum of its page.
@@ -229,9 +230,9 @@ fn write(folder: &Path, log: &[u8]) -> std::path::PathBuf {
     path
 }
 
-/// The fields of a log's file header, of its VLFs, and of the blocks and records that recovery needs. The last block is
-/// left out: if it is damaged, the log ends before it, as after a crash. Records of pages that are free in the end are
-/// also left out, because their content does not matter.
+/// The fields of the log's file header, of its VLFs, and of the blocks and records that recovery needs. The last block
+/// is left out, because damage to it only makes the log end earlier, as after a crash. Records of pages that are free
+/// at the end of the log are also left out, because the content of these pages does not matter.
 fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String, String), Vec<Site>> {
     let (file, truth) = (&crashed.log.1, &crashed.truth.files[0].1);
     let mut sites: BTreeMap<(String, String), Vec<Site>> = BTreeMap::new();
@@ -289,7 +290,7 @@ fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String
 
 /// Whether a page is free, in a file with a single PFS page.
 fn is_free(file: &[u8], page: u32) -> bool {
-    /// The offset in the file of the first PFS byte.
+    /// The offset of the first PFS byte in the file.
     const BYTES_AT: usize = PAGE_BYTES + 100;
     file.get(BYTES_AT + page as usize).is_some_and(|byte| !PfsByte(*byte).is_allocated())
 }
@@ -305,8 +306,8 @@ fn map_of(record: &LogRecord<'_>) -> &'static str {
     }
 }
 
-/// Whether a later record replaces the whole effect of this record, because it formats the same page or sets the same
-/// PFS byte. `replaced` contains the pages and PFS bytes of later records.
+/// Whether the effect of this record is completely replaced by a later record, which formats the same page or sets the
+/// same PFS byte. `replaced` contains the pages and PFS bytes of later records.
 fn is_replaced(record: &LogRecord<'_>, replaced: &mut BTreeSet<(PageId, Option<u16>)>) -> bool {
     let Some(page) = record.on_page().map(|change| change.page) else { return false };
     let byte = match record.change() {
@@ -339,7 +340,7 @@ fn structures(record: &LogRecord<'_>) -> &'static [Structure] {
     }
 }
 
-/// Adds the fields of a structure that are completely within `bytes`.
+/// Adds the fields of a structure that end within `bytes`.
 fn add(
     sites: &mut BTreeMap<(String, String), Vec<Site>>,
     structure: Structure,
@@ -351,7 +352,8 @@ fn add(
         let Field { place: Place::At(at), width: Width::Bytes(width), .. } = *field else { continue };
         let start = bytes.start + usize::from(at);
         let range = start..start + usize::from(width);
-        // On disk, the first byte of each sector is a status byte; the original byte is stored at the end of the block.
+        // On disk, the first byte of each sector is a status byte. The byte that it replaces is stored at the end of
+        // the block.
         let has_status = |part: &Part| {
             range.clone().any(|byte| (byte - part.at).is_multiple_of(SECTOR_BYTES)) && range.start != part.at
         };
@@ -395,7 +397,8 @@ impl Job<'_> {
     }
 }
 
-/// The changes: each field at one site, by every verb. One verb is also tried without correcting the checksum.
+/// The changes to try. Each field is changed at one site by every verb. One of the verbs is also tried without
+/// correcting the checksum.
 fn jobs(used: &InUse) -> Vec<Job<'_>> {
     let mut random = Random::new(SEED);
     let mut jobs = Vec::new();

@@ -16,15 +16,15 @@ use format::{PAGE_BYTES, Page, PageId};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
-/// The factor for the number of damaged sites if a field is a single bit, because each verb then only sets or clears
-/// it.
+/// If a field is a single bit, the number of its damaged sites is multiplied by this factor, because a verb can only
+/// set or clear the bit.
 const BITS_PER_SITE: usize = 4;
-/// The time limit for a mutant is this multiple of the time for the sound database, plus `SLACK`.
+/// The time limit for a mutant is the time for the sound database, multiplied by this factor, plus `SLACK`.
 const SLOWER: u32 = 10;
 const SLACK: Duration = Duration::from_secs(2);
 /// How often the check of a mutant is repeated if it exceeds the time limit.
 const RETRIES: usize = 2;
-/// Memory that the test itself needs for mutants and its log, in bytes.
+/// The memory that the test itself needs for mutants and for its own log, in bytes.
 const HARNESS_BYTES: u64 = 256 << 20;
 
 /// The outcome of one mutant.
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub column: Column,
     /// The verdict on the report.
     pub verdict: Verdict,
-    /// Database, place and values, for human readers.
+    /// The database, and the place and values of the damage, for human readers.
     pub story: String,
 }
 
@@ -50,14 +50,15 @@ pub enum Column {
 
 /// The verdict on the report of a check.
 pub enum Verdict {
-    /// The report has findings. The fields are the check ID of the first finding, whether it names a damaged page,
-    /// whether any finding does, the number of findings, and the number of damaged pages.
+    /// The report has findings. `first` is the check ID of the first finding. `first_names` says whether the first
+    /// finding names a damaged page, and `any_names` whether any finding does. The last two fields are the number of
+    /// findings and the number of damaged pages.
     Found { first: &'static str, first_names: bool, any_names: bool, count: usize, damaged: usize },
-    /// The database was refused before anything was read.
+    /// The database was refused before any page was checked.
     Refused,
-    /// The report has no findings, but lists more as not verified than for the sound database.
+    /// The report has no findings, but lists more as not verified than the report on the sound database.
     Told,
-    /// The report has no findings, and lists nothing more as not verified than for the sound database.
+    /// The report has no findings, and lists nothing more as not verified than the report on the sound database.
     Nothing,
     /// The check took too long.
     Slow(Duration),
@@ -147,7 +148,7 @@ impl Subject {
         let limit = self.clean_time * SLOWER + SLACK;
         let Ok((report, mut elapsed)) = timed() else { return Verdict::Panicked };
         for _ in 0..RETRIES {
-            // The first time may be long because the machine was busy.
+            // The time of the first run may be long because the machine was busy.
             if elapsed > limit {
                 elapsed = timed().map_or(elapsed, |(_, again)| again);
             }
@@ -157,8 +158,8 @@ impl Subject {
         }
         if let Some(first) = report.findings.first() {
             let names = |finding: &check::Finding| names_any(finding, &report, damaged);
-            // Some messages name no place. Findings that no summary counts are continuations of the finding before
-            // them.
+            // Findings without a page are skipped, because some messages name no place. A finding that is not counted
+            // in the summary continues the finding before it.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
             let first_names = places().take(1).chain(rest).any(|finding| names(&finding));
@@ -177,7 +178,7 @@ impl Subject {
         }
     }
 
-    /// All mutants to make; `seed` decides the sites.
+    /// The jobs for all mutants of the database. `seed` decides which sites are damaged.
     pub fn jobs(&self, seed: u64) -> Vec<Job> {
         let database = catalog::load(&self.files);
         let pages = Pages::new(&self.files, &database);
@@ -340,7 +341,7 @@ pub fn check(files: &MemoryFiles) -> Report {
     check::run(files, &database, &Options { max_threads: 1, ..Options::default() }, &Silent)
 }
 
-/// Outcomes by field and column, and their totals.
+/// Outcomes by field and column, and the totals over all mutants.
 #[derive(Default)]
 pub struct Matrix {
     /// Outcomes by structure and field.
@@ -357,12 +358,13 @@ pub struct Matrix {
     pub findings: Vec<f64>,
     /// Descriptions of mutants for which the check panicked or took too long.
     pub broken: Vec<String>,
-    /// The number of mutants that are only listed as not verified.
+    /// The number of mutants for which the report only lists more as not verified.
     pub told: u64,
-    /// The memory that the run needed in addition to the databases, and the limit, both in bytes. `None` if the system
-    /// does not report memory.
+    /// Two numbers of bytes: the memory that the run needed in addition to the databases, and the limit for this
+    /// memory. `None` if the system does not report memory.
     pub memory: Option<(u64, u64)>,
-    /// Descriptions of mutants for a person to review: not found, not named, or with many findings.
+    /// Descriptions of mutants that a person should review: the damage was not found or not named, or caused many
+    /// findings.
     pub log: Vec<String>,
 }
 
@@ -371,7 +373,7 @@ pub struct Matrix {
 pub struct Row {
     /// Outcomes by column of the matrix.
     pub cells: BTreeMap<Column, Cell>,
-    /// How often each check ID was that of the first finding.
+    /// For each check ID, the number of mutants whose first finding has this ID.
     pub ids: BTreeMap<String, u32>,
 }
 
@@ -380,9 +382,9 @@ pub struct Row {
 pub struct Cell {
     /// The number of mutants.
     pub tried: u32,
-    /// The number of mutants with findings, or that were refused.
+    /// The number of mutants that were refused or have findings.
     pub found: u32,
-    /// The number of mutants that are only listed as not verified.
+    /// The number of mutants for which the report only lists more as not verified.
     pub told: u32,
 }
 

@@ -17,14 +17,15 @@ struct Choice {
     name: &'static str,
     /// An earlier copy of the database.
     older: Option<&'static str>,
-    /// The number of sites to damage per field. If it is more than one, some mutants also keep their old checksums.
+    /// The number of sites to damage per field. If the number is greater than one, some additional mutants keep their
+    /// old checksums.
     sites: usize,
-    /// Whether to damage rows of system tables as well. They are almost the same in all databases.
+    /// Whether to damage rows of system tables as well. System tables are almost the same in all databases.
     system_rows: bool,
 }
 
-/// The databases are of versions from 2005 to 2022, and include checksums and torn bits, heaps, indexes and off-row
-/// values.
+/// Databases of versions from 2005 to 2022. Some have checksums and some have torn bits. They contain heaps, indexes
+/// and off-row values.
 const SUBJECTS: &[Choice] = &[
     Choice {
         name: "dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf",
@@ -158,8 +159,8 @@ pub fn compare(folder: &Path) -> Result<(), Failed> {
     if worse.is_empty() { Ok(()) } else { Err(worse.join("\n").into()) }
 }
 
-/// Whether a database is part of the run. A developer can set the variable MDFSCK_MATRIX_ONLY to a text; then only
-/// databases with that text in their names are.
+/// Whether a database is part of the run. If a developer sets the variable MDFSCK_MATRIX_ONLY to a text, only databases
+/// whose names contain this text are part of the run.
 fn is_asked_for(name: &str) -> bool {
     std::env::var("MDFSCK_MATRIX_ONLY").map_or(true, |only| name.contains(&only))
 }
@@ -242,7 +243,7 @@ fn parse(text: &str) -> Rows {
                 row.cells.insert(column, Cell { tried: number(tried), found: number(found), told: number(told) });
             }
         }
-        // The text has only the order of the IDs, not their counts.
+        // The committed text contains the check IDs in order, but not how often each occurred.
         let ids: Vec<&str> = ids.split(", ").filter(|id| !id.is_empty()).collect();
         row.ids = ids.into_iter().rev().zip(1..).map(|(id, count)| (id.to_owned(), count)).collect();
         rows.insert(((*structure).to_owned(), (*field).to_owned()), row);

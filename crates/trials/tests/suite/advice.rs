@@ -1,5 +1,5 @@
-//! `mdfsck advise`: tables for human readers of the steps for each kind of damage, and tests that each step does what
-//! it promises.
+//! Tests of `mdfsck advise`. The steps for each kind of damage are compared with committed tables that people can read.
+//! Further tests require that each step has the effect that it promises.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -26,7 +26,7 @@ use script::{Definitions, Script};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::seal;
 
-/// The folder of the workspace, below which the Python environment is.
+/// The root folder of the workspace. The Python environment is in a folder below it.
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -54,7 +54,7 @@ fn backups(files: &[PathBuf]) -> Backups {
     Backups { databases: source::backup::chains(&media), memory_bytes: None }
 }
 
-/// Marks a database as in full recovery, so that its log is kept for log backups
+/// Sets a database to the full recovery model, so that its log is kept for log backups
 /// (docs/format/boot-and-file-headers.md#boot-page).
 fn in_full_recovery(bytes: &mut [u8]) {
     const RECORD: usize = 96;
@@ -65,7 +65,7 @@ fn in_full_recovery(bytes: &mut [u8]) {
     seal(page);
 }
 
-/// Writes a lab database in full recovery.
+/// Writes a lab database, and sets it to the full recovery model.
 fn write(description: &lab::Description, folder: &Path) -> Vec<PathBuf> {
     fs::create_dir_all(folder).unwrap();
     let files = lab::write(description, folder).unwrap().files;

@@ -1,4 +1,4 @@
-//! Base tables with stale row counts, and base tables whose last pages are missing.
+//! Base tables with stale row counts, and base tables without their last pages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::image::Image;
@@ -25,7 +25,7 @@ impl Image {
         (10..self.pages()).filter(is_its).collect()
     }
 
-    /// Increases the row count that sysrowsets has for sysrscols.
+    /// Increases the row count in the row of sysrowsets that describes sysrscols.
     fn count_more(&mut self, more: u64) {
         const ROWS: usize = 4 + 27;
         for page in self.pages_of(SYSROWSETS, 1) {

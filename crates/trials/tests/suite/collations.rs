@@ -1,4 +1,4 @@
-//! Names in the order of an alphabet that is not that of ASCII.
+//! Indexes on names in alphabets whose sort order differs from that of ASCII.
 #![allow(clippy::unwrap_used)]
 
 use check::{Options, Report, Silent};
@@ -20,7 +20,8 @@ fn image(collation: u32) -> Image {
     Image::write(&alphabet::names(collation, 4000, 3), folder.path())
 }
 
-/// The leaf pages of both indexes on names: those with more rows than a page of the table or the catalog has.
+/// The leaf pages of both indexes on names. They are recognized by their row count, which is higher than on pages of
+/// the table and of the catalog.
 fn leaves(image: &Image) -> Vec<u32> {
     let is_leaf = |page: &u32| {
         let bytes = *image.page(*page);
@@ -50,7 +51,7 @@ fn names_that_are_not_in_the_order_of_their_alphabet_are_found_on_their_page() {
         assert!(leaves.len() > 10, "{name}: {}", leaves.len());
         for page in leaves.into_iter().step_by(3) {
             let mut changed = sound.clone();
-            // The offsets of rows 20 and 21 change places.
+            // Swaps the slot offsets of rows 20 and 21.
             changed.edit(page, |bytes| {
                 let at = bytes.len() - 2 * 22;
                 let (left, right) = bytes[at..at + 4].split_at_mut(2);

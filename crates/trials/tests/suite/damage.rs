@@ -1,4 +1,4 @@
-//! A check finds each kind of damage, with an expected message that names the damaged page.
+//! A check must find each kind of damage, and report it by an expected message that names the damaged page.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
                 let expected = messages.iter().any(|message| done.messages.contains(message));
                 assert!(expected, "{}: {messages:?}", done.what);
                 let named = found.iter().any(|finding| names_the_page(finding, &done));
-                // If a page has lost data, only other pages show that the data is missing.
+                // If data is missing from a page, only other pages reveal that.
                 assert!(named || matches!(kind, Kind::Truncated | Kind::LostWrite), "{}", done.what);
                 // A single damaged page causes at most ten findings.
                 assert!(
@@ -55,7 +55,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
     }
 }
 
-/// Sets page header fields with offsets (slot count, free data), and the first slots, to wrong values. The lab must
+/// Writes wrong values into page headers (slot count and free data offset) and into the first slots. The lab must
 /// damage such a file further, or refuse it.
 #[test]
 #[ignore = "full tier: takes seconds"]
@@ -70,14 +70,14 @@ fn files_whose_headers_lie_are_damaged_further_or_refused() {
         }
         for kind in Kind::ALL {
             std::fs::write(&written.files[0], &bytes).unwrap();
-            // The page may be unsuitable for this kind of damage; only a panic is an error.
+            // The page may be unsuitable for this kind of damage, so the lab may return an error. It must not panic.
             drop(damage(&written.files, kind, 1));
         }
     }
 }
 
-/// Backs up files with wrong header fields and slots. Also changes the file header's record, the boot page and the
-/// allocation maps.
+/// Backs up files with wrong values in page headers and slots. In other files, the record of the file header, the boot
+/// page or an allocation map has wrong values.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_backed_up_or_refused() {
@@ -105,7 +105,7 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
             let differential = BackupOptions { base: Some(Base { files: &base.files, step: 1 }), ..full };
             for (name, options) in [("full", full), ("differential", differential)] {
                 match backup(&[Set { files: &written.files, step: 2, options }], to.path(), name) {
-                    // The program must open a written backup or refuse it.
+                    // If the lab writes a backup, the reader must open it or refuse it.
                     Ok(done) => drop(source::open(&done.files, &[], false)),
                     Err(_) => refused += 1,
                 }

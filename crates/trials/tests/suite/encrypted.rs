@@ -1,6 +1,6 @@
-//! Databases that are encrypted as TDE encrypts them: page headers and checksums are right, and the bytes after the
+//! Databases that look like databases encrypted by TDE: page headers and checksums are right, and the bytes after the
 //! headers are noise. Without a key, a check verifies page ID, protection, type, level and links. The unreadable bytes
-//! must not cause false findings.
+//! must not cause findings.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use lab::backup::{BackupOptions, Set, backup};
 use lab::{Description, Version, orders};
 use trials::mutate::seal;
 
-/// The page flag that SQL Server was observed to set on encrypted pages.
+/// The page flag of encrypted pages. SQL Server was observed to set it.
 const ENCRYPTED: u16 = 0x800;
 
 /// The description of the database before encryption.
@@ -43,7 +43,7 @@ impl Image {
         }
     }
 
-    /// A leaf page of a user index that has neighbors on both sides, and its right neighbor.
+    /// A leaf page of a user index that has neighbors on both sides, and the page to its right.
     fn linked(&self) -> (u32, u32) {
         let header = |page: u32| Page::new(self.page(page)).header();
         let is_inner = |page: &u32| {
@@ -83,7 +83,7 @@ fn check_files(files: &[PathBuf], options: &Options) -> Report {
     check::run(source.as_ref(), &database, options, &Silent)
 }
 
-/// Message number and page of each finding, in order of pages.
+/// The message number and the page of each finding, ordered by page.
 fn found(report: &Report) -> Vec<(u16, u32)> {
     let mut found: Vec<_> =
         report.findings.iter().map(|finding| (finding.check.msg, finding.page.map_or(0, |page| page.page))).collect();
@@ -163,19 +163,19 @@ fn a_link_that_does_not_fit_is_a_proof_only_if_the_page_that_has_it_was_changed_
     let unlink = |image: &mut Image| image.edit(next, |bytes| bytes[8..14].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     let mut damaged = image.clone();
     unlink(&mut damaged);
-    // The page with the wrong link may no longer be in use.
+    // Nothing shows whether the page with the wrong link is still in use.
     let report = damaged.check();
     assert_eq!(found(&report), []);
     assert!(note(&report, "links between pages", "no longer in use") >= 1);
     let later = |bytes: &mut PageBytes| bytes[40..44].copy_from_slice(&9_000_000_u32.to_le_bytes());
     damaged.edit(page, later);
     assert_eq!(found(&damaged.check()), [(8936, next)]);
-    // In the other direction, a page names a left neighbor that does not point back to it.
+    // Now a page names a left neighbor that does not point back to the page.
     let mut damaged = image.clone();
     damaged.edit(prev, |bytes| bytes[16..22].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     damaged.edit(page, later);
     assert_eq!(found(&damaged.check()), [(8978, page)]);
-    // If the log may resolve the contradiction, there is no finding.
+    // If log records may explain the contradiction, it is not a finding.
     damaged.edit(9, |bytes| {
         let status = 96 + STATUS;
         bytes[status + 3] &= !0x40;
@@ -247,8 +247,8 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
         bytes[1] = 224;
     });
     assert!(found(&image.check()).contains(&(2575, iam_pages[0])), "{:?}", image.check().findings);
-    // An allocation page with plain content is checked even if it has the encryption flag, and the contradiction is
-    // listed.
+    // If an allocation page has the encryption flag but its content is not encrypted, the page is checked, and the
+    // report lists the contradiction.
     for page in [2, iam_pages[1]] {
         let mut image = plain.clone();
         image.edit(page, flag);

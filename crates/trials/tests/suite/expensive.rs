@@ -1,5 +1,5 @@
-//! Expressions in the catalog that are designed to take hours. A check does not verify them, and its report does not
-//! depend on options such as the number of threads.
+//! Expressions in the catalog that are designed to take hours. A check must skip them and report them as not verified.
+//! Options such as the number of threads must not change the report.
 #![allow(clippy::unwrap_used)]
 
 use check::{Options, Readers, Report, Silent};
@@ -8,13 +8,13 @@ use lab::{Description, SqlType, Version, orders};
 
 const TOO_EXPENSIVE: &str = "the expression is too expensive to evaluate for these rows";
 
-/// 6 KB of terms. Each searches 8000 characters for a text that they do not contain.
+/// 6 KB of terms. Each term searches for a text in 8000 characters that do not contain the text.
 fn endless_filter() -> String {
     let term = format!("replicate('a',8000) like '%{}b'", "a".repeat(27));
     format!("({})", vec![term; 100].join(" or "))
 }
 
-/// A search in a million characters for a text that they do not contain.
+/// A search for a text in a million characters that do not contain the text.
 fn endless_condition() -> String {
     format!("(convert(varchar(max),replicate(convert(varchar(max),'a'),1000000)) like '%{}b')", "a".repeat(3000))
 }
@@ -41,8 +41,8 @@ fn table(checks: Vec<(&str, Filter)>, computed: &[&str], indexes: Vec<Index>) ->
         clustered: Some(Index::on("pk_t", &[0]).primary_key()),
         indexes,
         rows: 1500,
-        // Ghost records make the rows of some pages differ in form, and are exceptions on pages whose rows otherwise
-        // have one form.
+        // Ghost records make the rows of some pages differ in layout. On other pages, all rows except the ghost records
+        // have one layout.
         ghost_every: 70,
         checks: checks.into_iter().map(|(name, check)| (name.to_owned(), check)).collect(),
         ..Table::default()
@@ -125,8 +125,8 @@ fn an_endless_computed_column_is_not_verified() {
     assert_eq!([what.as_str(), scope.as_str()], ["persisted computed columns", "t.computed"]);
 }
 
-/// The check evaluates the first rows of a page until the limit of steps per page is reached. With any options these
-/// must be the same rows, with the same violations.
+/// The check evaluates rows in page order until it reaches the limit of steps per page. With any options, it must
+/// evaluate the same rows and find the same violations.
 #[test]
 fn a_page_is_evaluated_as_far_as_its_steps_reach() {
     let long = format!("replicate('a',[a]*(4)) like '%{}b%'", "_".repeat(4));

@@ -1,5 +1,5 @@
-//! Fields of the boot page and of file headers that contradict other pages. A finding must name the page with the
-//! field.
+//! Wrong fields in the boot page and in file headers. If such a field contradicts other pages, a finding must name the
+//! page that contains the field.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ fn record(page: &PageBytes) -> usize {
 
 #[test]
 fn a_boot_page_that_leads_to_no_page_of_sysallocunits_is_named() {
-    // A PFS page; a page after the end of the file; the root page of another table.
+    // Tries a PFS page, a page after the end of the file, and the root page of another table.
     for first in [1u32, 900_000, 32] {
         let report = check(Version::V904, 0, 9, |page| {
             let at = record(page) + FIRST_SYSALLOCUNITS;

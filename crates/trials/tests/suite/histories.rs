@@ -1,5 +1,6 @@
-//! Tables with added and dropped columns. Older rows must be read with the values that they have now, and no check may
-//! read the bytes of a dropped column as those of a later column.
+//! Tables with added and dropped columns. Rows that were written before a column was added must be read with the value
+//! that the column has in them now. No check may read the bytes of a dropped column as those of a column that was added
+//! later.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use trials::plain::plain;
 
 type Row = Vec<Option<String>>;
 
-/// Checks a file. Returns object and message number of each finding, and the number of verified constraints.
+/// Checks a file. Returns the object and the message number of each finding, and the number of verified constraints.
 fn check(file: &Path, options: &Options) -> (BTreeSet<(String, u16)>, usize) {
     let files = DataFiles::open(&[file.to_owned()]).unwrap();
     let database = catalog::load(&files);
@@ -33,7 +34,7 @@ fn all() -> Options {
     Options { constraints: true, extended_logical_checks: true, ..Options::default() }
 }
 
-/// The rows of a table with their addresses. Only the named columns are returned.
+/// The rows of a table with their addresses. A row contains only the named columns.
 fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row)> {
     let database = catalog::load(files);
     let id = Table::list(&database).into_iter().find(|id| database.objects[id].name == name).unwrap();
@@ -54,8 +55,8 @@ fn read(files: &DataFiles, name: &str, columns: &[String]) -> Vec<(RecordId, Row
     found
 }
 
-/// Requires that every check, also row by row, finds the database sound, and that every value is the written value or
-/// the default.
+/// Requires that every check finds the database sound, including the check that audits each row separately. Each value
+/// must be the written value or the default value of its column.
 fn proves(version: Version) {
     let folder = tempfile::tempdir().unwrap();
     let description = histories(version, 7);

@@ -1,8 +1,8 @@
-//! No input can do harm. The entry points of the fuzz targets get inputs that once broke them, and bytes from a seed.
-//! They must return without a panic.
+//! No input may do harm. The entry points of the fuzz targets get inputs that once broke them, and random bytes that
+//! depend on a seed. The entry points must return without a panic.
 //!
-//! `MDFSCK_FUZZ_SECONDS` is the time for each entry point (0.1 seconds; 2 in the full tier). `MDFSCK_FUZZ_SEED` is the
-//! first seed.
+//! `MDFSCK_FUZZ_SECONDS` is the time for each entry point in seconds; the default is 0.1, or 2 in the full tier.
+//! `MDFSCK_FUZZ_SEED` is the first seed.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -158,7 +158,8 @@ fn any_event_file_is_read_or_refused() {
     run("xel");
 }
 
-/// The search for the next block after an unreadable record once restarted at each sector, and took seconds for 300 kB.
+/// After an unreadable record, the reader searches for the next block. It once restarted this search at each sector,
+/// and took seconds for 300 kB.
 #[test]
 fn damaged_records_of_a_container_are_passed_over_once() {
     let base = corpus(COMPRESSED);
@@ -166,7 +167,7 @@ fn damaged_records_of_a_container_are_passed_over_once() {
         return;
     }
     for (name, bytes) in regressions("backup-compressed") {
-        // On a busy machine some runs take long, but not all of ten.
+        // On a busy machine a run may take too long. At least one of ten runs must be fast.
         let is_soon = |_| {
             let start = Instant::now();
             hostile::backup(&base, &bytes);

@@ -1,4 +1,4 @@
-//! Lab databases, read by all other crates: sound, damaged and hostile.
+//! Tests in which all other crates read lab databases: sound, damaged and hostile ones.
 
 mod advice;
 mod base_tables;

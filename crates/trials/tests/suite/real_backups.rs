@@ -12,8 +12,8 @@ use format::{PAGE_BYTES, PageId};
 use lab::backup::again::differences;
 use source::{BackupPages, PageSource};
 
-/// Full backups with one file and one backup set. They are from several releases, some WITH CHECKSUM, made by hand or
-/// by tools.
+/// Full backups with one file and one backup set. They were made by several releases, by hand or by tools, some of them
+/// WITH CHECKSUM.
 const REAL: [&str; 9] = [
     "salmanshariff07__Sales_Analysis_SQL/Northwind.bak",
     "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter07Files/FilledDWPubsSalesDB/DWPubsSales_AfterETL.bak",

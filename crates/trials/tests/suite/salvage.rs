@@ -1,4 +1,4 @@
-//! The cost of damage for a table, and the rows that can be recovered.
+//! Tests of losses and of salvage: the rows that a damaged table has lost, and the rows that can be recovered.
 #![allow(clippy::unwrap_used)]
 
 mod files;

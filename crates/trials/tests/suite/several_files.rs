@@ -1,5 +1,5 @@
-//! A database with several files. The order in which they are named has no effect, and a file from another point in
-//! time is noticed.
+//! A database with several files. The order of the files on the command line must have no effect. A check must notice a
+//! file from another point in time.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -72,8 +72,8 @@ fn damage_to_structures_is_noticed() {
     let clean = run(&files);
     assert!(clean.findings.is_empty());
     let (mut tried, mut missed) = (0, Vec::new());
-    // Tries every twentieth piece of damage, because there are many. Leaves out maps that only backups use, because a
-    // check compares them with nothing.
+    // Tries only every twentieth piece of damage, because the pieces are many. Damage to maps that only backups use is
+    // left out, because a check compares these maps with nothing.
     let is_read = |kind: &str| !kind.contains("differential map") && !kind.contains("minimally logged map");
     let made = damages(&files, &database, None, 1).into_iter().filter(|damage| is_read(&damage.kind));
     for damage in made.step_by(20) {

@@ -1,4 +1,4 @@
-//! Lab databases are sound for any description.
+//! Lab databases must be sound, whatever their description is.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -64,7 +64,8 @@ fn the_entries_schema_of_each_version_is_sound() {
     }
 }
 
-/// If a serial value exceeds its type, it starts again at 0. Rows are then not in the order of their numbers.
+/// If a serial number exceeds the range of its column type, it starts again at 0. The keys are then not in the order of
+/// the row numbers.
 #[test]
 fn keys_too_short_for_their_row_numbers_are_in_order() {
     let types = [SqlType::decimal(2, 0), SqlType::char(1), SqlType::nchar(1), SqlType::TINYINT];
@@ -187,7 +188,7 @@ fn random_databases_are_sound() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let description = shapes::random(5);
-    // The catalog contains the paths of the files, so both runs must use the same paths.
+    // The catalog contains the paths of the files, so both runs must write to the same paths.
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("twice");
     let write = || {

@@ -1,4 +1,4 @@
-//! Reads rows in order, around damage, and from pages with random bytes; also measures the speed.
+//! Reads rows in order, skips damaged pages, and reads pages with random bytes. Also measures the speed of reading.
 
 #![expect(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
@@ -11,7 +11,7 @@ use lab::{SqlType, Version};
 use rows::{Order, RangeCounts, Reader, Scan, ScanOptions, Table, Value, Why};
 use source::DataFiles;
 
-/// Reads all tables of a database. Returns the sum of the reader's counts.
+/// Reads all tables of a database. Returns the counts of the reader, added up over all tables.
 fn read_all(path: &Path) -> RangeCounts {
     let files = DataFiles::open(&[path.to_owned()]).unwrap();
     let database = catalog::load(&files);
@@ -120,7 +120,7 @@ fn the_rows_of_all_pages_but_the_damaged_one_are_read_in_the_order_of_the_key() 
     let mut bytes = fs::read(&written.files[0]).unwrap();
     bytes[victim.page as usize * PAGE_BYTES + 5_000] ^= 1;
     fs::write(&written.files[0], &bytes).unwrap();
-    // Key order is still possible if only a leaf page is damaged.
+    // If only a leaf page is damaged, the other rows can still be read in key order.
     let (left, counts) = read(&Order::Key);
     assert_eq!(left, rows.iter().copied().filter(|(_, page)| *page != victim).collect::<Vec<_>>());
     assert_eq!(counts.damaged_pages, [(victim, Why::Damaged)]);

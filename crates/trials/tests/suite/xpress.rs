@@ -14,7 +14,8 @@ fn what_is_compressed_comes_back() {
     let mut dice = Random::new(7);
     for round in 0..600usize {
         let length = [1, 2, 3, 63, 64, 65, 80, 300, 5000, 65_536][round % 10] + round % 3 * usize::from(round % 10 < 9);
-        // The data has few or many different bytes, in single bytes or in pieces that repeat at all distances.
+        // The data contains few or many different byte values. They occur as single bytes, or as pieces that repeat at
+        // all distances.
         let kinds = 1 + dice.below([2, 7, 40, 256][round / 10 % 4]);
         let mut data: Vec<u8> = Vec::with_capacity(length);
         while data.len() < length {
@@ -33,7 +34,7 @@ fn what_is_compressed_comes_back() {
         data.truncate(length);
         comes_back(&data);
     }
-    // Each byte value is half as frequent as the one before, so the code has codes of all lengths.
+    // Each byte value is half as frequent as the previous value, so the compressor assigns codes of all lengths.
     let skewed: Vec<u8> = (0..60_000).map(|_| (dice.number().trailing_zeros() as u8).wrapping_mul(9)).collect();
     comes_back(&skewed);
     comes_back(&vec![0; 65_536]);

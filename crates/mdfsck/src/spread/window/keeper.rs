@@ -16,7 +16,7 @@ use crate::failure::{Failure, warn};
 /// The interval at which the lease is renewed.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Records each range of a window. If the history cannot be written, the window continues without recording.
+/// Records each range that a window has read. If the history cannot be written, the check continues without recording.
 pub(super) struct Keeper {
     history: Option<History>,
     pub(super) window: Option<Window>,
@@ -24,7 +24,7 @@ pub(super) struct Keeper {
     pub(super) tiles: Vec<RangeRead>,
     /// The file and the first page of each range with pages that could not be read.
     pub(super) unread: Vec<(u16, u32)>,
-    /// The exit-status bits for everything that could not be recorded.
+    /// The exit-status bits that report what could not be recorded.
     pub(super) unkept: u8,
     pub(super) heart: Option<Heart>,
 }
@@ -70,12 +70,13 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Whether this process holds the lease on the database. Only then may it use the stored plan.
+    /// Whether this process holds the lease on the database. A process may use the stored plan only while it holds the
+    /// lease.
     pub(super) fn is_open(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Sets the ranges, and returns what the history knows about them.
+    /// Sets the ranges of the image. Returns what the history knows about these ranges.
     pub(super) fn tile(&mut self, tiles: Vec<RangeRead>) -> Option<Known> {
         self.tiles = tiles;
         let (history, window) = self.history.as_mut().zip(self.window.as_ref())?;
@@ -89,8 +90,8 @@ impl Keeper {
         }
     }
 
-    /// Records a range. Returns whether the window may continue. It must end if another process has taken the lease,
-    /// for example while this machine slept.
+    /// Records a range. Returns whether the check may continue. It must stop if another process has taken the lease,
+    /// which is possible if this machine was suspended.
     pub(super) fn done(&mut self, done: &Done<'_>) -> bool {
         let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return true };
         let Err(error) = history.range_done(window, done) else { return true };
@@ -106,12 +107,12 @@ impl Keeper {
     }
 }
 
-/// Ends a window that fails, so that other processes may check the database.
+/// If the check fails, ends the window, so that other processes may check the database.
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.heart = None;
         if let Some((history, window)) = self.history.as_mut().zip(self.window.take()) {
-            // An error is ignored, since the lease expires anyway.
+            // An error is ignored, since the lease expires without further action.
             let _ = history.end_window(&window);
         }
     }
@@ -124,14 +125,14 @@ pub(super) struct Heart {
 }
 
 impl Heart {
-    /// Starts the thread that renews the lease. `None` if no thread can be started; then the lease is renewed only
-    /// after each range.
+    /// Starts the thread that renews the lease. Returns `None` if no thread can be started. In this case, the lease is
+    /// renewed only after each range.
     fn start(path: &Path, lease: &Lease) -> Option<Self> {
         let (stop, stopped) = mpsc::channel();
         let (path, lease) = (path.to_owned(), lease.clone());
         let beat = move || {
             while stopped.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // An error is ignored, since other uses of the history report it.
+                // An error is ignored, since the check also uses the history and reports its errors.
                 let _ = History::open_or_create(&path).and_then(|mut history| history.renew(&lease));
             }
         };

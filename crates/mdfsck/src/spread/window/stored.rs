@@ -21,11 +21,11 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// The age after which an unused plan of objects in storage is deleted, since objects of other checks are not looked
-/// up.
+/// The age after which an unused plan for objects in storage is deleted. Age decides because it is not looked up
+/// whether the objects still exist.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
-/// The plan of an earlier window, if there is one, and where to store a plan.
+/// The plan of an earlier window, if there is one, and the folder in which to store a plan.
 pub(crate) struct Stored {
     /// The folder for the plan of this check; `None` without a history.
     pub(super) path: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl Stored {
                 note("the plan of earlier windows was made by another build of mdfsck, or is damaged");
                 return None;
             };
-            // The files are verified before anything is read, since a new image may need a new comparison with its log.
+            // Tests first whether the files have changed, since a new image may need a new comparison with its log.
             let why = opened.changed_file();
             why.iter().for_each(|why| note(why));
             why.is_none().then_some(opened)
@@ -62,7 +62,7 @@ impl Stored {
         Ok(Self { path, opened, fresh })
     }
 
-    /// The key and the audit that this process shares with earlier windows.
+    /// The hash key and the audit. All windows that use the plan share them.
     pub(crate) fn common(&self) -> &Common {
         self.opened.as_ref().map_or(&self.fresh, |opened| &opened.common)
     }
@@ -86,14 +86,15 @@ fn plan_folder(history: &Path, planned: &Planned) -> PathBuf {
     beside(history).join(format!("{:016x}", hasher.finish()))
 }
 
-/// The folder for all plans of a history, next to the history.
+/// The folder that contains all plans of a history. It is in the same folder as the history.
 fn beside(history: &Path) -> PathBuf {
     let mut name = history.as_os_str().to_owned();
     name.push(".parts");
     PathBuf::from(name)
 }
 
-/// Whether the path is a folder with a name that a window would choose. A symbolic link to a folder is not accepted.
+/// Whether the path is a folder whose name has the form that a window uses. A symbolic link to a folder is not
+/// accepted.
 fn is_of_window(path: &Path) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -110,8 +111,9 @@ pub(super) fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Deletes those plans of a history that can never be used again because their files have changed. Keeps plans of other
-/// builds of mdfsck, which may be using them. Returns the IDs of the remaining plans; `None` if some IDs are unknown.
+/// Deletes plans of a history that can never be used again because their files have changed. Keeps plans of other
+/// builds of mdfsck, since a process of another build may be using them. Returns the IDs of the remaining plans.
+/// Returns `None` if some of these IDs are unknown.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
@@ -128,14 +130,14 @@ pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     left
 }
 
-/// Whether no window can ever use a plan again.
+/// Whether no window will use a plan again.
 fn is_useless(path: &Path, evidence: &Evidence) -> bool {
     let last = || fs::metadata(path).and_then(|found| found.modified());
     let is_abandoned = || last().is_ok_and(|at| at.elapsed().is_ok_and(|since| since > ABANDONED));
     evidence.is_stale() || (evidence.is_of_objects() && is_abandoned())
 }
 
-/// Reports why this window begins a new image.
+/// Reports why this window cannot continue the earlier image and begins a new one.
 pub(super) fn note(why: &str) {
     warn(format!(
         "window: {why}. So this window begins a new image and reads all ranges again; the dates of earlier reads remain"
@@ -153,8 +155,8 @@ pub(super) struct NewPlan<'n> {
 }
 
 impl NewPlan<'_> {
-    /// Returns the earlier plan if its allocation maps are unchanged, otherwise a new plan. Also returns the folder of
-    /// the plan if the folder is temporary.
+    /// Returns the earlier plan if the allocation maps are unchanged since then, otherwise a new plan. If the folder of
+    /// the plan is temporary, also returns the folder.
     pub(super) fn plan(
         &self,
         sweep: &Sweep<'_>,
@@ -181,7 +183,8 @@ impl NewPlan<'_> {
         let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
         if let Some(place) = self.place {
-            // Deletes an old plan in this folder: it cannot be used, and no other process may be using it.
+            // Deletes an old plan that is stored in this folder. The old plan cannot be used, and no other process can
+            // be using it.
             remove(place);
             let made =
                 Folder::reserve(place).and_then(|()| Folder::create(place, &plan, self.key, bytes.as_deref(), None));

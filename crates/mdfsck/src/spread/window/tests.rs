@@ -1,4 +1,5 @@
-//! Tests which parts of an earlier window are used, and which are not although the files seem to be unchanged.
+//! Tests which parts of an earlier window are used. Some parts must not be used although the files seem to be
+//! unchanged.
 
 use std::fs;
 
@@ -91,7 +92,7 @@ fn a_page_with_a_finding_that_holds_something_else_now_is_noticed() {
     assert_eq!(made.usable(), Ok(made.parts.clone()));
     let bytes = fs::read(&made.path).unwrap();
     let page = (200..).find(|page| bytes[*page as usize * PAGE_BYTES + 1] == 1).unwrap();
-    // Repairs the damage without a change of the file's size, so that the finding is out of date.
+    // Repairs the damage. The size of the file does not change, but the recorded finding is now wrong.
     flip(&made.path, page, 4000);
     let why = made.usable().unwrap_err();
     assert!(why.starts_with(&format!("{}: page", made.path.display())), "{why}");
@@ -110,7 +111,8 @@ fn a_part_that_is_missing_or_damaged_is_not_done_and_no_reason_for_a_new_image()
     let part = fs::read(&path).unwrap();
     let mut others = made.parts.clone();
     others.remove(id);
-    // Damages first the version of the part, then its frame with the findings, which follows the head.
+    // Damages first the format version in the part, then the frame that contains the findings. The frame follows the
+    // head of the part.
     let head = u32::from_le_bytes(part[12..16].try_into().unwrap()) as usize;
     for at in [9, 16 + head + 8] {
         let mut damaged = part.clone();
@@ -133,8 +135,8 @@ fn other_maps_are_another_image() {
     };
     let (catalog, maps) = fingerprint(&made.path);
     assert!(made.opened.verify_maps(maps).is_ok() && made.opened.verify(&[], catalog).is_ok());
-    // Changes a byte of the PFS page, a byte of an IAM page, which says who owns an extent, and a byte of a row of a
-    // base table.
+    // Changes three bytes: one of the PFS page, one of an IAM page (which determines the owner of an extent), and one
+    // in a row of a base table.
     let bytes = fs::read(&made.path).unwrap();
     let iam = (10..).find(|page| bytes[page * PAGE_BYTES + 1] == 10).unwrap() as u32;
     for page in [1, iam] {

@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::spread::Opened;
 use crate::spread::evidence::Evidence;
 
-/// Maximum number of pages with findings to read again for one part.
+/// For one part, the maximum number of pages with findings that are read again.
 const MOST_PAGES: usize = 1 << 20;
 
-/// The reason why no part of an earlier window can be used; `None` if parts can be used.
+/// The reason why no part of an earlier window can be used. `None` if some parts may be usable.
 pub(super) fn differs(
     opened: &Opened,
     evidence: Option<&Evidence>,
@@ -34,17 +34,19 @@ pub(super) fn differs(
     .or_else(|| opened.verify(files, prepared.catalog).err().map(|failure| failure.text))
 }
 
-/// The parts of a plan that the history has recorded, by task ID. The ranges of unrecorded parts are read again.
+/// The parts of a plan that the history has recorded, by task ID. The range of any other part is read again.
 pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32, PartRow> {
     let parts = |path| History::open_or_create(path)?.parts(opened.plan.plan.as_str());
     history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// The usable parts of earlier windows. A part is usable if it can be read, and its pages with findings have not
+/// The usable parts of earlier windows. A part is usable if it can be read, and if its pages with findings have not
 /// changed.
 ///
 /// # Errors
-/// A text that names changed pages with findings: then no part of the earlier windows is usable.
+///
+/// If pages with findings have changed. The error text names these pages. No part of the earlier windows is usable in
+/// this case.
 pub(super) fn usable(
     opened: &Opened,
     source: &dyn PageSource,
@@ -69,7 +71,7 @@ pub(super) fn usable(
     Ok(usable)
 }
 
-/// The pages with findings of a part, and a fingerprint of their present content.
+/// The pages of a part that have findings, and a fingerprint of the present content of these pages.
 pub(super) struct Held {
     first: PageId,
     last: PageId,
@@ -79,8 +81,8 @@ pub(super) struct Held {
 impl Held {
     /// Describes that the content of these pages has changed.
     fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
-        // For a backup, uses the path of the backup, since the data files in it have the names that they had on the
-        // server.
+        // For a backup, shows the path of the backup file. The data files inside the backup have the names that they
+        // had on the server.
         let path = match source.backup() {
             Some(_) => opened.plan.files.first().map(|file| &file.path),
             None => source.files().iter().find(|file| file.file_id == self.first.file).map(|file| &file.path),
@@ -98,7 +100,8 @@ impl Held {
     }
 }
 
-/// The pages with findings of a part, and a fingerprint of their present content; `None` if the part has no findings.
+/// The pages of a part that have findings, and a fingerprint of the present content of these pages. `None` if the part
+/// has no findings.
 ///
 /// # Errors
 /// If the part is missing, damaged or cannot be read.

@@ -1,4 +1,4 @@
-//! Exports that cannot be finished. A file that has its final name must be complete.
+//! Exports that cannot be finished. A file under its final name must be complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ pub(super) fn all(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Failed> {
     Ok(super::files(folder)?.into_iter().collect())
 }
 
-/// Requires that every file that has its final name is complete.
+/// Requires that every file under its final name is complete.
 fn is_whole(made: &BTreeMap<String, Vec<u8>>, whole: &BTreeMap<String, Vec<u8>>) -> Result<(), Failed> {
     let wrong = made.iter().find(|(name, bytes)| !name.ends_with(".partial") && whole.get(*name) != Some(*bytes));
     ensure(wrong.is_none(), format!("{:?} is not whole", wrong.map(|(name, _)| name)))
@@ -111,7 +111,7 @@ mod unix {
         let missing = whole.keys().find(|name| !made.contains_key(*name)).ok_or("all is there")?;
         let lines: Vec<&str> = stderr.lines().filter(|line| line.contains("cannot be written")).collect();
         ensure(lines.len() == 1 && lines[0].contains(missing.as_str()), format!("{missing}: {stderr}"))?;
-        // Tables are written in order. After the table that failed, no other table was started.
+        // Tables are written in the order of their names. No table after the failed table was started.
         ensure(made.keys().all(|name| name < missing), format!("{missing}: {:?}", made.keys()))
     }
 
@@ -146,7 +146,7 @@ mod unix {
         fs::create_dir(folder.join("small"))?;
         let program = env!("CARGO_BIN_EXE_mdfsck");
         let bytes: usize = whole.values().map(Vec::len).sum::<usize>() * 2 / 3;
-        // Mounts a small file system that only this process sees. Copies the files that the export leaves there.
+        // Mounts a small file system that only this process sees. After the export, copies the files out of it.
         let script = format!(
             "mount -t tmpfs -o size={bytes} none small || exit 99; '{program}' export s -o small; status=$?; \
              mkdir left; cp small/* left/; exit $status"

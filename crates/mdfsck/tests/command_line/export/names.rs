@@ -94,7 +94,7 @@ fn inside(folder: &Path) -> Result<(), Failed> {
         };
         ensure(made.iter().all(|(name, _)| is_safe(name) && said.contains(&name.to_lowercase())), format!("{made:?}"))?;
         ensure(fs::read_dir(folder.join("deep"))?.count() == 1 && fs::read_dir(folder)?.count() == 2, "outside")?;
-        // A table has the same file name regardless of which other tables are exported.
+        // The file name of a table does not depend on which other tables are exported.
         let id = tables[4]["object_id"].to_string();
         let one = mdfsck(folder, &["export", "s", "-o", "one", "--format", format, "--json", "--table", &id]);
         ensure(lines(&one.stdout)?[0] == tables[4], text(&one.stdout))?;
@@ -105,8 +105,8 @@ fn inside(folder: &Path) -> Result<(), Failed> {
     ensure(!text(&shown.stdout).chars().any(|c| c.is_control() && c != '\n'), text(&shown.stdout))
 }
 
-/// The batches that a script runner such as sqlcmd sends to the server. It splits a script at lines with GO, even
-/// within a string constant.
+/// The batches that a script runner such as sqlcmd sends to the server. The script runner splits a script at lines with
+/// GO, even if such a line is within a string constant.
 fn batches(script: &str) -> Vec<String> {
     let mut batches = vec![String::new()];
     for line in script.split_inclusive(['\n', '\r']) {
@@ -119,13 +119,13 @@ fn batches(script: &str) -> Vec<String> {
     batches
 }
 
-/// The statement that the server executes for a batch. It is the batch itself, or the string constant if the batch is
-/// an EXEC.
+/// The statement that the server executes for a batch. If the batch is an EXEC of a string constant, the statement is
+/// the content of the constant; otherwise it is the batch.
 fn executed(batch: &str) -> String {
     let Some(constant) = batch.trim().strip_prefix("EXEC (N'").and_then(|rest| rest.strip_suffix("');")) else {
         return batch.to_owned();
     };
-    // A single quote that is not doubled ends a part of the constant.
+    // A single quote that is not doubled ends one piece of the concatenated constant.
     constant.replace("''", "\0").replace("'+N'", "").replace('\0', "'")
 }
 
@@ -156,8 +156,9 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
             format!("{statements:?}"),
         )?;
         ensure(!statements.iter().any(|statement| statement.starts_with("EXEC")), script.clone())?;
-        // The eight batches are the settings, the guard, the table, its rows, its key, index and check, and the end of
-        // the guard. So no batch was split, and IDENTITY_INSERT is in the batch with the rows.
+        // The script must have eight batches: the settings, the guard, the table, its rows, its key, index and check,
+        // and the end of the guard. This shows that no batch was split, and that IDENTITY_INSERT is in the batch with
+        // the rows.
         let is_executed = batches.iter().any(|batch| batch.starts_with("EXEC (N'SET IDENTITY_INSERT"));
         ensure(is_executed && batches.len() == 8, format!("{batches:?}"))?;
     }
@@ -169,7 +170,8 @@ fn scripts(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The guard prevents that rows are inserted into an existing table of the same name after CREATE TABLE failed.
+/// If CREATE TABLE fails because a table of the same name exists, the guard prevents the script from inserting rows
+/// into the existing table.
 fn guarded(folder: &Path) -> Result<(), Failed> {
     hostile(folder)?;
     let output = mdfsck(folder, &["export", "s", "-o", "out", "--format", "sql"]);

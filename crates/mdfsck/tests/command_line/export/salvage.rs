@@ -1,4 +1,4 @@
-//! Salvage of damaged tables. Each table that cannot be read is reported.
+//! Salvage of damaged tables. The program must report each table that it cannot read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) fn salvage() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The row count `key` in the JSON line of a table.
+/// The row count in the field `key` of a table's JSON line.
 fn of(line: &Value, key: &str) -> u64 {
     line[key].as_u64().unwrap_or(0)
 }
@@ -91,8 +91,8 @@ fn accounted(folder: &Path) -> Result<(), Failed> {
             ensure(whole.len() as u64 == kinds[0], what.clone())?;
             let is_there = |(row, count): (&Vec<String>, &usize)| expected.get(row).is_some_and(|most| count <= most);
             ensure(counted(&whole).iter().all(is_there), format!("{what}: a row that was not there"))?;
-            // Doubtful rows and rebuilt rows are in separate files, which give a reason for each row. A file without
-            // rows does not exist.
+            // Doubtful rows and rebuilt rows are written to separate files, which give a reason for each row. If a
+            // table has no such rows, the file does not exist.
             for (suffix, count) in [("doubtful", kinds[1]), ("rebuilt", kinds[2])] {
                 let file = folder.join(format!("out/{name}.{suffix}.csv"));
                 ensure(file.exists() == (count > 0), format!("{what}: {suffix}"))?;
@@ -124,7 +124,7 @@ fn formats(folder: &Path) -> Result<(), Failed> {
             ensure(fs::metadata(folder.join(&out).join(file))?.len() > 1000, "the file has rows")?;
         }
     }
-    // The script creates a separate table from the original one, without its key.
+    // The script creates a table with a different name, without the key of the original table.
     let script = fs::read_to_string(folder.join("bit-rot-sql/dbo.order_lines.doubtful.sql"))?;
     ensure(script.starts_with("/* Rows of [dbo].[order_lines] that are not proven"), script.clone())?;
     ensure(script.contains("INTO [dbo].[order_lines.doubtful]\n"), script.clone())?;
@@ -156,7 +156,7 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     let said = text(&output.stdout) + &text(&output.stderr);
     ensure(output.status.code() == Some(16) && said.contains("in a file that was not given"), &*said)?;
     ensure(!said.contains("is damaged"), &*said)?;
-    // The last line names what could not be exported, and does not mention damage.
+    // The last line lists what could not be exported, and does not mention damage.
     let last = text(&output.stderr).lines().last().unwrap_or_default().to_owned();
     ensure(
         last.contains("rows are missing, because parts of the database were not given")
@@ -187,7 +187,7 @@ fn ghosts(folder: &Path) -> Result<(), Failed> {
     let listed = rows(&folder.join("out/dbo.events.doubtful.csv"))?;
     ensure(of(&with, "doubtful") == listed.len() as u64 && listed.len() > 10, with.to_string())?;
     ensure(listed.iter().all(|row| row[2].contains("deleted")), format!("{:?}", listed[0]))?;
-    // A file of an earlier run is removed if it does not belong to the new files.
+    // A run removes a file of an earlier run if the new run does not write this file.
     table_of(&["--damaged"])?;
     ensure(!folder.join("out/dbo.events.doubtful.csv").exists(), "the older file is gone")?;
     super::super::refused_by_usage(&mdfsck(folder, &["export", "s", "-o", "x", "--ghosts"]), &["--damaged"])
@@ -260,7 +260,7 @@ fn progress(folder: &Path) -> Result<(), Failed> {
     let exported = last("export")?;
     ensure(exported["current"] == exported["maximum"] && exported["percent"] == 100, exported.to_string())?;
     last("salvage")?;
-    // The progress is not part of the results.
+    // The results do not contain the progress lines.
     let silent = mdfsck(folder, &["export", "s", "-o", "c", "--progress", "none"]);
     ensure(silent.stderr.is_empty() && text(&silent.stdout).replace(" in c", " in a") == stdout, text(&silent.stderr))
 }

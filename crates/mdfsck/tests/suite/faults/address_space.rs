@@ -1,14 +1,14 @@
-//! Limits on the address space. The memory grant plus the promised overhead is enough. With less, there must be no
-//! partial results.
+//! Tests with limits on the address space. The memory grant and the overhead that `--help` promises must together be
+//! sufficient. With a smaller address space, the program must not write partial results.
 
 use super::{ends, folder_with_database, mdfsck, shell, stderr, stdout};
 
-/// The overhead that `--help` promises, in MB of address space beyond the grant: 64 for the code and for what the
-/// loader maps, and 68 per thread for its stack and for what malloc reserves for it.
+/// The overhead that `--help` promises: address space beyond the grant, in MB. 64 MB are for the code and for memory
+/// that the loader maps. 68 MB per thread are for the stack of the thread and for memory that malloc reserves for it.
 const BEYOND_GRANT_MB: u64 = 64;
 const PER_THREAD_MB: u64 = 68;
 
-/// The minimum grant in MB, from the message that refuses a smaller grant.
+/// The minimum grant in MB. `text` is the message that refuses a smaller grant.
 fn least_grant_mb(text: &str) -> u64 {
     let (_, rest) = text.split_once("needs at least ").unwrap();
     rest.split_whitespace().next().unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! Files that the lab writes are complete or do not exist, even if the lab is killed.
+//! Tests that each file from the lab is either complete or does not exist, even if the lab is killed.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::{data_file, folder_with_database, mdfsck};
 
-/// Starts the program, and kills it when the folder `out` contains a file. Returns the names in the folder; `None` if
-/// the program had ended before.
+/// Starts the program, and kills it when the first file appears in the folder `out`. Returns the names in the folder.
+/// Returns `None` if the program ended before it could be killed.
 fn killed_at_the_first_file(here: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let out = here.join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Symbolic links in place of files and folders.
+//! Tests with symbolic links instead of files and folders.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Results that cannot be written, or can be written only in part.
+//! Tests with results that cannot be written, or that can be written only in part.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -21,14 +21,15 @@ fn results_that_do_not_fit_leave_the_old_file_and_nothing_beside_it() {
     let folder = folder_with_database();
     let here = folder.path();
     fs::write(here.join("out.txt"), "old").unwrap();
-    // The limit of one kilobyte is less than the size of the results. It does not apply to stderr, which is a pipe.
+    // The limit of one kilobyte is smaller than the results. The limit applies only to files, so it does not apply to
+    // stderr, which is a pipe.
     let output = shell(here, "ulimit -f 1; exec $mdfsck check db --format json --output out.txt");
     ends(&output, 4, &["out.txt", "cannot be written", "File too large"]);
     assert_eq!(
         (fs::read(here.join("out.txt")).unwrap(), names(here)),
         (b"old".to_vec(), vec!["db".into(), "out.txt".into()])
     );
-    // Here the limit applies to the file to which stdout is redirected.
+    // In this run, stdout is redirected to a file, and the limit applies to this file.
     let output = shell(here, "ulimit -f 1; exec $mdfsck check db --format json > cut.txt");
     ends(&output, 4, &["standard output", "File too large"]);
 }
@@ -82,7 +83,8 @@ fn a_full_disk_a_closed_pipe_and_a_closed_output_never_read_as_sound() {
         let closed = run.wait_with_output().unwrap();
         assert_eq!((closed.status.code(), stderr(&closed)), (Some(4), String::new()), "{arguments}");
     }
-    // It is not an error if the caller discards the results, or if they go to a file.
+    // The program reports no error if the caller discards the results on purpose, or if the results are written to a
+    // file.
     for quiet in
         ["check db < /dev/null > /dev/null", "check db <> /dev/null 1<> /dev/null", "check db --output kept >&-"]
     {
@@ -100,7 +102,7 @@ fn what_is_no_regular_file_is_written_as_it_is() {
     assert_eq!(mdfsck(here, &["check", "db", "--output", "/dev/null"]).status.code(), Some(0));
     let fifo = shell(here, "mkfifo fifo; cat fifo & $mdfsck check db --output fifo; status=$?; wait; exit $status");
     assert_eq!((fifo.status.code(), stdout(&fifo)), (Some(0), plain.clone()));
-    // If the shell has opened a file for appending, the output is appended to it.
+    // If the shell has opened the file for appending, the program appends its output.
     let appended = shell(here, "echo before > log; $mdfsck check db --output /dev/stdout >> log");
     assert_eq!(
         (appended.status.code(), fs::read_to_string(here.join("log")).unwrap()),

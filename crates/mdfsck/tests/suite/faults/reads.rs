@@ -1,4 +1,4 @@
-//! Reads that fail at first and succeed later.
+//! Tests with reads that fail at first and succeed later.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use source::{DataFiles, PageSource};
 
 use super::{data_file, folder_with_database};
 
-/// The file is truncated while its catalog is read, and restored before its pages are read.
+/// The test truncates the file while its catalog is read, and restores the file before its pages are read.
 #[test]
 fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and_no_finding() {
     let folder = folder_with_database();

@@ -1,4 +1,4 @@
-//! Headers that claim more pages than a file has.
+//! Tests with headers that claim more pages than the file contains.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use format::protection::checksum;
 
 use super::{data_file, ends, folder_with_database, mdfsck, shell, stdout};
 
-/// Changes the header of the only data file so that it claims `pages` pages. Extends the file to this length with a
+/// Changes the header of the only data file so that it claims `pages` pages. Extends the file to `pages` pages with a
 /// hole.
 fn claim(folder: &Path, pages: u32) -> PathBuf {
     let path = data_file(folder);
@@ -32,7 +32,7 @@ fn a_header_that_claims_a_terabyte_costs_what_the_file_holds() {
     let folder = folder_with_database();
     let here = folder.path();
     claim(here, 1 << 27);
-    // The limit is on processor time, so that other work on the machine does not affect the result.
+    // The limit applies to processor time, so that other programs on the machine do not affect the result.
     for arguments in
         ["check", "check --physical-only", "check --alloc", "check --estimate-only --max-findings 1", "info", "tables"]
     {
@@ -44,13 +44,13 @@ fn a_header_that_claims_a_terabyte_costs_what_the_file_holds() {
             false => assert_eq!(output.status.code(), Some(0), "{arguments}"),
         }
     }
-    // The program neither reads missing pages nor looks them up one by one.
+    // The program must not read the missing pages, and must not look them up one by one.
     let output = shell(here, "ulimit -t 2; exec $mdfsck check --maxdop 2 --max-findings 20 db");
     assert_eq!(output.status.code(), Some(17));
     let text = stdout(&output);
     assert!(text.contains("Allocation page (1:8088) has invalid PFS_PAGE page header values"));
-    // Thousands of missing allocation pages give a single line with two ranges: one of PFS pages, one of GAM and SGAM
-    // pages.
+    // Thousands of allocation pages are missing. The program reports them in a single line with two ranges: one of PFS
+    // pages, and one of GAM and SGAM pages.
     let unverified: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("allocation: ")).collect();
     assert_eq!(unverified.len(), 1, "{unverified:?}");
     assert_eq!(unverified[0].matches("pages (1:").count(), 2, "{unverified:?}");

@@ -1,14 +1,14 @@
-//! Threads that cannot be started.
+//! Tests with threads that cannot be started.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::{folder_with_database, mdfsck, stderr, stdout};
 
-/// Runs a check as a user without other processes. The user may have at most `processes` processes and threads,
-/// including the check.
+/// Runs a check as a user who has no other processes. The user may have at most `processes` processes and threads at a
+/// time; the check itself counts as one.
 fn check_with(processes: u32, folder: &Path, more: &[&str]) -> Output {
-    // The limit is per user, and tests run in parallel, so each test has its own user.
+    // The system limits the processes of each user, and tests run at the same time, so each test uses a different user.
     let user = 61_000 + processes + 10 * more.len() as u32;
     let mut command = Command::new("setpriv");
     command.args([format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".to_owned()]);
@@ -17,7 +17,7 @@ fn check_with(processes: u32, folder: &Path, more: &[&str]) -> Output {
     command.current_dir(folder).output().unwrap()
 }
 
-/// Whether this process may start a program as another user, for whom the limit applies.
+/// Whether this process may start a program as another user. The limit applies only to other users.
 fn may_limit() -> bool {
     let tried = Command::new("setpriv").args(["--reuid=61000", "--clear-groups", "true"]).status();
     let may = tried.is_ok_and(|status| status.success());
@@ -40,8 +40,8 @@ fn with_fewer_threads_than_wanted_the_results_are_the_same_and_one_line_says_so(
             let output = check_with(processes, folder.path(), more);
             let text = stderr(&output);
             assert_eq!((output.status.code(), stdout(&output)), (Some(0), stdout(&free)), "{more:?} {text}");
-            // When a thread has ended, another can start. The number of started threads is therefore certain only if
-            // just one process is allowed.
+            // When one thread has ended, another thread can start. The number of threads that could be started is
+            // therefore known only if the limit is one process.
             let words = format!(" of {wanted} threads could be started (Resource temporarily unavailable");
             let is_told = text.contains(&words) && text.lines().count() == 1;
             assert!(is_told || processes > 1 && text.is_empty(), "{more:?} {text}");

@@ -1,5 +1,5 @@
-//! Validates a value against a schema, as strictly as a writer must follow it. A field that the schema does not name is
-//! an error, although readers must ignore such a field.
+//! Validates a value against a schema. The validation is stricter than that of a reader: a field that the schema does
+//! not name is an error here, although readers must ignore unknown fields.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ impl Schema {
         Self(serde_json::from_str(text).expect("the published schema is JSON"))
     }
 
-    /// The errors in a JSON line.
+    /// Validates a JSON line against the schema, and returns the errors.
     pub(crate) fn errors(&self, line: &Value) -> Vec<String> {
         self.closed(&self.0, line, "").err().unwrap_or_default()
     }
@@ -30,7 +30,7 @@ impl Schema {
         tagged.chain(others.into_iter().flatten()).collect()
     }
 
-    /// Validates a value. An object must not have fields that the schema does not name.
+    /// Validates a value. If the value is an object, every field of it must be named in the schema.
     fn closed(&self, schema: &Value, value: &Value, at: &str) -> Result<(), Vec<String>> {
         let known = self.open(schema, value, at)?;
         let unknown = value.as_object().into_iter().flat_map(Map::keys).filter(|name| !known.contains(*name));
@@ -38,7 +38,7 @@ impl Schema {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Validates a value, and accepts additional fields. Returns the fields that the schema names.
+    /// Validates a value, and allows fields that the schema does not name. Returns the fields that the schema names.
     fn open<'a>(&'a self, schema: &'a Value, value: &'a Value, at: &str) -> Result<BTreeSet<&'a String>, Vec<String>> {
         let mut known = BTreeSet::new();
         let error = |what: &str| Err(vec![format!("{at}: {value} {what}")]);
@@ -101,8 +101,8 @@ impl Schema {
         Ok(known)
     }
 
-    /// Returns the fields that the first matching choice names. If no choice matches, returns the errors of all
-    /// choices.
+    /// Finds the first choice that the value matches, and returns the fields that this choice names. If the value
+    /// matches no choice, returns the errors of all choices.
     fn one_of<'a>(
         &'a self,
         choices: &'a [Value],
@@ -116,7 +116,8 @@ impl Schema {
                 Err(more) => errors.extend(more),
             }
         }
-        // Choices for other kinds of lines only report a wrong kind, so their errors are left out if there are others.
+        // A choice for another kind of line reports only that the kind is wrong. This error is left out if there are
+        // other errors.
         let of_its_kind = |error: &String| !error.starts_with(&format!("{at}/kind:"));
         let (its_kind, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(of_its_kind);
         Err(if its_kind.is_empty() { others } else { its_kind })

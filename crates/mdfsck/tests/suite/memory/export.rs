@@ -1,4 +1,4 @@
-//! An export must keep to its memory grant whatever the table.
+//! Whatever a table contains, an export must keep to its memory grant.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,8 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // Polls the system's high-water mark, so that a peak between two polls is not missed.
+    // Reads the peak memory of the process repeatedly until the process ends. The system records the peak, so a peak
+    // between two reads is not missed.
     while child.try_wait().unwrap().is_none() {
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with("VmHWM:"));
@@ -41,8 +42,8 @@ fn export(folder: &Path, arguments: &[&str]) -> (u64, Option<i32>, String) {
     (peak, output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// Requires for each format that an export keeps to the minimum grant and to the default grant. If `is_small`, the
-/// minimum grant must be at most the default grant.
+/// Exports the tables in each format, with the minimum grant and with the default grant. Requires that each export
+/// keeps to its grant. If `is_small`, the minimum grant must not exceed the default grant.
 fn keeps_to_its_grants(formats: &[&str], tables: Vec<Table>, is_small: bool) {
     let folder = TempDir::new().unwrap();
     let description = Description { tables, ..lab::orders::orders(lab::Version::V852, 7, 0) };

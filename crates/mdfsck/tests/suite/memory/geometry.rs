@@ -1,4 +1,5 @@
-//! A geometry value of 60 MB. It is made from a value of 4 MB, by a new root with fifteen links to the old root.
+//! A geometry value of 60 MB. The lab writes a value of 4 MB, and this module adds a new root record with fifteen links
+//! to the old root record.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +12,12 @@ use super::pages::Pages;
 
 const BLOCK: usize = 4_000_000;
 const BLOCKS: usize = 15;
-/// The number of points for which the value has space. The value begins with a header, which contains the number of
+/// The number of points for which the value has space. The value begins with a header that contains the number of
 /// points, and ends with one figure and one shape.
 pub(crate) const POINTS: usize = (BLOCK * BLOCKS - 32) / 16;
 
-/// Writes a database with one table; its only row has the value of 60 MB. Returns the first page of the value.
+/// Writes a database with one table. The table has one row with the value of 60 MB. Returns the first page of the
+/// value.
 pub(crate) fn write(folder: &Path) -> u32 {
     let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
     description.tables = vec![Table {
@@ -33,7 +35,8 @@ pub(crate) fn write(folder: &Path) -> u32 {
     make_geometry(&file, &written.files);
     let tree = file.user_pages(PageType::TextTree).remove(0);
     let node = Pages::record(&tree, 0);
-    // A link contains the offset at which its part ends, and an address: page, file, slot.
+    // A link contains the offset at which its part of the value ends, and an address that consists of page, file and
+    // slot.
     let links = tree[node + 20..].chunks_exact(16).take_while(|link| link[8..12] != [0; 4]);
     let data: Vec<u32> = links.map(|link| u32::from_le_bytes(link[8..12].try_into().unwrap())).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
@@ -42,7 +45,7 @@ pub(crate) fn write(folder: &Path) -> u32 {
     let end = 96 + usize::from(u16::from_le_bytes([page[98], page[99]]));
     page[end - 22..end]
         .copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
-    // Adds a root record to the last page. Each of its links points to the old root.
+    // Adds a new root record to the last page. Each link in the new root record points to the old root record.
     let mut record = [&page[96..108], &[2, 0, 0xF5, 1, BLOCKS as u8, 0, 1, 0]].concat();
     for block in 1..=BLOCKS {
         record.extend(((block * BLOCK) as u64).to_le_bytes());
@@ -59,7 +62,7 @@ pub(crate) fn write(folder: &Path) -> u32 {
     page[28..30].copy_from_slice(&free.to_le_bytes());
     page[30..32].copy_from_slice(&(end as u16 + length).to_le_bytes());
     file.write(last, &mut page);
-    // Makes the row point to the new root.
+    // Changes the pointer in the row to the address of the new root record.
     let pointer = [&[4, 0, 1, 0, 1, 0], &tree[node + 4..node + 10]].concat();
     let mut rows = file.user_pages(PageType::Data).into_iter();
     let place = |page: &PageBytes| page.windows(pointer.len()).position(|bytes| bytes == pointer);
@@ -82,7 +85,7 @@ pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     file.write(first, &mut page);
 }
 
-/// Changes the type of the second column of the only table to geometry in the catalog.
+/// Changes the catalog, so that the second column of the only table has the type geometry.
 fn make_geometry(file: &Pages, files: &[PathBuf]) {
     const GEOMETRY: i32 = 129;
     let source = source::DataFiles::open(files).unwrap();

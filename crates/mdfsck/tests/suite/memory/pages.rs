@@ -10,7 +10,7 @@ use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageType};
 use trials::mutate::seal;
 
-/// The only file of a database, for reading and writing single pages.
+/// The only file of a database. Single pages of the file can be read and written.
 pub(crate) struct Pages(File);
 
 impl Pages {
@@ -29,14 +29,15 @@ impl Pages {
         bytes
     }
 
-    /// Writes a page. Corrects its page ID and its checksum.
+    /// Writes a page. Before that, sets the page ID and the checksum in the page header to the correct values.
     pub(crate) fn write(&self, page: u32, bytes: &mut PageBytes) {
         bytes[32..36].copy_from_slice(&page.to_le_bytes());
         seal(bytes);
         self.0.write_all_at(bytes, u64::from(page) * PAGE_BYTES as u64).unwrap();
     }
 
-    /// Extends the file to `pages` pages. The new pages are allocated in the GAM pages and free in the PFS pages.
+    /// Extends the file to `pages` pages. The GAM pages show the new pages as allocated, and the PFS pages show them as
+    /// free.
     pub(crate) fn grow(&self, pages: u32) {
         self.0.set_len(u64::from(pages) * PAGE_BYTES as u64).unwrap();
         let mut header = self.read(0);
@@ -75,7 +76,7 @@ impl Pages {
         usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
     }
 
-    /// The first `length` bytes of the record in a slot, after its four header bytes.
+    /// The first `length` bytes after the four header bytes of the record in a slot.
     pub(crate) fn body(bytes: &mut PageBytes, slot: usize, length: usize) -> &mut [u8] {
         let from = Self::record(bytes, slot) + 4;
         &mut bytes[from..from + length]
@@ -90,11 +91,11 @@ impl Pages {
         (0..self.count()).map(|page| self.read(page)).filter(is_one).collect()
     }
 
-    /// Writes an IAM page of the same allocation unit as `like`, for the interval that begins with page `start`. It
-    /// claims all extents of the interval, or none of them.
+    /// Writes an IAM page for the interval that begins with page `start`. The IAM page belongs to the same allocation
+    /// unit as `like`. It claims all extents of the interval if `claims_all`, otherwise none.
     pub(crate) fn write_iam(&self, page: u32, like: &PageBytes, start: u32, claims_all: bool) {
         let mut iam = *like;
-        // Clears the links to neighbors and the list of single pages.
+        // Clears the pointers to the previous and the next page, and the list of single pages.
         iam[8..14].fill(0);
         iam[16..22].fill(0);
         let head = Self::body(&mut iam, 0, 90);

@@ -1,4 +1,4 @@
-//! Recovery must keep to the memory grant, however many pages the log changes.
+//! Recovery must keep to the memory grant, even if the log changes very many pages.
 
 use std::fs;
 
@@ -21,10 +21,10 @@ fn pages_to_redo_take_no_more_memory_than_granted_and_give_the_same_answer() {
         assert_eq!((findings, run["recovery"]["state"].as_str()), (0, Some("done")), "{memory}");
         assert_eq!(run["recovery"]["pages"].as_u64(), Some(in_use.pages), "{memory}: every page lacks its changes");
         assert!(peak <= granted + granted / 20, "{memory}: {peak} of {granted} bytes");
-        // The log changes each row and then reverses the change.
+        // The log first changes each row and later reverses the change.
         assert_eq!(without_run(&text), without_run(&sound), "{memory}");
     }
-    // The database is also sound without its log, because the changes in the log have no effect in total.
+    // The database is sound even without its log, because the log reverses all its own changes.
     let (_, [.., findings]) = check(folder.path(), &["--no-log"]);
     assert_eq!(findings, 0);
     assert!(fs::metadata(&in_use.log).unwrap().len() > 1 << 20);

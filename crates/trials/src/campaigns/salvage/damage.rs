@@ -1,5 +1,4 @@
-//! Damage to pages of user tables and to allocation maps. The page protection reveals some of it, and does not reveal
-//! the rest.
+//! Damage to pages of user tables and to allocation maps. The page protection reveals part of the damage only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +35,11 @@ const ROLES: [PageRole; 10] = [
     PageRole::Gam,
 ];
 
-/// Damaged pages in their form on disk.
+/// The damage of one trial. `changes` has the content of each damaged page as stored on disk.
 pub(super) struct Damage {
     pub(super) kind: String,
     pub(super) changes: BTreeMap<PageId, PageBytes>,
-    /// Sealed pages: damaged pages with right protection and a right page ID.
+    /// The damaged pages that were sealed: their protection and their page ID are right.
     pub(super) sealed: BTreeSet<PageId>,
 }
 
@@ -123,7 +122,8 @@ pub(super) fn damage(sound: &Sound<'_>, random: &mut Random) -> Damage {
     }
 }
 
-/// Whether a page belongs to a judged table, including its indexes and long values, or is a PFS or GAM page.
+/// Whether a page belongs to a judged table, or is a PFS or GAM page. The pages of a table include those of its indexes
+/// and off-row values.
 fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
     let unit = sound.files.read_page(page).map(|bytes| Page::new(&bytes).header().alloc_unit());
     let rowset = unit.and_then(|unit| Pages::new(sound.files, sound.database).rowset(unit));
@@ -131,8 +131,8 @@ fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
         || rowset.is_some_and(|rowset| sound.tables.iter().any(|whole| whole.table.object_id == rowset.object_id))
 }
 
-/// Returns the damaged page; `None` if this kind of damage does not change the page, or does not do so in the required
-/// way.
+/// Returns the damaged page. Returns `None` if the damage leaves the page unchanged, or if it must be visible in the
+/// page protection or the page ID but is not.
 fn damaged(
     sound: &Sound<'_>,
     (page, of_role): (PageId, &[PageId]),

@@ -1,8 +1,8 @@
 //! Requirements on the rows of a damaged table.
 //!
-//! Damage is called sealed if the protection of the changed page was corrected. Salvage trusts a page whose protection
-//! is right, so a sealed page may seem to prove something that was never true. [`Excuse`] names each such case. An
-//! excuse applies only to the pages of its case, and its uses are counted.
+//! A page is called sealed if its protection was corrected after it was damaged. Salvage trusts a page with right
+//! protection, so the content of a sealed page may mislead salvage. Each variant of [`Excuse`] is one way in which this
+//! may happen. An excuse applies only to the pages that its variant describes, and each use of an excuse is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -27,7 +27,7 @@ const MEMORY: usize = 1 << 20;
 const LITTLE_MEMORY: usize = 64 << 10;
 /// The maximum number of unreachable pages in memory at the same time.
 const MOST_STRAYS: usize = 1000;
-/// The text of an off-row value with a fragment on a damaged page.
+/// The start of the text for an off-row value with a fragment on a damaged page.
 const LOST: &str = "<Lost(";
 /// The text for a value of a rebuilt row that no index contains.
 const NOT_IN_ANY_INDEX: &str = "<NotInAnyIndex>";
@@ -63,7 +63,7 @@ impl Excuse {
     }
 }
 
-/// The parts of a table to which some pages belong, according to the page headers before and after the damage.
+/// The parts of a table to which a set of pages belongs, according to the page headers before and after the damage.
 #[derive(Default)]
 struct Parts {
     /// Whether some of the pages belong to the heap or clustered index, including its IAM pages.
@@ -92,7 +92,7 @@ pub(super) struct Judge<'a> {
     damage: &'a Damage,
     /// Object IDs of the tables with damaged pages.
     reached: BTreeSet<i32>,
-    /// For each table, the parts with damaged pages; `sealed` has the parts with sealed pages.
+    /// For each table, the parts that have damaged pages. The next field has the parts that have sealed pages.
     damaged: BTreeMap<i32, Parts>,
     sealed: BTreeMap<i32, Parts>,
     /// Pages that a sealed allocation map describes differently than before.
@@ -156,12 +156,13 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Whether damage may affect a table. At least one table is judged, even if the damage affects none.
+    /// Whether a table must be judged because damage may affect it. If the damage affects no table, one table is judged
+    /// nevertheless.
     pub(super) fn is_reached(&self, whole: &Whole) -> bool {
         self.maps_are_damaged || self.reached.contains(&whole.table.object_id)
     }
 
-    /// Judges a table. Returns the excuse that was used, if any, or an error that describes the problem.
+    /// Judges a table. Returns the excuse that was used, if any. Returns an error if the table breaks a requirement.
     pub(super) fn table(&self, whole: &Whole) -> Result<Option<String>, String> {
         let table = Table::of(self.database, whole.table.object_id).map_err(|why| why.to_string())?;
         let read = read(self.files, self.database, &table)?;
@@ -197,15 +198,15 @@ impl<'a> Judge<'a> {
         Ok(excuses.first().map(|excuse| excuse.text().to_owned()))
     }
 
-    /// Salvages again with little memory, and with a single search for unreachable pages of all tables. The rows must
-    /// be the same.
+    /// Salvages again, with little memory and with one search for the unreachable pages of all tables. The rows must
+    /// equal the rows of the first salvage.
     fn another_way(&self, request: &Request<'_>, kept: &Kept, done: &Salvaged) -> Result<(), String> {
         let tables = std::slice::from_ref(request.table);
         let unreached = Unreached::find(request.source, request.database, tables, request.reached, MOST_STRAYS);
         let request = Request { unreached: Some(&unreached), memory: LITTLE_MEMORY, ..*request };
         let mut again = Kept::default();
         let redone = salvage(&request, &mut again).map_err(|error| error.to_string())?;
-        // If a step is skipped for lack of memory, the result must report that.
+        // If the second salvage skips a step for lack of memory, it must report the skipped step.
         let is_whole = done.rebuilt.missing == redone.rebuilt.missing;
         let is_same = again.doubtful == kept.doubtful && (again.rebuilt == kept.rebuilt || !is_whole);
         if is_same { Ok(()) } else { Err("other rows are salvaged with little memory".to_owned()) }
@@ -302,7 +303,7 @@ impl<'a> Judge<'a> {
         }
         let is_lost = |place: &&RecordId| !read.rows.contains_key(place) && !kept.doubtful.contains_key(place);
         let lost = whole.rows.keys().filter(is_lost).count();
-        // After sealed damage there may be no evidence that rows were lost.
+        // If a page of the table was damaged and sealed, there may be no evidence that rows were lost.
         let is_noticed = !self.sealed.get(&whole.table.object_id).is_some_and(|sealed| sealed.in_table);
         if kept.rebuilt.len() < lost && missing.is_empty() && is_noticed && self.has_sound_index(whole) {
             return Err(format!("{} rows were put together, but {lost} are lost", kept.rebuilt.len()));
@@ -310,7 +311,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Whether a part of the row's locator is in no column: a uniquifier, or the back pointer of a forwarded row.
+    /// Whether a part of the row's locator is not stored in a column. This part is a uniquifier, or the back pointer of
+    /// a forwarded row.
     fn has_hidden_locator(&self, whole: &Whole, place: RecordId) -> bool {
         let bytes = Pages::new(self.sound.files, self.sound.database).read(place.page);
         let kind = bytes.and_then(|bytes| Some(Record::data(Page::new(&bytes).slot_bytes(place.slot)?).ok()?.kind()));
@@ -364,7 +366,7 @@ fn is_remapped(page: PageId, [before, after]: [Pages<'_>; 2], damage: &Damage) -
         || is_sealed(gam) && is_free(before) != is_free(after)
 }
 
-/// Whether a row has its old values. If `may_be_lost`, off-row values may be lost.
+/// Whether a row has the same values as `before`. If `may_be_lost`, off-row values of the row may be lost.
 fn is_same(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_lost = |value: &Option<String>| may_be_lost && value.as_ref().is_some_and(|text| text.starts_with(LOST));
     row.len() == before.len() && row.iter().zip(before).all(|(now, then)| now == then || is_lost(now))
@@ -376,7 +378,7 @@ fn can_be_long(xtype: u8) -> bool {
     matches!(xtype, CLR | IMAGE | NTEXT | NVARCHAR | SQL_VARIANT | TEXT | VARBINARY | VARCHAR | XML)
 }
 
-/// Whether all values that a rebuilt row has equal those of the row `before`.
+/// Whether each known value of a rebuilt row equals the value of the row `before`.
 fn is_part(row: &Row, before: &Row, may_be_lost: bool) -> bool {
     let is_none = |value: &Option<String>| {
         let text = value.as_deref().unwrap_or_default();

@@ -78,7 +78,7 @@ fn slots(files: &MemoryFiles, page: PageId) -> Option<u64> {
     files.read_page(page).map(|bytes| Page::new(&bytes).header().slot_count.get().into())
 }
 
-/// The key range of a loss must contain the keys of all rows on its pages, and of no other row.
+/// The key range of a loss must contain the keys of all rows on the lost pages, and no key of another row.
 fn keys(
     whole: &Whole,
     loss: &Loss,
@@ -99,8 +99,8 @@ fn keys(
         if is_lost && !is_in {
             return Err(format!("the key {own} of {place} is lost too; {loss:?}"));
         }
-        // Other partitions have separate key ranges. If keys are not unique, rows with the key of a limit may also be
-        // on undamaged pages.
+        // Rows of other partitions are not compared, because each partition has its own key ranges. If keys are not
+        // unique, a key at a limit of the range may also occur on undamaged pages.
         let is_edge = key.has_equals && [lower, upper].into_iter().flatten().any(|(limit, _)| limit == own);
         let is_of_partition = whole.leaves.get(&place.page).copied() == loss.partition;
         if !is_lost && is_in && lower.is_some() && upper.is_some() && is_of_partition && !is_edge {

@@ -60,7 +60,7 @@ pub(super) struct Read {
     pub(super) skipped_slots: u64,
 }
 
-/// Reads all tables of a sound lab database. Returns an error if their rows are not the rows that the lab wrote.
+/// Reads all tables of a sound lab database. Returns an error if the rows differ from the rows that the lab wrote.
 pub(crate) fn lab_tables(
     files: &MemoryFiles,
     database: &Database,
@@ -80,7 +80,7 @@ pub(crate) fn lab_tables(
         let mut found: Vec<Row> =
             whole.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
         let mut expected = truth.rows;
-        // The comparison leaves out columns with values that the reader cannot convert.
+        // Columns whose values the reader cannot convert are left out of the comparison.
         for at in 0..stored.len() {
             if found.iter().any(|row| row[at].as_deref() == Some("<Undocumented>")) {
                 found.iter_mut().chain(&mut expected).for_each(|row| row[at] = None);

@@ -1,5 +1,5 @@
-//! Damaged pages for which a backup exists. The plan must restore exactly these pages, and their copies must equal the
-//! original pages.
+//! Damaged pages of which a backup has a copy. The plan must restore exactly these pages, and the copies in the backup
+//! must equal the original pages.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use trials::mutate::Random;
 
 use super::*;
 
-/// The number of damaged databases per form of backup.
+/// The number of damaged databases for each form of backup (plain, compressed, striped and others).
 const SEEDS: u64 = 50;
 /// The number of backup chains of a database in use. Each is tested with one damaged page.
 const CHAINS: u64 = 24;
@@ -25,7 +25,7 @@ fn bytes_read() -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
 }
 
-/// The pages that the script of a page restore names.
+/// The pages that the script for a page restore names.
 fn pages_of_script(step: &Step) -> BTreeSet<PageId> {
     let sql = step.sql.join("\n");
     let list = sql.split("PAGE = '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
@@ -100,8 +100,8 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
             let restores: Vec<&Step> = plan.steps.iter().filter(|step| step.action == Action::RestorePages).collect();
             let rebuilt = plan.steps.iter().filter(|step| step.action == Action::RebuildIndex).count();
             assert_eq!(rebuilt, indexes.len(), "{form} {seed} {what}: {plan:#?}");
-            // A page restore starts with a copy from the full backup, so it is impossible for a page that was allocated
-            // after the full backup.
+            // A page restore takes the page from the full backup first. A page that was allocated after the full backup
+            // therefore cannot be restored.
             if plan.steps.iter().any(|step| step.reason.contains("is not in the full backup")) {
                 assert!(form == "differential" && restores.is_empty(), "{form} {seed} {what}: {plan:#?}");
                 continue;
@@ -125,8 +125,9 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
     }
     for (form, (count, read, size)) in &done {
         println!("{form}: {count} restores, at most {read} of {size} bytes of the backup read");
-        // A compressed or striped backup is read completely to locate its extents, and then the pages are read again.
-        // In a compressed backup, extents are located by its blocks; in a striped backup, by the page headers.
+        // mdfsck reads a compressed or striped backup completely to locate its extents, and then reads the pages again.
+        // It locates the extents of a compressed backup by the blocks, and those of a striped backup by the page
+        // headers.
         let is_read_through = form.starts_with("compressed") || *form == "striped";
         let limit = if is_read_through { *size * 2 } else { *size / 10 };
         assert!(*count > SEEDS / 3 && *read < limit, "{form}: {read} of {size} bytes");

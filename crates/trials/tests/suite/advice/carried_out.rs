@@ -1,7 +1,7 @@
 //! Carries out the first step of the advice in the lab, again and again, until no step is left. Then the database must
-//! be sound and have every row. There is no server, so the effect of each statement is applied to pages. A restore
-//! takes pages from the sound copy. A rebuild gives the object its sound pages, provided that the rows that it reads
-//! are complete, and that the pages that it frees belong to no other object.
+//! be sound and have every row. No server is used, so the test applies the effect of each statement to pages. For a
+//! restore, it takes pages from the sound copy. For a rebuild, it gives the object its sound pages. Before a rebuild,
+//! the rows that the rebuild reads must be complete, and the pages that it frees must belong to no other object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,11 +18,11 @@ use trials::plain::plain;
 
 use super::*;
 
-/// The maximum number of plans after which a database must be sound.
+/// The maximum number of plans that are carried out until a database must be sound.
 const MOST_ROUNDS: usize = 6;
 
-/// Damage for which the first step is known to be wrong. The offset of a column in the catalog was changed on a page
-/// with a right checksum, and the check only finds the rows that no longer fit.
+/// Damage for which the first step is known to be wrong: on a page with a right checksum, the offset of a column in the
+/// catalog was changed. The check then reports only that rows do not fit their columns.
 const KNOWN: [&str; 1] = ["sys.sysrscols, offset"];
 
 type Row = Vec<Option<String>>;
@@ -61,8 +61,8 @@ impl Sound {
         self.files.files().iter().flat_map(of)
     }
 
-    /// The pages of the object's indexes for which `is_meant` is true, according to the page headers. IAM pages are
-    /// included.
+    /// The pages of those indexes of the object for which `is_meant` returns true, according to the page headers. IAM
+    /// pages are included.
     fn pages_of(&self, object: &str, is_meant: impl Fn(i32) -> bool) -> Vec<PageId> {
         let is_of = |page: &PageId| {
             let found = owner(&self.files, &self.database, *page);
@@ -120,8 +120,8 @@ fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     pages
 }
 
-/// The database after a rebuild: the pages are sound, with right PFS bytes, and the catalog has the rows of the new
-/// rowset.
+/// The database after a rebuild. The given pages are sound, their PFS bytes are right, and the catalog contains the
+/// rows that describe the new rowset.
 fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Option<MemoryFiles>, String> {
     const ROWSETS: [i32; 3] = [3, 5, 7];
     let mut changes: Changes = pages.iter().map(|page| (*page, sound.page(*page))).collect();
@@ -142,15 +142,15 @@ fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Opti
     hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
 }
 
-/// Carries out a step and returns the database after it. Returns an error if the step does harm, and `None` if it is
-/// the last step that the test can carry out.
+/// Carries out a step and returns the changed database. Returns an error if the step does harm. Returns `None` if the
+/// test cannot continue after this step.
 fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> Result<Option<MemoryFiles>, String> {
     let put = |pages: Vec<PageId>| {
         let changes = pages.into_iter().map(|page| (page, sound.page(page)));
         hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
     };
     let object = step.object.clone().unwrap_or_default();
-    // Whether a rebuild keeps the rows of the table. A value may differ if the step says that only a person can decide
+    // Whether a rebuild keeps the rows of the table. A value may change if the step says that a person must decide
     // which value is right.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
@@ -227,13 +227,14 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     }
 }
 
-/// For each check, how often it led to a first step, and how often the step was right.
+/// The results of following the advice. For each check, the number of times that it caused the first step, and the
+/// number of times that this step was right.
 #[derive(Default)]
 struct Tally {
     by_check: BTreeMap<String, (u32, u32)>,
     steps: BTreeMap<&'static str, u32>,
-    /// Steps that state a limit: nothing shows which of two values is wrong, or no index has all columns of the lost
-    /// rows.
+    /// The number of steps that state one of two limits: nothing shows which of two values is wrong, or no index has
+    /// all columns of the lost rows.
     told: u32,
     wrong: Vec<String>,
 }
@@ -288,9 +289,9 @@ impl Tally {
             for (number, step) in steps.iter().enumerate() {
                 let is_restored = steps.iter().skip(number).any(|step| !step.from.is_empty());
                 match step.action {
-                    // Steps that free pages or delete rows come last, after another check of the database.
+                    // Steps that free pages or delete rows come last. The database is checked again before them.
                     Action::RepairAllowDataLoss if number > 0 => break,
-                    // Exported rows are needed only if no restore follows.
+                    // Exported rows are not needed if the plan also restores the table.
                     Action::Export if is_restored || number > 0 => continue,
                     _ => {}
                 }
@@ -348,7 +349,7 @@ fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
     }
 }
 
-/// Wrong allocation maps for pages with live rows. No row is lost, but DBCC's repair would lose rows in these cases.
+/// Wrong allocation maps for pages with live rows. No row is lost yet, but DBCC's repair would delete rows.
 fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     let pages = Pages::new(&sound.files, &sound.database);
     let is_of = |page: &PageId, index_id: i32| {
@@ -452,7 +453,7 @@ fn an_iam_page_that_nothing_names_is_looked_at_and_freed_and_no_place_is_0_0() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn the_first_step_of_every_check_that_the_lab_triggers_leads_to_a_sound_database_with_every_row() {
-    // MDFSCK_ALL_ADVICE=1 tries all damage instead of a sample, which takes ten minutes.
+    // With MDFSCK_ALL_ADVICE=1, the test tries all damage instead of a sample. It then takes ten minutes.
     let every = if std::env::var_os("MDFSCK_ALL_ADVICE").is_some() { 1 } else { 8 };
     let mut tally = Tally::default();
     let orders = Sound::new(&orders::orders(Version::V904, 5, 9 << 20));

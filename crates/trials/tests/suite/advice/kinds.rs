@@ -8,7 +8,7 @@ use lab::{Version, orders};
 
 use super::*;
 
-/// Seeds for each kind of damage; each seed damages other tables, indexes and pages.
+/// Seeds for each kind of damage. Different seeds damage different tables, indexes and pages.
 const SEEDS: [u64; 3] = [3, 5, 8];
 
 #[test]

@@ -1,4 +1,5 @@
-//! Names that an attacker chose. No part of them may become a statement, or a command of sqlcmd or of a shell.
+//! Names that an attacker chose. No part of a name may become an SQL statement, a command of sqlcmd, or a command of a
+//! shell.
 
 use lab::backup::{BackupOptions, Set, backup};
 use lab::damage::{Kind, damage};
@@ -6,7 +7,7 @@ use lab::{Version, orders};
 
 use super::*;
 
-/// Texts that are put into the names of all tables, columns, indexes and constraints.
+/// Texts that the test puts into the names of all tables, columns, indexes and constraints.
 const HARM: [&str; 8] = [
     "a]b'c\"d",
     "x] ; DROP DATABASE [y]; --",
@@ -18,7 +19,7 @@ const HARM: [&str; 8] = [
     "a\u{2028}GO\u{2028}DROP DATABASE y",
 ];
 
-/// All words that scripts of advice may contain outside of names, string constants and comments.
+/// The only words that scripts of advice may contain outside of names, string constants and comments.
 const WORDS: &str = "ALL ALL_CONSTRAINTS ALL_ERRORMSGS ALTER AND BACKUP CHECK CHECKALLOC CHECKCONSTRAINTS CHECKDB CHECKTABLE \
                      CONSTRAINT COUNT_BIG COUNT_ROWS DATABASE DBCC DB_ID DISABLE DISK ERROR FILE FILEGROUP FROM IF IMMEDIATE \
                      INDEX IS LOG MULTI_USER N NOEXEC NORECOVERY NOT NO_INFOMSGS NULL OFF ON PAGE PARTITION READ_ONLY \
@@ -127,7 +128,8 @@ fn no_part_of_a_name_becomes_a_statement() {
                     line.starts_with('!') || line.starts_with(':') || line == "go" || line.starts_with("go ")
                 };
                 assert!(script.lines().all(|line| !is_command(&line)), "{script}");
-                // A command for a shell contains the name of a table only if the name is safe, otherwise the object ID.
+                // A shell command contains the name of a table only if the name is safe for a shell. Otherwise it
+                // contains the object ID.
                 for command in plan.steps.iter().filter_map(|step| step.command.as_deref()) {
                     let harmless = |char: char| char.is_alphanumeric() || " ./_-".contains(char);
                     assert!(command.chars().all(harmless), "{command}");

@@ -8,7 +8,7 @@ use lab::{PageVerify, Version, orders, specimens};
 
 use super::*;
 
-/// The number of a PFS page, which a page restore cannot restore.
+/// The number of a PFS page. SQL Server cannot restore this page by a page restore.
 const PFS: u32 = 1;
 
 #[test]
@@ -44,15 +44,15 @@ fn pages_that_cannot_be_restored_alone_take_their_file_or_filegroup_not_the_data
     let both = restore(&hurt(&[(archive[0], PFS), (archive[1], PFS)]));
     assert_eq!(both.action, Action::RestoreFile, "{both:#?}");
     assert!(both.sql.join("\n").contains("RESTORE DATABASE [orders] FILEGROUP = N'O''Archive'\n"), "{both:#?}");
-    // A file restore is possible even if the file header is damaged, except for the primary file, without which the
-    // database cannot start.
+    // A file restore is possible even if the file header is damaged. The primary file is an exception, because the
+    // database cannot start without it.
     assert_eq!(restore(&hurt(&[(archive[0], 0)])).action, Action::RestoreFile);
     let primary = restore(&hurt(&[(1, PFS)]));
     assert!(primary.action == Action::RestoreFile && primary.risk.contains("primary filegroup"), "{primary:#?}");
     assert_eq!(restore(&hurt(&[(1, 9)])).action, Action::RestoreDatabase);
     let all: Vec<(u16, u32)> = ids.iter().map(|id| (*id, PFS)).collect();
     assert_eq!(restore(&hurt(&all)).action, Action::RestoreDatabase);
-    // Data pages of two files are restored together by one page restore.
+    // A single page restore restores the data pages of two files.
     let database = catalog::load(&sound);
     let page_of = |file: u16| {
         let pages = (8..sound.file(file).unwrap().pages).map(|page| PageId::new(file, page));
@@ -94,8 +94,8 @@ fn only_the_damaged_partition_is_rebuilt() {
             let step = plan.steps.iter().find(|step| step.action == Action::RebuildTable).unwrap();
             let sql = step.sql.join("\n");
             let wanted = format!(" REBUILD PARTITION = {};", rowset.partition);
-            // The damage may also affect a second partition, if a wrong link points into it. The whole table must never
-            // be rebuilt.
+            // The damage may also affect a second partition, because a wrong link may point into it. Even then the
+            // advice must not rebuild the whole table.
             let rebuilt = sql.matches("] REBUILD PARTITION = ").count();
             let whole = sql.contains("] REBUILD;");
             assert!(sql.contains(&wanted) && !whole && (1..3).contains(&rebuilt), "{sql}");

@@ -1,4 +1,5 @@
-//! Damage to whole pages, extents, chains and files, made by `trials::mutate::damages` as in the matrix.
+//! Advice on damage to whole pages, extents, chains and files. As in the mutation matrix, `trials::mutate::damages`
+//! makes the damage.
 
 use std::collections::BTreeMap;
 

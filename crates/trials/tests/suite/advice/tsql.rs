@@ -1,5 +1,4 @@
-//! Scripts of advice are parsed by programs that share no code with mdfsck (`tsql.py`). The scripts were not run on a
-//! server.
+//! Parses scripts of advice with programs that share no code with mdfsck (`tsql.py`). No server runs the scripts.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The files of salvaged rows.
+//! Tests of the files into which salvaged rows are written.
 
 use std::path::Path;
 

@@ -59,8 +59,8 @@ pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table
     pages
 }
 
-/// Salvages a table in `files`, where the pages `damaged` are damaged. The normal scan is assumed to have reached all
-/// of `pages` except `missed`.
+/// Salvages a table of `files`, in which the pages `damaged` are damaged. The caller states that the normal scan
+/// reached all of `pages` except `missed`.
 pub(crate) fn salvaged(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
@@ -71,8 +71,8 @@ pub(crate) fn salvaged(
     salvaged_of((files, database, table), (&reached, &left_out), (rows_read, ghosts, memory))
 }
 
-/// Salvages a table. The normal scan is assumed to have reached the pages `met`, and to have left out the pages
-/// `left_out`, each for its reason.
+/// Salvages a table. The caller states that the normal scan reached the pages `met`, and that it left out the pages
+/// `left_out`, each with the reason.
 pub(crate) fn salvaged_of(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (met, left_out): (&[PageId], &[(PageId, Why)]),
@@ -96,7 +96,7 @@ pub(crate) fn salvaged_of(
     (found, done)
 }
 
-/// The rows that the lab wrote into a table, by the text of one column.
+/// The rows that the lab wrote into a table. The key of each row is the text of one column.
 pub(crate) fn by_column(
     description: &lab::Description,
     table: &str,

@@ -7,12 +7,12 @@ use source::{MemoryFiles, PageSource};
 
 use super::found::opened;
 
-/// The `orders` schema in memory.
+/// Writes a database with the `orders` schema, and opens it in memory.
 pub(crate) fn orders_database(version: Version) -> (MemoryFiles, Database) {
     opened(&orders::orders(version, 7, 10 << 20))
 }
 
-/// The table of this name, with the columns that losses may name.
+/// The table with this name, and all its columns, because losses may name columns.
 pub(crate) fn table(database: &Database, name: &str) -> Table {
     let object = database.objects.values().find(|object| object.name == name && object.type_code == "U").unwrap();
     let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == object.id && rowset.index_id < 2).unwrap();

@@ -25,7 +25,7 @@ fn whole_records_of_damaged_pages_are_doubtful_and_the_rest_comes_from_indexes()
         let orders = table(&database, "orders");
         let truth = by_column(&description, "orders", 0);
         let pages = leaf_pages(&files, &database, &orders);
-        // One page gets a wrong byte within the text of a record; another page becomes zeros.
+        // In one page, a byte within the text of a record is wrong. Another page becomes all zeros.
         let (flipped, zero) = (pages[5], pages[6]);
         let mut bytes = *files.read_page(flipped).unwrap();
         let (at, _) = (2000..).map(|at| (at, bytes[at])).find(|(_, byte)| byte.is_ascii_lowercase()).unwrap();
@@ -115,7 +115,7 @@ fn deleted_rows_are_found_only_where_they_are_asked_for() {
     }
 }
 
-/// The pages whose rows the normal scan delivers, and the pages that it leaves out.
+/// The pages from which the normal scan returns rows, and the pages that it leaves out.
 fn read(files: &dyn PageSource, database: &Database, table: &Table) -> (BTreeSet<PageId>, Vec<(PageId, Why)>) {
     let mut scan = Scan::new(files, database, table, ScanOptions::default());
     let mut reader = Reader::new(files, database, table, ScanOptions::default());
@@ -139,7 +139,8 @@ fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
     let truth = by_column(&description, "products", 0);
     let pages = leaf_pages(&files, &database, &products);
     assert_eq!(read(&files, &database, &products), (pages.iter().copied().collect(), Vec::new()));
-    // Marks a heap page as free. Its rows remain on it, and its extent still belongs to the table.
+    // Marks a heap page as free in the PFS page. Its rows remain on the page, and its extent still belongs to the
+    // table.
     let freed = *pages.last().unwrap();
     let map = PageId::new(freed.file, 1);
     let mut bytes = *files.read_page(map).unwrap();
@@ -174,15 +175,15 @@ fn an_iam_page_that_names_another_unit_counts_for_the_unit_whose_pages_it_lists(
     let of_table = &database.rowsets[products.partitions[0]].units;
     let unit = *of_table.iter().find(|unit| database.units[**unit].kind == UnitKind::InRow).unwrap();
     let first_iam = database.units[unit].first_iam;
-    // The page header names the next allocation unit. The pointer to the IAM page, and the pages that it lists, show
-    // that the name is wrong.
+    // The header of the IAM page names the next allocation unit. The catalog's pointer to the IAM page, and the pages
+    // that the IAM page lists, show that the header is wrong.
     let mut bytes = *files.read_page(first_iam).unwrap();
     bytes[24] += 1;
     format::protection::seal(&mut bytes);
     let renamed = files.with_pages([(first_iam, bytes)]).unwrap();
     assert_eq!(read(&renamed, &database, &products), (pages, Vec::new()));
-    // The pointer is to the IAM page of another allocation unit that has pages. The pages that it lists show that the
-    // pointer is wrong.
+    // The catalog points to the IAM page of another allocation unit that has pages. The pages that this IAM page lists
+    // show that the pointer is wrong.
     let other = table(&database, "customers");
     let of_other = &database.rowsets[other.partitions[0]].units;
     let wrong = database.units[of_other[0]].first_iam;

@@ -1,4 +1,4 @@
-//! Reported losses must agree with the rows that the lab wrote on the pages.
+//! Reported losses must agree with the rows that the lab wrote on the lost pages.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn table(database: &Database, name: &str) -> Table {
     Table::of(database, id).unwrap()
 }
 
-/// The allocation units of one kind of all partitions of a table.
+/// All allocation units of one kind that belong to the partitions of a table.
 fn units<'a>(database: &'a Database, table: &Table, kind: UnitKind) -> Vec<&'a AllocUnit> {
     let rowsets = table.partitions.iter().map(|at| &database.rowsets[*at]);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().map(|unit| &database.units[*unit]));
@@ -48,7 +48,7 @@ fn zeroed(files: &MemoryFiles, pages: &[PageId]) -> MemoryFiles {
     files.with_pages(pages.iter().map(|page| (*page, [0; PAGE_BYTES]))).unwrap()
 }
 
-/// Zeroes some pages of a table, and returns the reported losses.
+/// Replaces some pages of a table by zeros, and returns the reported losses.
 fn lost(files: &MemoryFiles, database: &Database, table: &Table, pages: &[PageId]) -> Vec<Loss> {
     losses(&zeroed(files, pages), database, table, pages, None)
 }
@@ -122,8 +122,8 @@ fn rows_of_equal_key_may_lie_on_both_sides_of_a_limit() {
         let found = lost(&files, &database, &computed, &[*lost_page]);
         let WhichRows::Keys { from: Some(from), to: Some(to), .. } = &found[0].which else { panic!("{found:?}") };
         assert!(from.inclusive && to.inclusive);
-        // Each group of four successive rows has the same key. One group may begin on the leaf page before, and another
-        // may continue on the leaf page after.
+        // Each group of four successive rows has the same key. One group may begin on the previous leaf page, and
+        // another group may continue on the next leaf page.
         let most = slots(&files, &[*lost_page]) + 3 + 4;
         assert!((slots(&files, &[*lost_page])..=most).contains(&keys_in(&keys, &found[0])));
     }
@@ -193,7 +193,7 @@ fn pages_without_rows_of_the_table_cost_no_rows() {
     let below_root: Vec<PageId> = nodes.iter().copied().filter(|page| *page != unit.root).collect();
     for damaged in [&below_root[..], &[unit.root], &[unit.first_iam], &of_index[..2]] {
         assert_eq!(lost(&files, &database, &orders, damaged), [], "{damaged:?}");
-        // If a leaf page is damaged too, only that page is a loss.
+        // If a leaf page is also damaged, the leaf page is the only loss.
         let leaf = *leaf_pages(&files, &database, &orders).last().unwrap();
         let found = lost(&files, &database, &orders, &[damaged, &[leaf]].concat());
         assert_eq!(found.iter().map(|loss| loss.pages.as_slice()).collect::<Vec<_>>(), [&[leaf]], "{damaged:?}");
@@ -238,7 +238,7 @@ fn rows_older_than_a_column_keep_its_default_when_their_page_is_damaged() {
     let description = partitioned();
     let (files, mut database) = opened(&description);
     let object = table(&database, "heap").object_id;
-    // As after ALTER TABLE heap ADD added int NOT NULL DEFAULT 42, which changes no stored row.
+    // Makes the same change as ALTER TABLE heap ADD added int NOT NULL DEFAULT 42, which changes no stored row.
     let mut added = database.columns[&object][0].clone();
     (added.id, added.name) = (3, "added".to_owned());
     database.columns.get_mut(&object).unwrap().push(added);
