@@ -221,8 +221,9 @@ pub fn show(text: &str) -> String {
 const HEAD: &str = "# Supported expressions
 
 For everyone with computed columns, filtered indexes or check constraints: mdfsck evaluates their expressions with SQL
-Server's own typing and semantics. An index or column with an expression that this table does not list is *not
-verified*, by name; a row whose values do not decide the result is *undecided* and counted. Nothing is guessed.
+Server's own typing and semantics. If an expression uses something that these tables do not list, its index or column is
+listed by name as *not verified*. If mdfsck cannot determine the result for the values of a row, the row is *undecided*
+and counted. mdfsck never guesses a result.
 
 Types: bit, tinyint, smallint, int, bigint, decimal, numeric, money, smallmoney, real, float, date, time, datetime,
 smalldatetime, datetime2, datetimeoffset (comparison only), char, varchar, nchar, nvarchar, binary, varbinary,
