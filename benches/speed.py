@@ -124,12 +124,13 @@ def page(all_series):
 
 PREFACE = """# Speed
 
-For everyone who wonders how fast a check is: the targets for mdfsck, the measurements, and the programs that they are
-compared with. Absolute figures change with the machine and its other tenants by a factor of two within an hour; ratios of
-alternating runs hardly change. Each figure is the median of several runs in one session, compared with a program that does
-the least work possible ([benches/limits](../benches/limits)), or with one that does the same job for another database.
-`benches/yardsticks.py --record` measures again and adds to docs/speed.tsv. This page and its chart are generated from that
-file; [benches/README.md](../benches/README.md) describes how each figure is made.
+For everyone who wonders how fast a check is: the targets for mdfsck, the measurements, and the programs with which
+mdfsck is compared. Absolute figures can change by a factor of two within an hour, depending on the machine and on other
+users of the same host; ratios of alternating runs hardly change. Each figure is the median of several runs in one
+session. It is compared with a program that does the least work possible ([benches/limits](../benches/limits)), or with
+a checker of another database system. `benches/yardsticks.py --record` measures again and adds to docs/speed.tsv. This
+page and its chart are generated from that file; [benches/README.md](../benches/README.md) describes how each figure is
+made.
 
 ![Each result as a share of its target: first and newest measurement](pictures/speed.svg)
 """
@@ -137,9 +138,9 @@ file; [benches/README.md](../benches/README.md) describes how each figure is mad
 MEASURED_AND_LEFT = """
 ## Measured and left alone
 
-* **io_uring** (2026-11-26; a file of 1.95 GB that is not in the page cache, medians of 5 alternating runs; the device gave
-  0.45 GB/s). It would have to be a tenth faster to justify a second way of reading. It is not: the device limits the speed
-  of a cold file.
+* **io_uring** (2026-11-26; a file of 1.95 GB that is not in the page cache, medians of 5 alternating runs; the device
+  gave 0.45 GB/s). To justify a second way of reading, io_uring would have to be a tenth faster than pread. It is not:
+  the device limits the speed of reading a file that is not in the page cache.
 
   | how | GB/s (slowest to fastest) | of a core |
   |---|---|---|
@@ -151,12 +152,13 @@ MEASURED_AND_LEFT = """
   | `check --physical-only`, 2 threads | 0.36 (0.35-0.44) | 0.25 |
   | `check --physical-only --direct`, 2 threads | 0.42 (0.37-0.47) | 0.19 |
 
-  From the page cache io_uring is as fast as pread (`limits io`). On such a device, more requests in flight help: threads
-  provide these requests, and `--direct` saves the copy.
-* **Threads that read ahead** (2026-11-26; AMD EPYC with 2 cores, a file of 2.5 GB that is not in the page cache, medians of
-  5 alternating runs while other programs compiled). A thread announces the chunk that is four ahead of the chunk that it
-  reads. This is as fast as the fastest other method that was tried. The device gave up to 1 GB/s, which needs more than a
-  quarter of a core.
+  From the page cache io_uring is as fast as pread (`limits io`). On a device like this one, a higher number of
+  simultaneous requests helps. Several threads already make simultaneous requests, and `--direct` avoids the copy from
+  the page cache.
+* **Threads that read ahead** (2026-11-26; AMD EPYC with 2 cores, a file of 2.5 GB that is not in the page cache,
+  medians of 5 alternating runs while other programs compiled). Each thread that reads a chunk announces to the system
+  the chunk four places further on. Separate reading threads are at most as fast as this. The device gave up to 1 GB/s;
+  at this speed, reading needs more than a quarter of a core.
 
   | how | GB/s (slowest to fastest) | of a core |
   |---|---|---|
@@ -171,26 +173,29 @@ MEASURED_AND_LEFT = """
   | `check --physical-only --direct`, 2 threads | 0.56 (0.50-0.57) | 0.21 |
 * **Two blocks at the same time in the decoder**: the records of a compressed backup are independent, so the work on two of
   them can overlap. This gained nothing (0.9 x): the loop is limited by the amount of work, not by waiting.
-* **Compressed rows by their half-bytes** (2026-11-26): computing the places of eight short values with one multiplication,
-  and reading usual records without the general reader, gained 3 % at most, for 300 lines of code. The time for a compressed
-  row is spread evenly: of 125 ns for expansion, 38 convert numbers and decimals, 33 lay out the row, 32 read the record, 17
-  find the short values (before headers were read once per page).
-* **A mask of the columns that checks read**, so that compressed rows are expanded without the other columns: the target is
-  reached without this mask, and if a check failed to name a column, damage there would be missed.
-* **One bounds test for each record in a series of similar records**, in place of one for each word that is read, with the
-  results in one number: this needs fewer instructions, but is up to 3 % slower.
-* **The packaged executable** (`packaging/build`: static, of the profile `dist`, made by another compiler) compared with the
-  profile `release`, which gave all figures on this page: in alternating runs, a full check has 0.93 of its speed, a physical
-  one 0.86, 40 small backups 0.88, 100,000 tables 0.93.
-* **Moved rows without a restart**: the check of a page is no faster if it continues from the first record of another form
-  instead of starting again.
-* **Decoding codes of 10 or 12 bits by one look-up** in place of 11: 5 to 8 % and 1 % slower. **BMI2** for the shifts: no
-  faster.
-* **Other hashes** (2026-11-26, 2 cores of x86-64 with AVX2 and AES-NI; a loop over rows in the nearest cache, each hash as
-  128 bits that are added up, medians of 7, while other programs compiled). AES-NI is five times as fast as the product of
-  128 bits, which saves 3.7 ns per row and index. It was not adopted: sums must be the same on every machine that takes part
-  in a check, so that processors without these instructions would have to compute the rounds with tables, and intrinsics
-  would be needed outside `format::simd`.
+* **Compressed rows by their half-bytes** (2026-11-26): two changes gained 3 % at most and would have cost 300 lines of
+  code: to compute the places of eight short values with one multiplication, and to read usual records without the
+  general reader. No single step dominates. The expansion of a compressed row takes 125 ns: 38 ns are spent on
+  converting numbers and decimals, 33 on the layout of the row, 32 on reading the record, 17 on finding the short
+  values. (This was measured before headers were read once per page.)
+* **A mask of the columns that checks read**, so that all other columns of compressed rows need not be expanded. The
+  target is reached without this mask. With the mask, if a check failed to list a column that it reads, damage in this
+  column would be missed.
+* **One bounds test for each record in a series of similar records**, instead of a test for each word that is read. The
+  results of the tests of a series are combined in one number. This needs fewer instructions, but is up to 3 % slower.
+* **The packaged executable** (`packaging/build`: statically linked, profile `dist`, made by another compiler) is slower
+  than the executable of the profile `release`, which gave all figures on this page. In alternating runs, the packaged
+  executable reaches these shares of the speed: 0.93 in a full check, 0.86 with `--physical-only`, 0.88 with 40 small
+  backups, 0.93 with 100,000 tables.
+* **Moved rows without a restart**: if a page has a record of another shape than the records before it, the check of the
+  page starts again. To continue from that record instead is not faster.
+* **Decoding codes of 10 or 12 bits by one look-up** instead of 11 bits is slower: by 5 to 8 % with 10 bits, by 1 % with
+  12 bits. **BMI2** instructions for the shifts are not faster.
+* **Other hashes** (2026-11-26, 2 cores of x86-64 with AVX2 and AES-NI; a loop over rows in the nearest cache, each hash
+  as 128 bits that are added up, medians of 7, while other programs compiled). A hash with AES-NI is five times as fast
+  as the product of 128 bits, and saves 3.7 ns per row and index. It was not adopted for two reasons. Sums must be the
+  same on every machine that takes part in a check, so processors without these instructions would have to compute the
+  rounds with tables. And intrinsics would be needed outside `format::simd`.
 
   | hash | int and bigint, ns a row | 28 bytes and bigint |
   |---|---|---|
@@ -199,13 +204,13 @@ MEASURED_AND_LEFT = """
   | PCLMUL, two products | 1.9 | |
   | AVX2, products of 32 bits in lanes, three rounds | 2.9 | |
 
-  The limit program for a full check depends on the processor: the fastest hash counts. For a table with two indexes it reads
-  3.15 GB/s with VAES, 2.88 with the product of 128 bits, and 2.83 with XXH3 (2026-11-26, 2 cores of x86-64 with AVX-512,
-  medians of 5).
-* **Reading the words of rows without a bounds test for each** (2026-11-26, AMD EPYC; a loop over rows in the nearest cache,
-  while other programs compiled; an int and a bigint, 28 bytes and a bigint): 5.4 and 8.4 ns a row with a test for each. With
-  one test for a row and a slice of the row: 6.2 and 8.9. With places that are clamped to the page: 5.4 and 8.7. Without any
-  test: 4.8 and 7.2, but this is not possible in safe Rust.
+  The limit program for a full check uses the hash that is fastest on the processor. For a table with two indexes it
+  reads 3.15 GB/s with VAES, 2.88 with the product of 128 bits, and 2.83 with XXH3 (2026-11-26, 2 cores of x86-64 with
+  AVX-512, medians of 5).
+* **Reading the words of rows without a bounds test for each** (2026-11-26, AMD EPYC; a loop over rows in the nearest
+  cache, while other programs compiled; an int and a bigint, 28 bytes and a bigint): with a test for each word, a row
+  takes 5.4 and 8.4 ns. With one test per row and a slice of the row, it takes 6.2 and 8.9 ns. With offsets that are
+  clamped to the page, 5.4 and 8.7 ns. Without any test, 4.8 and 7.2 ns, but this is not possible in safe Rust.
 * **Hashes of rows in lanes** (2026-11-26, 2 cores of x86-64 with AVX-512; a loop over rows in the nearest cache, best of 9; an int
   and a bigint, two bigints and an int). The loop is limited by the number of its instructions: without any product it would be 10 %
   faster.
@@ -218,30 +223,32 @@ MEASURED_AND_LEFT = """
   | one product at the end in place of two | 2.4 | 3.0 |
   | sums of 64 bits in place of 128 | 2.0 | 2.7 |
   | four products of 32 bits for each two words, in lanes of AVX-512, of AVX2 | 1.6, 2.0 | 2.3, 2.7 |
-  | those for one value after the other, as texts and NULLs need | 4.7 | 7.0 |
+  | four products of 32 bits, for one value after the other, as texts and NULLs need | 4.7 | 7.0 |
 
-* **Files mapped into memory** (2026-11-26, the same machine): with the checksum 16 to 22 GB/s from the page cache, while
-  reads give 9 to 11 (`limits ck`). Half of the time of a physical check is the copy that mapping avoids. But an unreadable
-  page of a mapped file ends the process, and the bytes of a mapped page may change between the checksum and the checks. A
-  failed read must be a line of the report, and a page must be checked as it was read.
-* **Reads of 1 MB from the page cache** (2026-11-26; `limits ck`, a pread and the checksum, GB/s): the best size depends on
-  the core's own cache. With a small cache, mdfsck reads 256 KB; with a large cache, it reads 1 MB if the file is in memory,
-  so that a check needs 2 to 4 % less time.
+* **Files mapped into memory** (2026-11-26, the same machine): computing checksums of a mapped file reaches 16 to 22
+  GB/s from the page cache, with reads 9 to 11 GB/s (`limits ck`). Half of the time of a check with `--physical-only` is
+  spent on the copy that mapping avoids. But an unreadable page of a mapped file ends the process, and the bytes of a
+  mapped page may change between the checksum and the checks. But a failed read must become a line of the report, and
+  all checks of a page must see the same bytes.
+* **Reads of 1 MB from the page cache** (2026-11-26; `limits ck`, a pread and the checksum, GB/s): the best size of a
+  read depends on the size of the cache that each core has. If this cache is small, mdfsck reads 256 KB at a time. If it
+  is large and the file is in memory, mdfsck reads 1 MB at a time, so that a check needs 2 to 4 % less time.
 
   | cache of a core | 128 KB | 256 KB | 512 KB | 1 MB | 4 MB |
   |---|---|---|---|---|---|
   | 512 KB (while other programs compiled) | 5.3 | 7.6 | 6.0 | 5.9 | |
   | 1 MB | 8.9 | 9.1 | 9.8 | 11.0 | 11.4 |
 
-  From a disk, mdfsck always reads 256 KB. Reads of 1 MB make the system read ahead in its own way, which on this virtual
-  machine gave 0.5 to 2.0 GB/s at 0.5 to 4.7 s of processor time for 2.5 GB, while announced reads of 256 KB give 1.0 to 1.5
-  GB/s at 1.0 to 1.5 s (2 x 10 runs in random order). To ask for each chunk whether it is in memory has the same effect, so
-  after chunks that are not in memory mdfsck asks again only after 64 chunks, then after 128, up to 4096.
-* **One loop for all sums of hashed words** (2026-11-26, 2 cores of x86-64 with AVX-512; alternating runs of `index_rows`,
-  cost of an index in ns a row): as a loop, an int index costs 13 and an index on a computed column 17; as a fold, 14 and 15.
-  Each kind uses the faster form. So an int index is now cheaper. An index on a computed column costs 15 ns as before, which
-  is now 1.2 times as much instead of 1.0 to 1.1 times.
-"""
+  From a disk, mdfsck always reads 256 KB at a time. Reads of 1 MB make the system read ahead in its own way. On this
+  virtual machine, this gave 0.5 to 2.0 GB/s and needed 0.5 to 4.7 s of processor time for 2.5 GB. Announced reads of
+  256 KB give 1.0 to 1.5 GB/s and need 1.0 to 1.5 s (2 x 10 runs in random order). To ask the system before each chunk
+  whether the chunk is in memory has the same effect. So if a chunk was not in memory, mdfsck asks again only after 64
+  chunks, then after 128, up to 4096.
+* **One loop for all sums of hashed words** (2026-11-26, 2 cores of x86-64 with AVX-512; alternating runs of
+  `index_rows`, cost of an index in ns a row): written as a loop, the code needs 13 ns for an int index and 17 ns for an
+  index on a computed column; written as a fold, 14 and 15 ns. Each kind of index uses the faster code. So an int index
+  is now cheaper. An index on a computed column costs 15 ns as before, which is now 1.2 times the cost of an int index
+  instead of 1.0 to 1.1 times. """
 
 
 def write():

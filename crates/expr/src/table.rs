@@ -234,29 +234,29 @@ const TAIL: &str = "
 ## What an expression may cost
 
 Expressions come from the file that is checked, so someone could write an expression that runs for hours. Therefore
-work is counted in steps of one to three nanoseconds each: one for each byte of a string that is read, copied or
-created, four for each pair of characters that a search compares, two for each node of the expression, 32 for a
-function and for arithmetic on types other than integers, 128 for a conversion. The number of steps depends only on
-the text of the expression and on the row.
+mdfsck counts the work in steps of one to three nanoseconds each. An expression needs one step for each byte of a string
+that it reads, copies or creates, four steps for each pair of characters that a search compares, two for each node of
+the expression, 32 for each function and each arithmetic operation on types other than integers, and 128 for each
+conversion. The number of steps depends only on the text of the expression and on the row.
 
 | limit | value | an ordinary expression |
 |---|---|---|
 | steps for a row | 524,288 | needs fewer than a thousand; eight REPLACEs of a text of 8000 bytes stay below the limit |
-| steps for the rows of one page | 524,288 per expression; the indexes of a table share 2,097,152, and so do its computed columns, and its CHECK constraints | needs a few thousand; the maximum in the real databases of the tests is 11,725 |
+| steps for the rows of one page | 524,288 per expression; 2,097,152 for all indexes of a table together, the same number for all its computed columns, and the same for all its CHECK constraints | needs a few thousand; the maximum in the real databases of the tests is 11,725 |
 | strings that are created for a row | 128 kB | creates a few hundred bytes |
 | text of an expression | 128 kB | is shorter than 1 kB |
-| terms of an expression | 1000, and two for each byte of its text: CASE, IN and BETWEEN repeat their operand | has fewer than a hundred |
+| terms of an expression | 1000 plus two for each byte of the text of the expression, because CASE, IN and BETWEEN repeat their operand | has fewer than a hundred |
 | nesting | 96 | has fewer than ten |
 
-A page whose expression is just below its limit costs 0.4 to 1.5 milliseconds of processor time, or 200 seconds per GB
-of such pages; all expressions of a table together cost at most twelve times that.
-`cargo bench -p trials --bench costs` measures this.
+A page on which an expression needs nearly all of its steps costs 0.4 to 1.5 milliseconds of processor time; for 1 GB of
+such pages, this is up to 200 seconds. All expressions of a table together cost at most twelve times as much. `cargo
+bench -p trials --bench costs` measures this.
 
-A row that needs more steps is *not verified*, as too expensive. An index with such a filter or computed column is not
-verified either; for a CHECK constraint or persisted computed column, these rows are counted. The allowance of a page
-does not depend on other pages, so the results are the same for every number of threads, grant and batch. Sums,
-differences and products of integer columns, and filters that use only integers and NULLs, need no steps. LIKE is
-linear in the text for patterns of characters and `%`.
+A row for which an expression needs more steps is *not verified*, with the reason that it is too expensive. If the
+expression is a filter or computed column of an index, the index is not verified either; if it is a CHECK constraint or
+a persisted computed column, these rows are counted. The limit for a page does not depend on other pages, so the results
+are the same for every number of threads, grant and batch. Sums, differences and products of integer columns, and
+filters that use only integers and NULLs, need no steps. LIKE is linear in the text for patterns of characters and `%`.
 
 ## Not supported
 
