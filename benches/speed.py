@@ -248,7 +248,8 @@ MEASURED_AND_LEFT = """
   `index_rows`, cost of an index in ns a row): written as a loop, the code needs 13 ns for an int index and 17 ns for an
   index on a computed column; written as a fold, 14 and 15 ns. Each kind of index uses the faster code. So an int index
   is now cheaper. An index on a computed column costs 15 ns as before, which is now 1.2 times the cost of an int index
-  instead of 1.0 to 1.1 times. """
+  instead of 1.0 to 1.1 times.
+"""
 
 
 def write():
