@@ -106,7 +106,7 @@ pub(crate) fn search(
             let why = if set.missing_stripes > 0 {
                 "some of its stripes are missing"
             } else {
-                "it is damaged, or from an old release"
+                "it is damaged, or was made by an old release"
             };
             search.rejected.push(Rejected { set: name(set), why: format!("{why} (set {})", number + 1) });
         }

@@ -86,7 +86,7 @@ fn which(rows: &WhichRows) -> String {
                 (None, None) => format!("any value of {name}: neither neighboring page can be read"),
             }
         }
-        WhichRows::Slots => "all rows with addresses on these pages (of a heap)".to_owned(),
+        WhichRows::Slots => "all rows of the heap on these pages".to_owned(),
         WhichRows::Unknown => "not known: the levels above these pages are damaged too".to_owned(),
     }
 }

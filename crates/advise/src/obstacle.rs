@@ -48,8 +48,8 @@ impl Model {
     pub(crate) fn risk(self) -> &'static str {
         match self {
             Self::Full { is_bulk_logged: true, .. } => {
-                " The recovery model is bulk-logged: after a bulk operation, a log backup fails if it meets a damaged page. Take \
-                 the tail first; if that fails, the work since the last log backup is not in any backup."
+                " The recovery model is bulk-logged: after a bulk operation, a log backup fails if it meets a damaged page. Back \
+                 up the tail first; if this backup fails, no backup has the work since the last log backup."
             }
             _ => "",
         }
@@ -66,10 +66,10 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
         return Some("pages of critical system tables cannot be restored one by one".to_owned());
     }
     if let Some(file) = damage.cut_files.first() {
-        return Some(format!("file {file} was cut: its end is missing"));
+        return Some(format!("file {file} was cut off: its end is missing"));
     }
     if damage.catalog.is_logical || damage.other.is_logical {
-        return Some("there is other damage too: in the catalog, or between pages".to_owned());
+        return Some("the catalog or references between pages are damaged too".to_owned());
     }
     if let Some(page) = usable.only_later {
         return Some(format!("page {page} is not in the full backup, and a page restore starts with the full backup"));

@@ -28,8 +28,8 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
         true => "The backup file is damaged; the database from which it was taken may be sound. If the database is \
                  sound, take a new backup; nothing else is needed."
             .to_owned(),
-        false => "The pages were damaged either before the backup, or in the backup file since; a check of the \
-                  database shows which."
+        false => "The pages were damaged either in the database before the backup, or later in the backup file. A \
+                  check of the database shows which of these is the case."
             .to_owned(),
     };
     source.risk =
@@ -50,7 +50,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
                 Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
             let finished = usable.finished().unwrap_or("an unknown time");
             older.reason = format!(
-                "The backups below reach to {finished}. They are the newest given backups with complete labels{}.",
+                "The backups below end at {finished}. Of the given backups, they are the newest with complete labels{}.",
                 if usable.copies == 0 { "" } else { " and sound copies of the damaged pages" }
             );
             older.risk =
@@ -63,8 +63,8 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             let statements: Option<Vec<String>> = quoted.and_then(|quoted| {
                 let mut sql: Vec<String> = vec![
                     "USE [master];".to_owned(),
-                    "-- If a database of this name still exists, nothing runs and nothing is overwritten: back up the tail of its\n\
-                     -- log first, or restore under another name, WITH MOVE for each file."
+                    "-- If a database of this name still exists, no statement runs and nothing is overwritten: back up the tail of\n\
+                     -- its log first, or restore under another name, WITH MOVE for each file."
                         .to_owned(),
                     format!("IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", script::quote_text(name)),
                 ];
@@ -84,9 +84,9 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             look.reason = match (request.backups, search.has_any) {
                 (None, _) => "No other backups were given (--backups DIR).".to_owned(),
                 (Some(_), false) => {
-                    "The backups that were given are of other databases, or are this backup.".to_owned()
+                    "The given backups are of other databases, or are this backup.".to_owned()
                 }
-                (Some(_), true) => "None of the backups that were given has sound copies of these pages.".to_owned(),
+                (Some(_), true) => "None of the given backups has sound copies of these pages.".to_owned(),
             };
             look.risk = "None: nothing is changed.".to_owned();
             look.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
@@ -96,8 +96,8 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
     }
     steps.extend(inspect);
     let sentence = match is_container && pages.is_empty() {
-        true => format!("This backup of {name} is damaged; no repair applies to a backup."),
-        false => format!("This backup holds a damaged copy of {name}; no repair applies to a backup."),
+        true => format!("This backup of {name} is damaged; a backup cannot be repaired."),
+        false => format!("This backup holds a damaged copy of {name}; a backup cannot be repaired."),
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
     Plan { situation: Situation::OfBackup, sentence, steps, losses: Vec::new(), rejected }

@@ -175,7 +175,7 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
         Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
             0 => format!("{name}: no page is damaged; counts or values are wrong, and no row is lost."),
             indexes => format!(
-                "{name}: {} {} damaged, but no table is: no row is lost.",
+                "{name}: {} {} damaged, but no table is damaged: no row is lost.",
                 counted(indexes, "nonclustered index", "nonclustered indexes"),
                 is(indexes)
             ),
@@ -190,7 +190,7 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
             format!("{name}: {what} {} damaged, and a backup has sound copies.", is(pages))
         }
         _ => match request.backups {
-            Some(_) => format!("{name}: {what} {} damaged, and no backup given can replace them.", is(pages)),
+            Some(_) => format!("{name}: {what} {} damaged, and no given backup can replace them.", is(pages)),
             None => format!("{name}: {what} {} damaged; no backups were given (--backups DIR).", is(pages)),
         },
     }

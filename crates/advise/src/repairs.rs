@@ -33,8 +33,8 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
         }
         if missing + surplus > 0 {
             step.risk.push_str(
-                " Where index and table disagree, either may be wrong: compare both (8955, 8956) with a backup first; the \
-                rebuild keeps what the table has.",
+                " Where index and table disagree, the index or the table may be wrong: compare the rows in messages 8955 and \
+                8956 with a backup first. The rebuild keeps the rows of the table.",
             );
         }
         match is_table_damaged {
@@ -94,7 +94,7 @@ fn update_usage(request: &Request<'_>, damage: &Damage) -> Option<Step> {
     };
     let mut step = Step::new(Action::UpdateUsage, title);
     step.object = names.first().filter(|_| names.len() == 1).cloned();
-    step.reason = "Row and page counts in the catalog are wrong; the pages are right.".to_owned();
+    step.reason = "Row and page counts in the catalog are wrong; the pages themselves are sound.".to_owned();
     step.risk = "None for the data. The command locks each table while it counts.".to_owned();
     step.sql.push(use_database(request));
     for &object_id in damage.counts.keys() {
@@ -140,7 +140,7 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
             true => format!("ALTER TABLE {table} DROP CONSTRAINT {};", quote(&name)),
             false => format!("DROP INDEX {} ON {table};", quote(&name)),
         };
-        step.sql.push("-- If that fails, drop it and create it again:".to_owned());
+        step.sql.push("-- If the rebuild fails, drop the index and create it again:".to_owned());
         step.sql.push(commented(&drop));
         step.sql.push(commented(create.trim_end()));
     }
@@ -157,10 +157,10 @@ fn save_index_rows(request: &Request<'_>, rebuild: &Step, ids: &Ids, more: u64) 
     let mut step = Step::new(Action::Export, format!("Save the rows that only the index {index} has"));
     step.reason = format!(
         "The index has {rows} that {object} does not have: a write of the index was lost, or the table has lost these rows. A rebuild deletes \
-         the last copy of their columns; 8956 shows them ('mdfsck check'), and a backup may have the rows."
+         the last copy of their columns. Message 8956 of 'mdfsck check' shows these columns, and a backup may have the rows."
     );
     step.risk = "None: the files are only read.".to_owned();
-    step.cannot_restore = Some("If the table has lost these rows: the columns that no index has.".to_owned());
+    step.cannot_restore = Some("If the table has lost these rows: their columns that no index has.".to_owned());
     step.command = Some(format!("mdfsck check {} --format json", request.paths));
     step.object = Some(object);
     step.index = Some(index);
@@ -190,7 +190,7 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
         RowFault::Partition => (
             format!("Move {count} {noun} of {object} to the right partition"),
             "The rows are in a partition whose boundaries exclude them: queries that skip partitions do not find them. \
-             Delete and insert them again."
+             Delete the rows and insert them again."
                 .to_owned(),
             None,
         ),
@@ -248,20 +248,20 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     let is_only_counted = damage.ids.iter().all(|id| *id == GHOST_COUNT);
     step.reason = match damage.is_in_structure {
         true if is_only_counted => {
-            "The header of a page counts its ghost records wrongly; all its rows are sound.".to_owned()
+            "The header of a page has a wrong number of ghost records; all rows of the page are sound.".to_owned()
         }
         true => "Links, levels or the order of the table's pages are wrong; each single page is sound.".to_owned(),
         false => "The allocation maps of the table are wrong; every page of it is sound.".to_owned(),
     };
-    step.reason.push_str(" A rebuild writes its rows to new pages with new maps.");
+    step.reason.push_str(" A rebuild writes the rows of the table to new pages with new maps.");
     step.risk = "A rebuild keeps only the rows that it finds through the damaged links or maps, and may fail on them: \
-                 save the rows first, and compare row counts before and after. The table is locked meanwhile, and the \
-                 rebuild needs as much free space as the table has."
+                 save the rows first, and compare row counts before and after. The rebuild locks the table, and needs as \
+                 much free space as the table has pages."
         .to_owned();
     if !damage.keys.is_empty() {
         step.risk.push_str(
-            " Where keys are out of order, one of them may be wrong, and it is unknown which: compare the rows with a \
-            backup first; the page can be restored from it.",
+            " Where keys are out of order, a key may be wrong, and it is unknown which key: compare the rows with a backup \
+            first. The page can be restored from the backup.",
         );
     }
     step.proven = Some("This check read the pages of the table, and no finding concerns their content.".to_owned());
@@ -272,7 +272,7 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     }
     if damage.is_in_allocation {
         step.cannot_restore =
-            Some("Rows on extents that no map names any more: 'mdfsck export --damaged' looks for them.".to_owned());
+            Some("Rows on extents that no allocation map lists any more: 'mdfsck export --damaged' looks for them.".to_owned());
     }
     let table = table_argument(request, object_id);
     step.command = Some(format!("mdfsck export {} -o saved --table {table} --damaged", request.paths));
@@ -306,7 +306,7 @@ fn rebuild_statements(
         |repair: &str| format!("DBCC CHECKTABLE ({}{repair}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(&table));
     sql.extend([format!("SELECT COUNT_BIG(*) FROM {table};"), check("")]);
     let repair = if is_in_allocation { ", REPAIR_ALLOW_DATA_LOSS" } else { ", REPAIR_REBUILD" };
-    sql.push("-- If the rebuild fails, or the check still finds something:".to_owned());
+    sql.push("-- If the rebuild fails, or the check still finds errors:".to_owned());
     sql.push(commented(&format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;")));
     sql.push(commented(&check(repair)));
     sql.push(commented(&format!("ALTER DATABASE {name} SET MULTI_USER;")));
@@ -351,18 +351,18 @@ pub(crate) fn table_argument(request: &Request<'_>, object_id: i32) -> String {
 /// Steps for extents and pages that are allocated and have no owner.
 fn unowned(request: &Request<'_>, damage: &Damage) -> [Step; 2] {
     let pages: Vec<PageId> = damage.unowned.pages.iter().copied().collect();
-    let mut look = Step::new(Action::Export, "Look at the pages that belong to nothing");
+    let mut look = Step::new(Action::Export, "Save the rows of pages without an owner");
     look.reason =
-        "The maps mark pages as in use that belong to no object. These pages only waste space, unless a map or a row \
-         of the catalog that named them was lost: then they hold rows, which this step saves."
+        "The allocation maps mark pages as in use that belong to no object. Usually these pages only waste space. But if \
+         a map or a catalog row that named them was lost, they hold rows, which this step saves."
             .to_owned();
     look.risk = "None: the files are only read.".to_owned();
     look.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
     look.pages.clone_from(&pages);
     look.rests_on.clone_from(&damage.unowned.ids);
-    let mut step = Step::new(Action::RepairAllowDataLoss, "Free the pages that belong to nothing");
+    let mut step = Step::new(Action::RepairAllowDataLoss, "Free the pages without an owner");
     step.reason =
-        "Only the repair frees these pages, and this can wait: no table misses them, unless another step says so."
+        "Only the repair frees these pages, and the repair can wait: no table lacks these pages, unless another step says so."
             .to_owned();
     step.risk =
         "The repair frees these pages. If they hold rows that a damaged map no longer names, these rows are lost: run \

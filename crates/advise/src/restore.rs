@@ -55,7 +55,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     }
     restored.covers_everything = true;
     if !has_whole_log {
-        let why = "No given backup has the changes since: only these files have them, as far as they can be read.";
+        let why = "No given backup has the latest changes: only these files have them, as far as the files can be read.";
         restored.steps.push(export(request, damage, why));
     }
     restored.steps.push(database_restore(request, damage, (usable, model), (&why, has_whole_log)));
@@ -94,13 +94,13 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.proven = proof(usable);
     let mut logs = usable.of_kind(SetKind::Log).peekable();
     let order = match logs.peek() {
-        Some(_) => "that the log backups follow one another without a gap, and how far they reach",
-        None => "and how far they reach",
+        Some(_) => ", that the log backups follow one another without a gap, and up to which time they reach",
+        None => " and up to which time they reach",
     };
     let rest = match usable.copies {
-        0 => format!("Only the labels say that these backups are sound, {order}: none of their pages was read"),
+        0 => format!("No page of these backups was read: only their labels say that they are sound{order}"),
         _ => format!(
-            "Only the labels say that the rest of these backups is sound, {order}: only the pages above were read"
+            "Of these backups, only the pages above were read: only the labels say that all other pages are sound{order}"
         ),
     };
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
@@ -112,19 +112,19 @@ fn proof(usable: &Usable) -> Option<String> {
     let finished = full.and_then(|full| full.set.config.finished.as_deref()).unwrap_or("an unknown time");
     let copies = match usable.copies {
         0 => return None,
-        1 => "the copy of this page was read, and is sound".to_owned(),
-        copies => format!("{copies} copies of these pages were read, and are sound"),
+        1 => "the copy of this page was read and is sound".to_owned(),
+        copies => format!("{copies} copies of these pages were read and are sound"),
     };
-    let over = if usable.of_kind(SetKind::Differential).next().is_some() { ", with its differential" } else { "" };
+    let over = if usable.of_kind(SetKind::Differential).next().is_some() { " and its differential backup" } else { "" };
     Some(format!("In the full backup of {finished}{over}, {copies}."))
 }
 
-/// Part of a sentence, such as `the 3 log backups after it and the tail of the log bring`.
+/// Part of a sentence, such as `the 3 later log backups and the tail of the log bring`.
 fn log_brings(usable: &Usable) -> String {
     match usable.of_kind(SetKind::Log).count() {
         0 => "the tail of the log brings".to_owned(),
-        1 => "the log backup after it and the tail of the log bring".to_owned(),
-        logs => format!("the {logs} log backups after it and the tail of the log bring"),
+        1 => "the later log backup and the tail of the log bring".to_owned(),
+        logs => format!("the {logs} later log backups and the tail of the log bring"),
     }
 }
 
@@ -132,9 +132,9 @@ fn log_brings(usable: &Usable) -> String {
 fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
-        "-- The tail of the log: everything since the last log backup, to a file that does not exist yet. The database is\n\
-         -- offline from here on, until WITH RECOVERY. If this fails, nothing below runs: the work since the last log backup is only\n\
-         -- in this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR takes it from a damaged database."
+        "-- Back up the tail of the log, with everything since the last log backup, to a file that does not exist yet. The\n\
+         -- database is then offline until RESTORE ... WITH RECOVERY. If this backup fails, nothing below runs: the work since the\n\
+         -- last log backup is only in this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR backs up the tail of a damaged database."
             .to_owned(),
         format!("BACKUP LOG {name} TO DISK = {file}\n    WITH NORECOVERY;"),
         "IF @@ERROR <> 0 SET NOEXEC ON;".to_owned(),
@@ -164,13 +164,13 @@ fn page_restore(
     let mut step = Step::new(Action::RestorePages, title);
     based_on(usable, &mut step);
     step.reason = format!(
-        "Only the damaged pages are replaced; {} them up to date. Nothing is lost, provided that the tail can be backed up.",
+        "Only the damaged pages are replaced; {} them up to date. Nothing is lost, provided that the tail of the log can be backed up.",
         log_brings(usable)
     );
     step.risk = format!(
         "These statements take the database offline, in every edition. Enterprise, Developer and Evaluation editions \
-         can restore online: then only the damaged pages are unavailable; pages of system tables may still need it \
-         offline.{}",
+         can restore pages online, so that only the damaged pages are unavailable. For pages of system tables, the \
+         database may have to be offline even then.{}",
         model.risk()
     );
     step.object = only_object(request, damage);
@@ -184,8 +184,9 @@ fn page_statements(name: &str, pages: &[PageId], usable: &Usable) -> Option<Vec<
     let quoted = statements::database(name)?;
     let file = tail_file(&usable.steps, name);
     let mut sql = vec![
-        "-- Offline, in every edition. Online (Enterprise): leave out the first BACKUP LOG; after the last RESTORE LOG,\n\
-         -- BACKUP LOG to a new file without NORECOVERY, and restore that file WITH RECOVERY."
+        "-- These statements take the database offline, in every edition. For an online restore (Enterprise), leave out the\n\
+         -- first BACKUP LOG. After the last RESTORE LOG, run BACKUP LOG to a new file without NORECOVERY, and restore that\n\
+         -- file WITH RECOVERY."
             .to_owned(),
     ];
     sql.extend(tail(&quoted, &file));
@@ -213,14 +214,14 @@ fn file_restore(
     let mut step = Step::new(Action::RestoreFile, format!("Restore {}", part.name));
     based_on(usable, &mut step);
     step.reason = format!(
-        "A page restore is not possible: {why}. All damage is in this part of the database; {} it up to date.",
+        "A page restore is not possible: {why}. All damage is in this part of the database; {} this part up to date.",
         log_brings(usable)
     );
     let online = match part.is_primary {
-        true => "It has files of the primary filegroup, which no edition restores online.",
-        false => "Enterprise, Developer and Evaluation editions can restore it online, without the first BACKUP LOG.",
+        true => "The part has files of the primary filegroup, which no edition restores online.",
+        false => "Enterprise, Developer and Evaluation editions can restore the part online, without the first BACKUP LOG.",
     };
-    step.risk = format!("The database is offline meanwhile. {online}{}", model.risk());
+    step.risk = format!("The database is offline during the restore. {online}{}", model.risk());
     step.object = only_object(request, damage);
     step.pages = pages.iter().copied().collect();
     step.rests_on = ids(damage);
@@ -257,13 +258,13 @@ fn database_restore(
     let mut step = Step::new(Action::RestoreDatabase, format!("Restore the database {name}"));
     based_on(usable, &mut step);
     let reach = match has_whole_log {
-        true => format!("{} it up to date", log_brings(usable)),
-        false => "the log since then is incomplete".to_owned(),
+        true => format!("{} the database up to date", log_brings(usable)),
+        false => "the log after these backups is incomplete".to_owned(),
     };
     step.reason = format!("A page restore is not possible: {why}. These are the newest usable backups; {reach}.");
     step.risk = format!(
-        "The database is offline meanwhile. If there is space, restore under another name first (MOVE its files): the \
-        damaged database may still have what the backup lacks. Check the whole backups first.{}",
+        "The database is offline during the restore. If there is space, restore under another name first (MOVE its \
+        files): the damaged database may still have data that the backup lacks. Check the whole backups first.{}",
         if has_whole_log { model.risk() } else { "" }
     );
     step.command = Some(format!("mdfsck check {}", step_paths(usable)));
@@ -271,7 +272,7 @@ fn database_restore(
     step.rests_on = all_ids(damage);
     if !has_whole_log {
         let finished = usable.finished().unwrap_or("the last backup");
-        step.cannot_restore = Some(format!("Changes after {finished}, except what the previous step saved."));
+        step.cannot_restore = Some(format!("Changes after {finished}, except the changes that the previous step saved."));
     }
     let sql = (|| {
         let quoted = statements::database(name)?;
@@ -280,7 +281,7 @@ fn database_restore(
             true => tail(&quoted, &tail_file),
             false => vec![
                 "USE [master];".to_owned(),
-                "-- REPLACE writes over the damaged database: copy its files first, or restore under another name WITH MOVE."
+                "-- REPLACE overwrites the damaged database: copy its files first, or restore under another name WITH MOVE."
                     .to_owned(),
             ],
         };

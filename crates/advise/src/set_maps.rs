@@ -41,19 +41,20 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
     let maps = &damage.maps;
     step.reason = match maps.is_shared {
         true => format!(
-            "Maps assign the same pages to more than one object: {of}. Each page has the rows of one owner only, and \
-             nothing else is damaged; but a write, drop or rebuild of another owner overwrites or frees the page."
+            "Allocation maps assign the same pages to more than one object: {of}. Each page has the rows of only one \
+             owner, and nothing else is damaged. But a write to another owner overwrites the page, and a drop or rebuild \
+             of another owner frees it."
         ),
         false => format!(
-            "Maps are wrong about pages of {of}; these pages and their rows are sound. But the server may treat the pages \
-            as free, and overwrite them."
+            "Allocation maps have wrong entries for pages of {of}; these pages and their rows are sound. But the server \
+            may treat the pages as free, and overwrite them."
         ),
     };
     step.reason.push_str(match request.backups {
-        Some(_) => " No backup given restores correct maps without loss.",
-        None => " With --backups DIR, backups are searched: a restore of the file with its log loses nothing.",
+        Some(_) => " No given backup can restore correct maps without loss.",
+        None => " With --backups DIR, mdfsck looks for usable backups: a restore of the file and the log loses nothing.",
     });
-    step.risk = "The files are only read by the export. READ_ONLY disconnects all users.".to_owned();
+    step.risk = "The export only reads the files. SET READ_ONLY disconnects all users.".to_owned();
     step.proven = Some("Page headers name the owners, and no finding concerns the content of the pages.".to_owned());
     let is_known = |object_id: &&i32| !request.database.is_system_table(**object_id);
     let users: Vec<&i32> = maps.objects.iter().filter(is_known).collect();
@@ -81,7 +82,7 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
 
 fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let maps = &damage.maps;
-    let mut step = Step::new(Action::RepairAllowDataLoss, "When the rows are saved: let the repair set the maps");
+    let mut step = Step::new(Action::RepairAllowDataLoss, "When the rows are saved: let the repair correct the maps");
     step.reason = match maps.is_shared {
         true => {
             "Only the repair changes maps. It takes the pages from one of their owners, and does not say from which."
@@ -91,7 +92,7 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
             .to_owned(),
     };
     step.risk =
-        "It needs single-user mode. Copy the files first, and compare the numbers of rows before and after.".to_owned();
+        "The repair needs single-user mode. Copy the files first, and compare the numbers of rows before and after.".to_owned();
     step.cannot_restore =
         maps.is_shared.then(|| "The rows of the owner that loses pages; the export saved them.".to_owned());
     step.sql = repair_statements(request, damage).unwrap_or(vec![BY_HAND.to_owned()]);
@@ -132,10 +133,10 @@ fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
     let object = object_name(request, object_id);
     let mut step = Step::new(Action::RebuildTable, format!("When the rows are saved: rebuild the table {object}"));
     step.reason =
-        "A rebuild writes the rows to new pages with new marks. It may skip pages that are marked as free: the rows \
-         that it does not find are among the saved rows."
+        "A rebuild writes the rows to new pages with correct PFS bytes. It may skip pages that are marked as free; the \
+         rows that it does not find are among the saved rows."
             .to_owned();
-    step.risk = "Compare the number of rows with what was saved, and insert those that are missing.".to_owned();
+    step.risk = "Compare the number of rows with the number of saved rows, and insert the rows that are missing.".to_owned();
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
     step.sql = match (statements::database(&request.report.database.name), table) {
         (Some(name), Some(table)) => {

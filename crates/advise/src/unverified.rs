@@ -16,7 +16,7 @@ fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
     step.reason = format!(
-        "{things} could not be verified because of the damage. Check again after the repair; that check covers them."
+        "{things} could not be verified because of the damage. A check after the repair can verify them."
     );
     step.risk = "None: nothing is changed.".to_owned();
     step.command = Some(format!("mdfsck check {paths}"));
@@ -56,7 +56,7 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             }
             let (_, scopes) =
                 by_limit.entry((!limit.is_root(), limit.kind, limit.id)).or_insert_with(|| (limit, Vec::new()));
-            scopes.push(format!("this may be the cause of message {}", finding.check.msg));
+            scopes.push(format!("limit {} may be the cause of message {}", limit.id, finding.check.msg));
         }
     }
     let (mut steps, mut follow) = (Vec::new(), None);
@@ -68,7 +68,7 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             continue;
         }
         let what = match limit.is_root() {
-            true => format!("Give the missing {}", limit.what),
+            true => format!("Provide the missing {}", limit.what),
             false => format!("Read why this was not verified: {}", limit.what),
         };
         let mut step = Step::new(Action::Inspect, what);
@@ -85,7 +85,7 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
             step.reason.push_str(&format!(" Because of this, {things} could not be verified."));
         }
         step.risk =
-            "None: nothing is changed. Whatever was not verified may be sound, so no step repairs it.".to_owned();
+            "None: nothing is changed. Data that was not verified may be sound, so no step repairs it.".to_owned();
         step.command = Some(format!("mdfsck explain {id}"));
         step.cannot_restore = None;
         step.sql = vec![format!("-- {}", limit.action)];

@@ -28,7 +28,7 @@ pub(crate) fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step 
     let tables = if is_all { String::new() } else { tables.concat() };
     step.object = only_object(request, damage).filter(|_| !is_all);
     step.reason = why.to_owned();
-    step.risk = "None: the files are only read. Rows of damaged pages go to separate files, with the reason for doubt."
+    step.risk = "None: the files are only read. Rows of damaged pages are written to separate files, with the reason for doubt."
         .to_owned();
     step.command = Some(format!("mdfsck export {} -o saved --damaged{tables}", request.paths));
     step.pages = damage.pages().into_iter().collect();
@@ -48,8 +48,8 @@ pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Se
     restored.steps.push(export(
         request,
         damage,
-        "Exports every row that can be proven, and the columns of lost rows that nonclustered indexes still have. Do this \
-        before a repair deletes pages.",
+        "The export saves every row that can be proven sound, and the columns of lost rows that nonclustered indexes still \
+        have. Run it before a repair deletes pages.",
     ));
     if damage.catalog.ids.is_empty() && damage.fixed.is_empty() && damage.other.ids.is_empty() {
         restored.steps.push(repair(request, damage));
@@ -63,12 +63,12 @@ pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Se
 fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Step {
     let looked = match (request.backups, search.has_any) {
         (None, _) => "No backups were given: --backups DIR names the folder with backups of this database.",
-        (Some(_), false) => "The backups that were given are of other databases.",
-        (Some(_), true) => "None of the backups that were given has sound copies of the damaged pages.",
+        (Some(_), false) => "The given backups are of other databases.",
+        (Some(_), true) => "None of the given backups has sound copies of the damaged pages.",
     };
     let mut step = Step::new(Action::Inspect, "Look for a backup first");
     step.reason = format!(
-        "{looked} A restore brings rows back; a repair deletes them. Older backups with all log backups since, and the replicas \
+        "{looked} A restore brings rows back; a repair deletes them. Older backups with all later log backups, and the replicas \
          of an availability group or a mirror, may have intact copies of these pages: servers repair some pages from replicas \
          automatically (sys.dm_hadr_auto_page_repair)."
     );
@@ -81,7 +81,7 @@ fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> S
 fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let name = &request.report.database.name;
     let mut step =
-        Step::new(Action::RepairAllowDataLoss, "Last of all, and only without a backup: let the repair delete");
+        Step::new(Action::RepairAllowDataLoss, "As a last resort, and only without a backup: let the repair delete data");
     let tables: Vec<String> = damage
         .tables
         .iter()
@@ -99,15 +99,15 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
         })
         .collect();
     step.reason =
-        "The repair makes the database consistent again: it removes damaged data, and everything that refers to such \
-         data."
+        "The repair makes the database consistent again: it removes damaged data, and all data that refers to the \
+         removed data."
             .to_owned();
     step.risk = "The repair ignores foreign keys and constraints, needs the database in single-user mode, may take \
                  more than one run, and may fail. Copy the files first: deleted data cannot be brought back."
         .to_owned();
     step.cannot_restore = Some(format!(
-        "As far as the findings show, the repair deletes {} with all rows on them, and off-row values whose rows are \
-         gone.",
+        "As far as the findings show, the repair deletes {} with all rows on them, and the off-row values of deleted \
+         rows.",
         tables.join(", ")
     ));
     step.sql = repair_statements(name).unwrap_or(vec![BY_HAND.to_owned()]);
@@ -126,7 +126,7 @@ fn repair_statements(name: &str) -> Option<Vec<String>> {
         format!("DBCC CHECKDB ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
         "-- Repeat until no error is left: one error may have hidden another.".to_owned(),
         check_again(name),
-        "-- Rows that violate constraints now, in the database itself.".to_owned(),
+        "-- Find the rows that now violate constraints, in the database itself.".to_owned(),
         format!("USE {quoted};"),
         "DBCC CHECKCONSTRAINTS WITH ALL_CONSTRAINTS;".to_owned(),
         "USE [master];".to_owned(),
@@ -136,9 +136,9 @@ fn repair_statements(name: &str) -> Option<Vec<String>> {
 
 /// The step for the catalog, headers and allocation maps, for which no repair exists.
 fn new_database(request: &Request<'_>, damage: &Damage) -> Step {
-    let mut step = Step::new(Action::Export, "Build a new database from what was saved");
+    let mut step = Step::new(Action::Export, "Build a new database from the saved data");
     step.reason = "No repair exists for the catalog, file headers, boot pages and allocation maps.".to_owned();
-    step.risk = "Permissions, jobs and settings outside of the tables are not exported.".to_owned();
+    step.risk = "Permissions, jobs and settings outside the tables are not exported.".to_owned();
     step.command = Some(format!("mdfsck export {} -o saved --format sql --definitions", request.paths));
     step.pages = damage.pages().into_iter().collect();
     step.rests_on = all_ids(damage);

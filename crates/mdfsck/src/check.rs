@@ -331,7 +331,7 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     }
     // This text goes to stderr because the results must be the same for a database and for every backup of it.
     if source.backup().is_some() && !report.findings.is_empty() {
-        warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
+        warn(format!("a backup cannot be repaired. {}", report::explain::IN_A_BACKUP));
     }
     if matches!(arguments.results.format(), Format::TableResults(_)) {
         report_what_has_no_row(report, view);

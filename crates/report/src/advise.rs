@@ -42,7 +42,7 @@ fn write_loss(loss: &LossSummary, out: &mut dyn io::Write) -> io::Result<()> {
     paragraph("    which   ", &loss.which, out)?;
     let columns: Vec<String> = loss.recoverable.iter().map(|(column, index)| format!("{column} ({index})")).collect();
     match columns.is_empty() {
-        true => paragraph("    left    ", "nothing: no nonclustered index has their columns", out),
+        true => paragraph("    left    ", "nothing: no nonclustered index has columns of these rows", out),
         false => paragraph("    left    ", &format!("columns in indexes: {}", columns.join(", ")), out),
     }
 }
@@ -176,11 +176,12 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
     comment(
-        "Review it before you run it: mdfsck never does. As written, it changes nothing: each step begins with SET NOEXEC \
-        ON, and runs once you delete that line. Run it step by step, and stop when a step was enough.",
+        "Review this script before you run it: mdfsck never runs it. As written, the script changes nothing: each step \
+        begins with SET NOEXEC ON, and takes effect only after you delete that line. Run the script step by step, and \
+        stop when the damage is repaired.",
         out,
     )?;
-    comment("The backup files are named as mdfsck found them; the server must find them there too.", out)?;
+    comment("The script has the paths at which mdfsck found the backup files; the server must find the files there too.", out)?;
     for (number, step) in plan.steps.iter().enumerate() {
         writeln!(out)?;
         comment(&format!("Step {}. {}.", number + 1, step.title), out)?;

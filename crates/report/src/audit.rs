@@ -54,9 +54,9 @@ pub fn write_text(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
         writeln!(out, "{}", printable(text.trim_end()))?;
     }
     let found = match report.findings.len() {
-        0 => "none contradicts it".to_owned(),
-        1 => "1 contradicts it".to_owned(),
-        count => format!("{count} contradict it"),
+        0 => "no page contradicts the log".to_owned(),
+        1 => "1 page contradicts the log".to_owned(),
+        count => format!("{count} pages contradict the log"),
     };
     let range = match audit.range {
         Some((from, to)) => format!(" from {} to {}", lsn_text(from), lsn_text(to)),
@@ -65,7 +65,8 @@ pub fn write_text(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     writeln!(
         out,
         "{} pages of database '{}' were compared with the log{range}: {found}. The bytes that the last change wrote were \
-         compared on {} of them. {} pages were last changed before this log begins, {} have no record of their own in it.",
+         compared on {} of these pages. {} pages were last changed before this log begins; {} pages have no record of \
+         their own in the log.",
         audit.pages_compared,
         printable(&report.database.name),
         audit.images_compared,

@@ -78,10 +78,10 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.points(out)?;
     match found.verified.is_empty() {
         _ if database.chains.is_empty() => {}
-        // Without a path, there was nothing to verify.
-        _ if found.usable_path().0.is_none() => writeln!(out, "  by their labels; pages were not read")?,
-        true => writeln!(out, "  by their labels; pages were not read (--verify reads them)")?,
-        false => writeln!(out, "  by their labels; the backups of each path below were read and checked")?,
+        // Without a path, nothing could be verified.
+        _ if found.usable_path().0.is_none() => writeln!(out, "  according to the labels of the backups; pages were not read")?,
+        true => writeln!(out, "  according to the labels of the backups; pages were not read (--verify reads them)")?,
+        false => writeln!(out, "  according to the labels of the backups; the backups of each path below were read and checked")?,
     }
     if let Some((time, moment)) = &found.at {
         return text.moment(time, moment, found, out);
@@ -338,7 +338,7 @@ fn unused_text(reason: Unused, set: &ChainSet) -> String {
         Unused::AfterGap(from, to) => {
             format!("{kept}; log from LSN {} to {} is missing", decimal(from), decimal(to))
         }
-        Unused::TooOld => "made by SQL Server 2000 or older, which is not understood".to_owned(),
+        Unused::TooOld => "made by SQL Server 2000 or older, which mdfsck does not support".to_owned(),
         Unused::OfFiles => {
             "file or filegroup backup, which no chain uses; 'mdfsck check' reads the newest of them together".to_owned()
         }

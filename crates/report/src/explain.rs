@@ -14,15 +14,15 @@ const WIDTH: usize = 100;
 /// The start of docs/checks.md.
 const PREFACE: &str = "# The checks
 
-For everyone with a finding: the rule that each check tests, what breaks it, and what to do. Generated from the registry
+For users with a finding: the rule that each check tests, the causes of a violation, and what to do. Generated from the registry
 (`crates/check/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
 
 Each check has an id that is never reused, and the number and text of the message by which DBCC CHECKDB reports the same
-damage. `<...>` marks a value that the message inserts. All findings have level 16.
+damage. `<...>` stands for a value that is inserted into the message. All findings have level 16.
 ";
 
 /// The advice for a backup, which cannot be repaired.
-pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
+pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups. Then restore from the newest backup that is sound.";
 
 /// Writes the explanations of `checks`, one after another.
 ///
@@ -156,7 +156,7 @@ pub(crate) fn fault(check: &Check) -> String {
         ("its parent {ref_page}", "its parent"),
         ("in parent {ref_page}", "in its parent"),
         ("page {page} of a critical", "a page of a critical"),
-        ("in a circle at {page}", "in a circle"),
+        ("a loop at {page}", "a loop"),
         ("sys.{table}", "the catalog"),
         ("IAM page {page}", "an IAM page"),
         ("PFS page {pfs_page}", "its PFS page"),

@@ -198,7 +198,7 @@ fn remarks(table: &Exported) -> Vec<String> {
     };
     if table.doubtful > 0 {
         remarks.push(format!(
-            "{} in {}: not proven, each with its reason",
+            "{} in {}: not proven sound, each with the reason",
             count(table.doubtful, "row"),
             beside("doubtful")
         ));

@@ -177,7 +177,7 @@ pub fn write_coverage(all: &[Coverage], out: &mut dyn io::Write) -> io::Result<(
             let last = u64::from(*first) + u64::from(*pages).saturating_sub(1);
             writeln!(out, "          oldest: {file}:{first} to {file}:{last}, {} UTC", minute(at))?;
         }
-        writeln!(out, "  proven  {} of {} relations{promise}", one.relations_within, one.relations)?;
+        writeln!(out, "  proven  {} of {} checks of tables and indexes{promise}", one.relations_within, one.relations)?;
         if let Some(at) = &one.oldest_closed {
             writeln!(out, "          oldest: {} UTC", minute(at))?;
         }

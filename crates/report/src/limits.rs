@@ -13,12 +13,12 @@ const WIDTH: usize = 100;
 /// The start of docs/limits.md.
 const PREFACE: &str = "# The limits
 
-For everyone whose check lists something as *not verified*: every reason, and what to do about it. Generated from the registry
+For users whose check lists something as *not verified*: all reasons, and what to do about each of them. Generated from the registry
 (`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
 
-A limit is a reason why something is not verified. It is not a finding: the thing it names may be sound or damaged. A run with
-limits has bit 16 in its exit status, unless `--allow ID` accepts them. Ids are never reused. `<...>` marks a value that the line
-inserts. Notes are worth knowing, and leave nothing unverified.
+A limit is a reason why something is not verified. A limit is not a finding: the data that it names may be sound or damaged. A run
+with limits sets bit 16 of the exit status, unless `--allow ID` accepts the limits. Ids are never reused. `<...>` stands for a value
+that is inserted into the line. A limit that is marked as a note is worth knowing, but leaves nothing unverified.
 ";
 
 /// Writes the explanations of `limits`, one after another.
@@ -82,18 +82,18 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
 /// The reason, with a readable placeholder in place of each `{}`.
 pub(crate) fn reason(limit: &Limit) -> String {
     match limit.reason {
-        "{}" => "two values disagree, or one is unknown: the report names them".to_owned(),
+        "{}" => "two values in the catalog contradict each other, or a value is unknown: the report names the values".to_owned(),
         reason => reason.replace("{}", "<...>"),
     }
 }
 
 fn meaning(kind: LimitKind) -> &'static str {
     match kind {
-        LimitKind::Damaged => "Something else is damaged, or contradicts itself; a finding may name it.",
+        LimitKind::Damaged => "Other data is damaged or contradicts itself; a finding may describe this damage.",
         LimitKind::Unreadable => "The operating system could not read the data.",
-        LimitKind::NotGiven => "Something was not given: a file, a stripe, the log, a key, space for temporary files.",
+        LimitKind::NotGiven => "Something that the check needs was not given: a file, a stripe, the log, a key, or space for temporary files.",
         LimitKind::InFlight => "A change was under way when the files or the backup were written.",
-        LimitKind::Undocumented => "SQL Server does not document what the bytes must be.",
+        LimitKind::Undocumented => "SQL Server does not document the values that this data must have.",
         LimitKind::Unsupported => "mdfsck does not make this check.",
     }
 }
@@ -120,8 +120,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "tree.compressed-entries: not verified, undocumented\n\n  what            links and key bounds\n  \
-             why             child pointers of compressed non-leaf rows are undocumented; only sibling links\n                  \
-             were checked\n  what to do      Run DBCC CHECKDB on a server for this part.\n"
+             why             the form of child pointers in compressed non-leaf rows is undocumented; only sibling\n                  \
+             links were checked\n  what to do      To check this part, run DBCC CHECKDB on a server.\n"
         );
     }
 }

@@ -33,7 +33,7 @@ struct Place {
 const RULES: [Rule; 7] = [
     Rule {
         id: "computed-column-index",
-        reason: "CHECKDB evaluates the expression again for every row, and its evaluator holds an exclusive latch: measured 20 times slower",
+        reason: "CHECKDB evaluates the expression again for every row, and its evaluator holds an exclusive latch: in a measurement, the check was 20 times slower",
         remedy: "run CHECKDB without EXTENDED_LOGICAL_CHECKS (2016 and later), or disable the index for the check",
         find: computed_column_indexes,
     },
@@ -46,7 +46,7 @@ const RULES: [Rule; 7] = [
     },
     Rule {
         id: "huge-table",
-        reason: "a batch has at least one whole table with all its indexes: this table determines the memory grant \
+        reason: "CHECKDB checks at least one whole table with all its indexes per batch: this table determines the memory grant \
                  and the use of tempdb",
         remedy: "run CHECKTABLE for it separately, on another night",
         find: huge_tables,
@@ -99,7 +99,7 @@ pub fn write(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
             true => {
                 writeln!(out, "Nothing in this schema is known to slow DBCC CHECKDB down or to hide damage from it.")
             }
-            false => writeln!(out, "Nothing was found in the part of the catalog that can be read."),
+            false => writeln!(out, "No problem was found in the part of the catalog that can be read."),
         };
     }
     table.write(0, out)?;

@@ -254,7 +254,7 @@ pub fn write_empty_text(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
         let (path, position) = (set.path.display().to_string(), set.position);
         writeln!(
             out,
-            "{}: set {position} holds no log: it starts and ends at {at}, because nothing was written since the \
+            "{}: set {position} holds no log: it starts and ends at {at}, because nothing was logged since the \
              previous log backup",
             printable(&path)
         )?;
@@ -320,7 +320,7 @@ impl LogReport<'_> {
                     Damage::Block => "the block there was written completely, and has changed since".to_owned(),
                     Damage::Format(format) => format!("the block there has the unknown format {format}"),
                     Damage::Header { file, offset } => format!(
-                        "the log continues in the virtual log file at byte {offset} of {}, but the header of that file does not say so",
+                        "the log continues in the virtual log file at byte {offset} of {}, but the header of this virtual log file does not show it",
                         self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
                     ),
                     Damage::NoBlock => "none of its virtual log files has a block of the current log".to_owned(),

@@ -127,10 +127,10 @@ impl LogReport<'_> {
                 "do not delay reuse, as there is no full backup yet"
             }
             Some(_) => "the log is kept until it is backed up (full or bulk-logged recovery model)",
-            None => "unknown without the data files: name them too",
+            None => "unknown without the data files: pass them on the command line too",
         };
         table.row(["Log backups".to_owned(), backups.to_owned()]);
-        table.row(["Not known".to_owned(), "whether replication or change data capture still needs log".to_owned()]);
+        table.row(["Not known".to_owned(), "whether replication or change data capture still needs part of the log".to_owned()]);
         writeln!(out)?;
         table.write(0, out)
     }
@@ -140,7 +140,7 @@ impl LogReport<'_> {
         let why = match held.by {
             Hold::Nothing => "only the current virtual log file is needed".to_owned(),
             Hold::Checkpoint => "the redo start of the last checkpoint".to_owned(),
-            Hold::LogBackup => "the log from there on is not backed up".to_owned(),
+            Hold::LogBackup => "the log from this LSN on is not backed up".to_owned(),
             Hold::ActiveTransaction => self.oldest_open().map_or_else(String::new, |transaction| {
                 let login =
                     login_text(transaction, self.logins).map(|login| format!(" of {login}")).unwrap_or_default();
@@ -180,7 +180,7 @@ impl LogReport<'_> {
     fn rate(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let (seconds, steps) = self.steps();
         if steps.is_empty() {
-            return writeln!(out, "\nLog over time: the log has no times");
+            return writeln!(out, "\nLog over time: the log contains no times");
         }
         writeln!(
             out,

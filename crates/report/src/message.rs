@@ -127,8 +127,8 @@ pub(crate) fn identity(result: &IdentityResult) -> Message {
 pub fn identity_behind(result: &IdentityResult) -> String {
     let IdentityResult { table, column, .. } = result;
     format!(
-        "Warning: table '{table}' already has values of identity column '{column}' beyond its current value; reseed it with \
-         DBCC CHECKIDENT."
+        "Warning: table '{table}' already has values of identity column '{column}' beyond the current identity value; reseed \
+         the table with DBCC CHECKIDENT."
     )
 }
 

@@ -30,7 +30,7 @@ static FAMILIES: [(&str, &[ServerMessage]); 7] = [
 /// The start of docs/messages.md.
 const PREFACE: &str = "# Messages of SQL Server that no check gives
 
-For DBAs with a message from the error log, from DBCC or from RESTORE: what it means, and what to do. The messages of the checks are
+For DBAs with a message from the error log, from DBCC or from RESTORE: the meaning of the message, and what to do. The messages of the checks are
 in [docs/checks.md](../docs/checks.md). Generated from `crates/report/src/server_messages` by `mdfsck explain --all --messages --markdown`; do not
 edit.
 ";

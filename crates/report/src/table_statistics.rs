@@ -78,10 +78,10 @@ impl<'a> Content<'a> {
     fn of(stored: StoredStatistics<'a>) -> Self {
         match stored {
             StoredStatistics::Nothing => Self::Nothing,
-            StoredStatistics::Unreadable => Self::Unread("it is off the row, and cannot be read"),
+            StoredStatistics::Unreadable => Self::Unread("the statistics are stored off the row and cannot be read"),
             StoredStatistics::Blob(bytes) => match StatisticsBlob::read(bytes) {
                 Ok(blob) => Self::Blob(blob),
-                Err(Fault::Unknown) => Self::Unread("it is of an unknown version"),
+                Err(Fault::Unknown) => Self::Unread("the statistics have an unknown version"),
                 Err(Fault::Broken(how)) => Self::Unread(how),
             },
         }

@@ -205,6 +205,6 @@ mod tests {
     #[test]
     fn a_reason_names_the_values_of_its_place() {
         let text = COUNTS_ROWS_FEWER.with(&[&3, &"5"]).about("dbo.T").text;
-        assert!(text.starts_with("dbo.T: 3 rows were seen, the catalog counts 5"), "{text}");
+        assert!(text.starts_with("dbo.T: 3 rows were found, but the catalog counts 5"), "{text}");
     }
 }

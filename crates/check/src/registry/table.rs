@@ -33,29 +33,31 @@ macro_rules! checks {
     (@listed $listed:ident) => { ReportOrder::$listed };
 }
 
-const RESTORE_PAGE: &str = "Restore the page (RESTORE DATABASE ... PAGE). That needs the full or bulk-logged recovery model and an \
-                            unbroken chain of log backups; without them, restore the database.";
-const RESTORE_PAGE_OR_REBUILD: &str = "A nonclustered index: disable it and rebuild it; without disabling, the rebuild may read the \
-                                       index and copy the damage. A heap or clustered index: restore the page, which needs the full \
-                                       or bulk-logged recovery model and an unbroken chain of log backups, else the database.";
-const REBUILD: &str = "A nonclustered index: disable it and rebuild it; without disabling, the rebuild may read the index and copy \
-                       the damage. A clustered index: compare its rows with a backup first, as a rebuild keeps only what it finds.";
-const RESTORE_DATABASE: &str = "Restore the database, or the file, from a backup. Page restore is not possible for file headers, the \
-                                boot page, PFS, GAM, SGAM, DIFF and ML pages and system tables, and no repair exists for them.";
-const RESTORE_OR_CREATE: &str = "Restore the database from a backup, or drop and create the object again; no repair exists for the \
+const RESTORE_PAGE: &str = "Restore the page (RESTORE DATABASE ... PAGE). A page restore needs the full or bulk-logged recovery \
+                            model and an unbroken chain of log backups; without these, restore the database.";
+const RESTORE_PAGE_OR_REBUILD: &str = "For a nonclustered index, disable the index and then rebuild it; if it is not disabled, the rebuild \
+                                       may read it and copy the damage. For a heap or clustered index, restore the page. A page \
+                                       restore needs the full or bulk-logged recovery model and an unbroken chain of log backups; \
+                                       without these, restore the database.";
+const REBUILD: &str = "For a nonclustered index, disable the index and then rebuild it; if it is not disabled, the rebuild may read it \
+                       and copy the damage. For a clustered index, compare its rows with a backup before you rebuild it, because a \
+                       rebuild keeps only the rows that it finds.";
+const RESTORE_DATABASE: &str = "Restore the database, or the file, from a backup. File headers, the boot page, PFS, GAM, SGAM, DIFF and \
+                                ML pages and pages of system tables cannot be restored by page, and no repair exists for them.";
+const RESTORE_OR_CREATE: &str = "Restore the database from a backup, or drop the object and create it again; no repair exists for the \
                                  catalog.";
-const RESTORE_IAM: &str = "Restore the page (RESTORE DATABASE ... PAGE takes IAM pages), which needs the full or bulk-logged recovery \
-                           model and an unbroken chain of log backups; without them, restore the file or the database. Until then \
-                           scans may miss pages of the table.";
-const SET_MAPS: &str = "Stop all writes, and save the rows. Then restore the wrong map, with the log: an IAM page alone; \
-for GAM, SGAM and PFS pages, the file or the database. Or let REPAIR_ALLOW_DATA_LOSS set the bits, which deletes \
-nothing.";
-const SHARED_PAGES: &str = "Stop all writes, and save the rows of both owners: one overwrites the other, and rebuilding \
-or dropping one frees pages of the other. Then restore the wrong map, with the log: an IAM page alone; for GAM and \
-SGAM pages, the file or the database. REPAIR_ALLOW_DATA_LOSS sets the bit if the GAM or the SGAM is one of the owners; if \
-both are objects, it takes the pages from one of them.";
-const RESTORE_VALUE: &str = "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a \
-                             repair deletes the row that owns the value.";
+const RESTORE_IAM: &str = "Restore the page (RESTORE DATABASE ... PAGE accepts IAM pages). A page restore needs the full or bulk-logged \
+                           recovery model and an unbroken chain of log backups; without these, restore the file or the database. \
+                           Before the restore, scans may miss pages of the table.";
+const SET_MAPS: &str = "Stop all writes, and save the rows. Then restore the wrong allocation page and apply the log: an IAM page can \
+be restored alone, but a GAM, SGAM or PFS page only with its whole file or database. Or let REPAIR_ALLOW_DATA_LOSS correct the \
+bits; this repair deletes nothing.";
+const SHARED_PAGES: &str = "Stop all writes, and save the rows of both owners: a write to one owner can overwrite rows of the other, and \
+a rebuild or drop of one owner frees pages of the other. Then restore the wrong allocation page and apply the log: an IAM page can be \
+restored alone, but a GAM or SGAM page only with its whole file or database. REPAIR_ALLOW_DATA_LOSS sets the bit if one of the owners \
+is the GAM or the SGAM. If both owners are objects, the repair takes the pages from one of them.";
+const RESTORE_VALUE: &str = "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise \
+                             the whole database. A repair deletes the row that owns the value.";
 
 mod allocation;
 mod columns;

@@ -165,7 +165,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
                 let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
                 bytes[132..136].copy_from_slice(&status.to_le_bytes());
             });
-            Some("may explain this")
+            Some("may explain the reported errors")
         }),
     ]
 }

@@ -103,7 +103,7 @@ fn tests() -> Vec<(&'static str, Test)> {
                 &[
                     "SalesLT.SalesOrderHeader.DueDate 32 expression (dateadd(day,[dbo].[f]([OrderDate]),[OrderDate])) is not",
                     "SalesLT.SalesOrderHeader.ShipDate 32 the computed column has type datetime, but datetime2(7) was derived",
-                    "SalesLT.SalesOrderHeader.TaxAmt 32 the computed value of these rows is not certain",
+                    "SalesLT.SalesOrderHeader.TaxAmt 32 mdfsck cannot compute the values of these rows with certainty",
                 ],
             )
         }),

@@ -193,7 +193,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 }
                 let lines = advise(folder, &[input])?;
                 let title = lines[0]["title"].as_str().unwrap_or_default();
-                ensure(title.starts_with("Give the missing "), lines[0].to_string())?;
+                ensure(title.starts_with("Provide the missing "), lines[0].to_string())?;
             }
             // The table also has pages in the missing file, so the check must not print the row count and page count of
             // the table.

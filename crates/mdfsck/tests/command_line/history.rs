@@ -378,7 +378,7 @@ fn coverage(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(16) && line["kept"] == false, line.to_string())?;
     ensure(line["pages_within"] == 0 && line["oldest"]["at"].as_str().is_some_and(|at| at < "2026"), line.to_string())?;
     let text_of = text(&mdfsck(folder, &["history", "h.db", "coverage"]).stdout);
-    ensure(text_of.contains("pages in use") && text_of.contains("relations"), text_of)?;
+    ensure(text_of.contains("pages in use") && text_of.contains("checks of tables and indexes"), text_of)?;
     refused_by_usage(&mdfsck(folder, &["history", "h.db", "coverage", "--within", "soon"]), &["14d"])
 }
 

@@ -129,7 +129,7 @@ fn summary_without_terminal(folder: &Path) -> Result<(), Failed> {
     let words =
         ["NOT SOUND   4 consistency errors in 1 object", "dbo.order_lines, clustered index", "8939  page (1:789)"];
     ensure(words.iter().all(|word| stdout.contains(word)), stdout.clone())?;
-    ensure(stdout.contains("and 3 that follow from it"), stdout.clone())?;
+    ensure(stdout.contains("and 3 findings that follow from this damage"), stdout.clone())?;
     for command in ["explain 8939", "page 1:789 here/1-bit-rot", "check --format text here/1-bit-rot"] {
         ensure(stdout.contains(&format!("  mdfsck {command}")), stdout.clone())?;
         let arguments: Vec<&str> = command.split(' ').collect();

@@ -303,7 +303,7 @@ fn a_pipe_gives_what_a_file_gives() {
 fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
     let says = |paths: &[PathBuf]| {
         let output = Command::new(env!("CARGO_BIN_EXE_mdfsck")).arg("check").args(paths).output().unwrap();
-        String::from_utf8(output.stderr).unwrap().contains("no repair applies to a backup.")
+        String::from_utf8(output.stderr).unwrap().contains("a backup cannot be repaired.")
     };
     let sample = Sample::new(Version::V904, 1, PageVerify::Checksum);
     let folder = sample.folder.path();

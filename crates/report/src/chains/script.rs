@@ -48,11 +48,11 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         }
         writeln!(
             out,
-            "-- Review it before you run it: mdfsck never does. The files are named as mdfsck found them; the server must"
+            "-- Review this script before you run it: mdfsck never runs it. It has the paths at which mdfsck found the files;"
         )?;
         writeln!(
             out,
-            "-- find them there too. To place the database's files elsewhere, uncomment and edit the MOVE lines."
+            "-- the server must find the files there too. To place the database's files elsewhere, uncomment and edit MOVE lines."
         )?;
         writeln!(
             out,

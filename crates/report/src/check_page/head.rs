@@ -102,7 +102,7 @@ fn cards(report: &Report) -> Vec<Card> {
         let tables = counted(tables.len() as u64, "table", "tables");
         card("Rows", grouped(statistics.rows), format!("in {tables}"));
     }
-    card("Not verified", grouped(report.not_verified.len() as u64), "things asked for".to_owned());
+    card("Not verified", grouped(report.not_verified.len() as u64), "of the requested things".to_owned());
     card("Time", duration(statistics.seconds), format!("{} per second", size(rate)));
     cards
 }

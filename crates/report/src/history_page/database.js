@@ -37,7 +37,7 @@ const shape = (tag, attributes, ...children) => {
 
 const working = ({host, started, window}) => {
   const done = window ? `: ${counted(window[1], 'range', 'ranges')}, ${size(window[2])} done of this window of ${duration(window[0])}` : '';
-  return element('p', 'working', `A check is running on ${host} since ${moment(started)} UTC${done}.`);
+  return element('p', 'working', `A check has been running on ${host} since ${moment(started)} UTC${done}.`);
 };
 
 // Ranges by the age of their last read.

@@ -50,7 +50,7 @@ const liveMaps = ({files}) => {
   redraw(() => maps.forEach(map => map.draw()));
   return place;
 };
-const silence = running => `The check was last seen ${moment(running.seen)} UTC, ${ago(running.seen)}: it was killed, or can no longer write to the history. Its results are not recorded; check again.`;
+const silence = running => `The check was last seen ${moment(running.seen)} UTC, ${ago(running.seen)}: the check was killed, or can no longer write to the history. The results of the check are not recorded; check again.`;
 const whereRuns = ({host, pid}) => `process ${pid} on ${host}`;
 const liveView = (running, isAlone) => {
   const curves = byId(`curves-${running.id}`);

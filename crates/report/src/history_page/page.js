@@ -100,7 +100,7 @@ const estateView = () => {
   const remarks = [more ? `and ${counted(more, 'more database', 'more databases')}; mdfsck history ${model.head.file} lists all` : '',
     model.left_out ? `The details of ${counted(model.left_out, 'database', 'databases')} did not fit into this page; run mdfsck history ${model.head.file} html --database NAME` : ''];
   const failures = failed.map(run => [isLive ? link(`/run/${run.id}`, moment(run.started)) : moment(run.started), run.host, run.paths, run.error]);
-  const note = 'Worst first. Corrupt: any copy has open findings, or findings in its last run. Sound: every copy was checked in full, and nothing is open. Ages: time since the least recently read page, and since the oldest proof; a backup counts from when it finished.';
+  const note = 'The worst databases come first. Corrupt: a copy of the database has open findings, or findings in its last run. Sound: every copy was checked completely, and no finding is open. Ages: the time since the oldest read of a page, and since the oldest proof of links, keys and rows; the age of a backup is the time since the backup finished.';
   return [liveList(model.estate.running), element('div', 'filter', label, element('label', 'sort', 'Sort by', choice), shown), rows.length ? list : element('p', '', 'No database was checked yet.'),
     element('p', 'more', note), ...remarks.filter(Boolean).map(text => element('p', 'more', text)),
     failures.length ? section('Runs that failed', table(['started (UTC)', 'machine', 'files', 'why'], failures)) : null];

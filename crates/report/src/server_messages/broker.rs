@@ -4,42 +4,42 @@ use super::advice::{AFTER_REPAIR, NOTHING, REPAIRED};
 use super::{ServerMessage, row};
 
 const BROKER_LOOK: &str = "The Service Broker object that the message names (sys.services, sys.service_contracts, sys.service_queues, \
-                           sys.conversation_endpoints), and damage reported before this line.";
-const BROKER_MEND: &str = "Restore if messages matter; otherwise end the conversations with cleanup, or drop and create the object again. \
-                           REPAIR_ALLOW_DATA_LOSS drops objects that lost their counterpart.";
-const BROKER_COUNT: &str = "The figure; it is 0 or small where Service Broker is not in use.";
+                           sys.conversation_endpoints), and earlier messages about damage.";
+const BROKER_MEND: &str = "Restore if the queued messages matter. Otherwise end the conversations WITH CLEANUP, or drop the object and \
+                           create it again. REPAIR_ALLOW_DATA_LOSS drops objects that refer to missing objects.";
+const BROKER_COUNT: &str = "The number in the message. If Service Broker is not in use, the number is 0 or small.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
-    row(9605, "conversation priorities analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9667, "services analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9668, "service queues analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9669, "conversation endpoints analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9670, "remote service bindings analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9605, "conversation priorities analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9667, "services analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9668, "service queues analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9669, "conversation endpoints analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9670, "remote service bindings analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
     row(
         9671,
         "repair removed messages from the transmission queue",
-        "Messages of a conversation that does not exist were deleted.",
+        "Repair deleted messages whose conversation does not exist.",
         REPAIRED,
         AFTER_REPAIR,
     ),
     row(
         9672,
         "repair removed messages from a queue",
-        "Messages of a conversation that does not exist were deleted.",
+        "Repair deleted messages whose conversation does not exist.",
         REPAIRED,
         AFTER_REPAIR,
     ),
     row(
         9673,
         "repair disabled the activation of a queue",
-        "Procedure or user of the activation is missing.",
+        "The procedure or the user of the activation is missing.",
         "The activation of the queue in sys.service_queues.",
         "Set the activation again with ALTER QUEUE, then check.",
     ),
-    row(9674, "conversation groups analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9675, "message types analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
-    row(9676, "service contracts analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9674, "conversation groups analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9675, "message types analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(9676, "service contracts analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
     row(
         9677,
         "a contract refers to a missing message type",
@@ -50,7 +50,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         9678,
         "a service refers to a missing contract",
-        "The contract is not in the catalog.",
+        "The catalog does not have the contract.",
         BROKER_LOOK,
         BROKER_MEND,
     ),
@@ -71,7 +71,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         9681,
         "a conversation refers to a missing contract",
-        "The contract is not in the catalog.",
+        "The catalog does not have the contract.",
         BROKER_LOOK,
         BROKER_MEND,
     ),
@@ -117,14 +117,14 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "a queue refers to an invalid procedure",
         "The procedure that the queue activates does not exist.",
         BROKER_LOOK,
-        "Create the procedure or set the activation again with ALTER QUEUE.",
+        "Create the procedure, or set the activation again with ALTER QUEUE.",
     ),
     row(
         9707,
         "a queue refers to an invalid user",
-        "The user as which the activation runs does not exist.",
+        "The activation runs as a user that does not exist.",
         BROKER_LOOK,
-        "Create the user or set the activation again with ALTER QUEUE.",
+        "Create the user, or set the activation again with ALTER QUEUE.",
     ),
     row(
         9708,
@@ -157,7 +157,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         9712,
         "a remote binding refers to an invalid contract",
-        "The contract is not in the catalog.",
+        "The catalog does not have the contract.",
         BROKER_LOOK,
         BROKER_MEND,
     ),
@@ -178,7 +178,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         9725,
         "repair removed an XML schema from a message type",
-        "Messages of this type are not validated now.",
+        "SQL Server no longer validates messages of this type.",
         "The message type in sys.service_message_types.",
         "Create the collection and alter the message type, then check.",
     ),

@@ -2,17 +2,17 @@
 
 use super::{ServerMessage, row};
 
-const CATALOG_ROWS: &str = "The object whose id the message names, and whether somebody has ever changed system tables by hand, above all \
-                            in a database that comes from SQL Server 2000.";
+const CATALOG_ROWS: &str = "The object whose id the message names. Has somebody ever changed system tables by hand, above all while the \
+                            database was on SQL Server 2000?";
 const CATALOG_MEND: &str = "No repair exists for the catalog: restore, or create a new database and copy objects and data into it. \
-                            'mdfsck check --catalog' shows the same lines inside message 8992.";
+                            'mdfsck check --catalog' shows the same messages inside message 8992.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3851,
         "an invalid row in a system table",
-        "A row of the catalog is not valid by itself.",
+        "A row of a system table has invalid values.",
         CATALOG_ROWS,
         CATALOG_MEND,
     ),
@@ -40,7 +40,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3855,
         "a catalog attribute without its row",
-        "Something in the catalog belongs to an object that does not exist.",
+        "An attribute in the catalog belongs to an object that does not exist.",
         CATALOG_ROWS,
         CATALOG_MEND,
     ),
@@ -70,19 +70,19 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "system tables were updated by hand",
         "Somebody changed system tables of this database directly. This need not have caused damage.",
         "The date in the message, and other errors of CHECKCATALOG.",
-        "If there are no other errors, nothing can or need be done; Microsoft does not support such a database.",
+        "If there are no other errors, no action is needed or possible. Microsoft does not support databases whose system tables were changed directly.",
     ),
     row(
         8901,
         "metadata of an object is inconsistent",
-        "DBCC could not find out how the object is stored, and skipped it.",
-        "'mdfsck check --catalog', and messages for system tables.",
+        "DBCC could not find out how the object is stored, and skipped the object.",
+        "The output of 'mdfsck check --catalog', and messages about system tables.",
         CATALOG_MEND,
     ),
     row(
         8932,
         "a filegroup is missing in the catalog",
-        "Something is stored in a filegroup that sys.filegroups does not have.",
+        "An object is stored in a filegroup that is not in sys.filegroups.",
         "sys.filegroups and sys.database_files; 'mdfsck check --catalog'.",
         CATALOG_MEND,
     ),

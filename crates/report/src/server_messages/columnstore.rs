@@ -6,30 +6,30 @@ const COLUMNSTORE_LOOK: &str =
     "The index, column and row group that the message names, and 823, 824 or 825 in the error log.";
 const COLUMNSTORE_CLUSTERED: &str =
     "Restore the data from a backup: a clustered columnstore index is the table itself.";
-const COLUMNSTORE_NONCLUSTERED: &str = "Drop the index and create it again: its table has the data.";
+const COLUMNSTORE_NONCLUSTERED: &str = "Drop the index and create it again: the table has the data.";
 const COLUMNSTORE_CHECK: &str =
-    "Run DBCC CHECKDB to see which index it is; rebuild a nonclustered index, restore a clustered index.";
+    "Run DBCC CHECKDB to see which index is affected. Rebuild a nonclustered index; restore the data of a clustered index.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         5283,
         "a nonclustered columnstore index does not match its table",
-        "Rows of the index and of the table differ.",
+        "The rows of the index differ from the rows of the table.",
         COLUMNSTORE_LOOK,
         "Rebuild the partition of the index.",
     ),
     row(
         5288,
         "a query met a columnstore value that is not in its dictionary",
-        "Data and dictionary of a column do not match.",
+        "The data of a column contains a value that is not in the dictionary of the column.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CHECK,
     ),
     row(
         5289,
         "values of a clustered columnstore index are not in their dictionary",
-        "Data and dictionary of a column do not match.",
+        "The data of a column contains a value that is not in the dictionary of the column.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_CLUSTERED,
     ),
@@ -52,12 +52,12 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "the delete bitmap of a columnstore index is damaged",
         "The bitmap marks a row as deleted in a row group that does not have the row.",
         COLUMNSTORE_LOOK,
-        "Drop and create a nonclustered index; for a clustered one, restore.",
+        "Drop a nonclustered index and create it again; for a clustered index, restore the data.",
     ),
     row(
         5293,
         "values of a nonclustered columnstore index are not in their dictionary",
-        "Data and dictionary of a column do not match.",
+        "The data of a column contains a value that is not in the dictionary of the column.",
         COLUMNSTORE_LOOK,
         COLUMNSTORE_NONCLUSTERED,
     ),

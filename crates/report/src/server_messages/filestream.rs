@@ -3,17 +3,17 @@
 use super::advice::{AFTER_REPAIR, REPAIRED, RUN_AGAIN};
 use super::{ServerMessage, row};
 
-const FILESTREAM_LOOK: &str = "The folder of the FILESTREAM container: was a file or folder added, removed, renamed or restored by anything but \
-                               SQL Server (virus scanner, file backup, an administrator)?";
-const FILESTREAM_REPAIR: &str = "Bring the container back from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes what does not match.";
-const FILESTREAM_RESTORE: &str = "Put the container back as it was, or restore database and container from one backup.";
+const FILESTREAM_LOOK: &str = "The folder of the FILESTREAM container: did anything but SQL Server (a virus scanner, a file backup, an administrator) \
+                               add, remove, rename or restore a file or folder?";
+const FILESTREAM_REPAIR: &str = "Restore the container from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes files and folders that do not match the database.";
+const FILESTREAM_RESTORE: &str = "Undo the change to the container, or restore the database and the container from the same backup.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7903,
         "an orphaned FILESTREAM file",
-        "A file is in the container, and no row points to it.",
+        "The container has a file to which no row points.",
         FILESTREAM_LOOK,
         FILESTREAM_REPAIR,
     ),
@@ -22,7 +22,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "a FILESTREAM file is missing",
         "A row points to a file that is not in the container: the value is lost.",
         FILESTREAM_LOOK,
-        "Bring the container back from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes the row.",
+        "Restore the container from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes the row.",
     ),
     row(
         7905,
@@ -41,14 +41,14 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7907,
         "a foreign folder under a FILESTREAM table",
-        "The folder of a column is expected there, and this is another folder.",
+        "The folder of the table contains a folder that does not belong to a column.",
         FILESTREAM_LOOK,
         FILESTREAM_RESTORE,
     ),
     row(
         7908,
         "a foreign file under a FILESTREAM table",
-        "The file of a value is expected there, and this is another file.",
+        "The folder of the table contains a file that does not belong to a value.",
         FILESTREAM_LOOK,
         FILESTREAM_RESTORE,
     ),
@@ -69,21 +69,21 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7933,
         "a FILESTREAM folder without a partition",
-        "The folder is there, but the partition is not in the database.",
+        "The folder exists, but the database does not have the partition.",
         FILESTREAM_LOOK,
         FILESTREAM_REPAIR,
     ),
     row(
         7935,
         "a FILESTREAM folder without a column",
-        "The folder is there, but the partition has no such column.",
+        "The folder exists, but the partition does not have the column.",
         FILESTREAM_LOOK,
         FILESTREAM_REPAIR,
     ),
     row(
         7936,
         "a FILESTREAM folder for another kind of column",
-        "The folder is there, but the column is not a FILESTREAM column.",
+        "The folder exists, but its column is not a FILESTREAM column.",
         FILESTREAM_LOOK,
         FILESTREAM_REPAIR,
     ),
@@ -104,28 +104,28 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         7951,
         "FILESTREAM checks could not be completed",
-        "The operating system did not allow the containers to be read. FILESTREAM errors are not shown in this run.",
-        "The operating system error before it; permissions, virus scanners.",
+        "The operating system did not let DBCC read the containers. FILESTREAM errors are not shown in this run.",
+        "The operating system error before this message, permissions, and virus scanners.",
         RUN_AGAIN,
     ),
     row(
         7956,
         "a FILESTREAM file is in the wrong container",
-        "A row names another container than the one in which the file was found.",
+        "A row names one container, but the file was found in another container.",
         FILESTREAM_LOOK,
         FILESTREAM_RESTORE,
     ),
     row(
         7963,
         "a foreign file in a FILESTREAM log",
-        "A file in the log folder of a container has a name that SQL Server does not give.",
+        "A file in the log folder of a container has a name that SQL Server does not use.",
         FILESTREAM_LOOK,
         FILESTREAM_RESTORE,
     ),
     row(
         7964,
         "repair deleted a FILESTREAM file",
-        "A file without a row was removed from the container.",
+        "Repair removed a file from the container, because no row points to the file.",
         REPAIRED,
         AFTER_REPAIR,
     ),

@@ -52,10 +52,10 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
         }
         if found.consequences > 0 {
             let follow = match (found.consequences, found.cause_count) {
-                (1, 0) => "1 that follows from damage elsewhere in this list".to_owned(),
-                (many, 0) => format!("{many} that follow from damage elsewhere in this list"),
-                (1, _) => "and 1 that follows from it".to_owned(),
-                (many, _) => format!("and {many} that follow from it"),
+                (1, 0) => "1 finding that follows from damage elsewhere in this list".to_owned(),
+                (many, 0) => format!("{many} findings that follow from damage elsewhere in this list"),
+                (1, _) => "and 1 finding that follows from this damage".to_owned(),
+                (many, _) => format!("and {many} findings that follow from this damage"),
             };
             lines.paragraph("  ", &follow)?;
         }
@@ -176,8 +176,8 @@ pub(crate) fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>)
 /// What to do about the findings in a place. If a rebuild repairs all findings in a nonclustered index, the rebuild is
 /// the only remedy.
 fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
-    const REBUILD: &str = "No data is lost: disable the index, then rebuild it (without disabling, the rebuild may read the \
-                           damaged index).";
+    const REBUILD: &str = "No data is lost: disable the index, then rebuild it. If the index is not disabled, the rebuild may \
+                           read it and copy the damage.";
     if report.database.backup.is_some() {
         return vec![IN_A_BACKUP];
     }
@@ -189,7 +189,7 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     let mut remedies: Vec<&'static str> = Vec::new();
     for finding in &found.causes {
         let action = finding.check.action;
-        // An action such as "See the messages of the previous page" is useless next to another remedy.
+        // An action such as "See the messages about the previous page" is useless next to another remedy.
         let says_more = remedies.is_empty() || !action.starts_with("See ");
         if says_more && !remedies.contains(&action) && remedies.len() < MOST_REMEDIES {
             remedies.push(action);

@@ -97,7 +97,7 @@ pub(crate) fn scope(report: &Report) -> Option<String> {
         (options.no_index && !options.physical_only).then_some("NOINDEX: without nonclustered indexes"),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("as asked for: {}", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("as requested: {}", parts.join(", ")))
 }
 
 pub(crate) fn verdict(report: &Report) -> (Tone, &'static str, String) {
@@ -168,7 +168,7 @@ pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result
     }
     if !report.notes.is_empty() {
         lines.blank()?;
-        let notes = counted(report.notes.len() as u64, "note, which is no error", "notes, which are no errors");
+        let notes = counted(report.notes.len() as u64, "note, which is not an error", "notes, which are not errors");
         lines.paragraph("", &format!("{notes} (--format text lists them)"))?;
     }
     Ok(())

@@ -24,130 +24,130 @@ macro_rules! limits {
     (@mark apart) => { Mark::Apart };
 }
 
-const SEE_FINDINGS: &str = "Repair what the findings name, then check again.";
-const READ_AGAIN: &str = "See stderr for the cause (disk, path, permissions); then check again, or check another copy.";
+const SEE_FINDINGS: &str = "Repair the damage that the findings report, then check again.";
+const READ_AGAIN: &str = "The messages on stderr give the cause, such as the disk, a path or permissions. Remove the cause and check again, or check another copy.";
 const NEEDS_LOG: &str =
-    "Let SQL Server recover the database and shut it down cleanly, then check its files; or check a full backup.";
-const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the certificate, or decrypt the database first.";
-const CHECK_IDLE: &str = "Check again when the operation is finished.";
-const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
-const NOTHING: &str = "Nothing is known to be wrong; how SQL Server uses these bytes is not documented.";
-const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If older backups do not show this, the catalog was damaged or changed by hand since.";
+    "Let SQL Server recover the database and shut it down cleanly, then check its files. Or check a full backup.";
+const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the TDE certificate of the database, or decrypt the database and check again.";
+const CHECK_IDLE: &str = "Check again after SQL Server has finished its work on these pages.";
+const ON_SERVER: &str = "To check this part, run DBCC CHECKDB on a server.";
+const NOTHING: &str = "No action is needed: no error is known. SQL Server does not document how it maintains these values.";
+const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy of the database. If checks of older backups do not report the same, the catalog was damaged or changed by hand after those backups.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
-const UPDATE_STATISTICS: &str = "Run UPDATE STATISTICS for the table, which writes new statistics. Wrong statistics make queries slow, never wrong.";
+const UPDATE_STATISTICS: &str = "Run UPDATE STATISTICS for the table. Wrong statistics can make queries slow, but never change their results.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
     // Ranges that another maintenance window must read.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
-        "the ranges were not read before the window ended; links, keys and rows are compared once all ranges of this image are read",
-        action "Nothing: the next window continues. To read everything at once, check without --window.";
+        "the maintenance window ended before these ranges were read; links, keys and rows are compared after all ranges of the database have been read",
+        action "No action is needed: the next window continues the check. To read all pages in one run, check without --window.";
 
     // Limits that turn findings into demoted findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
-        "the database was not shut down cleanly: its log, which was not applied, may explain this",
+        "the database was not shut down cleanly, and its log was not applied: changes in the log may explain the reported errors",
         action NEEDS_LOG;
     DEMOTED_MOMENTS = "demoted.moments", NotGiven, "messages",
-        "the files are from backups of different points in time: the log between them may explain this",
+        "the files are from backups of different points in time: changes between these points may explain the reported errors",
         action "Check a full backup, or restore these backups and check the restored database.";
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
-        "in flight: this may depend on pages that the log in the backup still changes",
+        "in flight: the reported errors may depend on pages that the log in the backup still changes",
         action "Restore the backup and check the restored database, or check a later backup.";
     SNAPSHOT_NEWER = "snapshot.newer", InFlight, "pages",
-        "the database has newer versions of pages that the snapshot uses, and the snapshot has no copies of the older ones",
-        action "Make sure that these files belong to the source database of the snapshot, and that the snapshot was copied after its last write; or create a new snapshot.";
+        "the source database has changed pages since the snapshot, and the snapshot has no copies of the older versions of these pages",
+        action "Make sure that these files belong to the source database of the snapshot, and that the snapshot was copied after the last write to that database. Or create a new snapshot.";
     DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
-        "allocation pages could not be read: the pages in use and their owners are unknown",
+        "allocation pages could not be read: it is unknown which pages are in use, and which objects own these pages",
         action READ_AGAIN;
     DEMOTED_CATALOG = "demoted.catalog", Unreadable, "messages",
-        "part of the catalog could not be read: the owners of pages are unknown",
+        "part of the catalog could not be read: it is unknown which objects own the pages",
         action READ_AGAIN;
     DEMOTED_RELEASE = "demoted.release", Unsupported, "messages",
-        "the database is of a release newer than this program",
-        action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
+        "the database is from a SQL Server release that is newer than this version of mdfsck",
+        action "Use a version of mdfsck that supports this SQL Server release, or run DBCC CHECKDB.";
 
     // Recovery from the log.
     RECOVERY_NONE = "recovery.none", NotGiven, "recovery",
         "the database was not shut down cleanly, and {}; its files are checked as they are, without the changes in the log",
-        action "Name the log that was copied together with the data files, or put it beside them; or check a restored backup, which needs no log.";
+        action "Pass the log that was copied together with the data files on the command line, or put the log into the folder of the data files. Or check a restored backup, which needs no log.";
     RECOVERY_LOG = "recovery.log", InFlight, "recovery",
         "{}; the database files are checked as they are, without the changes in the log",
-        action "Copy the log again, together with the data files; or check a restored backup, which needs no log.";
+        action "Copy the log and the data files again, together. Or check a restored backup, which needs no log.";
     RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
-        "{}; the pages are checked as they are in the files, without these changes",
+        "{}; the pages are checked as they are in the files, without the changes in the log",
         action NEEDS_LOG;
     RECOVERY_IN_DOUBT = "recovery.in-doubt", InFlight, "recovery",
-        "a transaction across several databases is prepared: another server decides whether it is committed",
-        action "Let the coordinating server settle the transaction, or restore all databases of the transaction.";
+        "a transaction that spans several databases is prepared: another server decides whether to commit the transaction or roll it back",
+        action "Let the coordinating server commit the transaction or roll it back, or restore all databases that take part in the transaction.";
     RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
         "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
-    RECOVERY_CONTRADICTED = "recovery.contradicted", InFlight, "recovery",
-        "{}: the data files are from an earlier point in time, or part of the log is of another database",
+    RECOVERY_CHECKPOINTS = "recovery.checkpoints", InFlight, "recovery",
+        "{}: the data files are from an earlier point in time, or part of the log is from another database",
         action "Copy the data files and the log again, together.";
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
-        "complete log blocks follow the end of the log: either the server stopped while it wrote them, or the log is damaged there",
+        "complete log blocks follow the end of the log: either the server stopped while it wrote these blocks, or the log is damaged before them",
         action NEEDS_LOG;
 
     // Comparing pages with the log.
     AUDIT_LOG_DAMAGED = "audit.log-damaged", Damaged, "pages against the log",
-        "the log is damaged: its records after this place are unknown",
-        action "Copy the log again; if it is the original, take a full backup now, as log backups will fail.";
+        "the log is damaged: all log records after the damage are unknown",
+        action "Copy the log again. If the checked log was the original and not a copy, take a full backup now, because log backups will fail.";
     AUDIT_LOG_END = "audit.log-end", Damaged, "pages against the log",
-        "pages are newer than the end of the log: the log lost its end, or was copied before the data files",
-        action "Copy the log again, together with the data files; if these are the originals, restore the database.";
+        "pages are newer than the end of the log: either the end of the log was lost, or the log was copied before the data files",
+        action "Copy the log and the data files again, together. If the checked files were the originals and not copies, restore the database.";
     AUDIT_LOG_ENCRYPTED = "audit.log-encrypted", NotGiven, "pages against the log",
         "the records of the log are encrypted (TDE)",
         action NEEDS_KEY;
     AUDIT_LOG_UNPROTECTED = "audit.log-unprotected", Damaged, "pages against the log",
-        "page and log contradict each other, and the log block has no checksum: either may be damaged",
+        "the page and the log contradict each other, and the log block has no checksum: the page or the log may be damaged",
         action "Check the page against a backup.";
     AUDIT_LOG_RECORD = "audit.log-record", Damaged, "pages against the log",
-        "page and log contradict each other in one record, which no other record of the page confirms: either may be damaged",
+        "one log record contradicts the page, and no other log record about the page confirms the contradiction: the page or the log may be damaged",
         action "Check the page against a backup.";
     AUDIT_PAGES = "audit.pages", Damaged, "pages against the log",
-        "pages that the log changes could not be read, or are damaged",
+        "pages that the log changes are damaged or could not be read",
         action SEE_FINDINGS;
     AUDIT_FILE_NOT_GIVEN = "audit.file-not-given", NotGiven, "pages against the log",
         "the log changes pages of a data file that was not given",
-        action "Name all data files of the database.";
+        action "Pass all data files of the database on the command line.";
     AUDIT_MORE = "audit.more", Damaged, "pages against the log",
-        "more pages contradict the log than are listed",
-        action "Data files and log are probably from different points in time; copy them again, all together.";
+        "more pages than those listed contradict the log",
+        action "The data files and the log are probably from different points in time. Copy all of them again, together.";
 
     // Files and pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven root, "file",
         "the file was not given; its path on the server is {}",
-        action "Name the file too.";
+        action "Pass this file on the command line too.";
     VERSION_UNKNOWN = "version.unknown", Unsupported, "version",
-        "database version {} is not known to this program",
-        action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
+        "mdfsck does not know database version {}",
+        action "Use a version of mdfsck that supports this SQL Server release, or run DBCC CHECKDB.";
     PAGES_UNREADABLE = "pages.unreadable", Unreadable, "pages",
         "pages could not be read",
         action READ_AGAIN;
     PAGES_BEYOND_END = "pages.beyond-end", NotGiven root, "pages",
-        "pages are beyond the end of the file, which was cut",
+        "the file was cut off: its end, with these pages, is missing",
         action "Copy or restore the file again, then check it.";
     PAGES_FILE_NOT_GIVEN = "pages.file-not-given", NotGiven, "pages",
         "some pages are in a data file that was not given",
-        action "Name all data files of the database.";
+        action "Pass all data files of the database on the command line.";
     PAGES_IN_TRANSIT = "pages.in-transit", InFlight, "pages",
-        "a repair, reorganize, bulk load, sort or encryption was working on these pages",
+        "a repair, an index reorganization, a bulk load, a sort or an encryption of these pages was in progress",
         action CHECK_IDLE;
     PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "point in time of the files",
-        "the boot page says that the database was shut down cleanly, but pages are newer than its last checkpoint: the files were in use when they were copied, or were copied at different times",
-        action "Shut the database down or set it offline, then copy all files again; or check the files together with the log.";
+        "the boot page says that the database was shut down cleanly, but pages are newer than the last checkpoint of the database: the files were in use when they were copied, or were copied at different times",
+        action "Shut the database down or set it offline, then copy all files again. Or check the files together with the log.";
     PAGES_UNPROTECTED = "pages.unprotected", NotGiven note, "page protection",
-        "{} of {} pages have no protection, although the database has PAGE_VERIFY on: a changed value on them cannot be detected",
-        action "Nothing is wrong. A page gets its checksum when it is next written; a rebuild of indexes and tables writes all their pages.";
+        "{} of {} pages have neither a checksum nor torn bits, although PAGE_VERIFY is on: changed values on these pages cannot be detected",
+        action "Nothing is wrong. A page gets its checksum when SQL Server next writes it. To make SQL Server write all pages of a table or index, rebuild the table or index.";
     PAGES_SHARED = "pages.shared", Damaged, "pages",
-        "several allocation units claim the extents of these pages; there are too many such extents to examine each page",
+        "several allocation units claim the extents of these pages; too many extents are claimed more than once to examine each page",
         action SEE_FINDINGS;
     PAGES_PFS_DAMAGED = "pages.pfs-damaged", Damaged, "pages",
-        "the PFS page is damaged: it is unknown whether these pages are allocated",
+        "the PFS page that covers these pages is damaged: it is unknown whether these pages are allocated",
         action SEE_FINDINGS;
     PAGES_UNCLAIMED = "pages.unclaimed", Damaged, "pages",
-        "pages are allocated, but are in no IAM chain",
+        "pages are allocated, but no IAM chain lists them",
         action SEE_FINDINGS;
 
     // Allocation.
@@ -158,28 +158,28 @@ limits! {
         "the allocation pages are encrypted (TDE)",
         action NEEDS_KEY;
     ALLOCATION_FLAGGED_ENCRYPTED = "allocation.flagged-encrypted", Damaged, "allocation",
-        "the page's flags say that it is encrypted (TDE), but it is not",
+        "the page header marks the page as encrypted (TDE), but the page is not encrypted",
         action ON_SERVER;
     ALLOCATION_INTERVAL_DAMAGED = "allocation.interval-damaged", Damaged, "allocation",
-        "an allocation page of the interval is damaged",
+        "an allocation page that covers this interval of pages is damaged",
         action SEE_FINDINGS;
     ALLOCATION_INTERVALS_DAMAGED = "allocation.intervals-damaged", Damaged, "allocation",
-        "an allocation page of each of these intervals is damaged",
+        "in each of these intervals of pages, an allocation page is damaged",
         action SEE_FINDINGS;
     ALLOCATION_MAP_EXTENT_CLAIMED = "allocation.map-extent-claimed", Undocumented, "allocation",
-        "an IAM page claims the extent that holds the maps of a later interval; no known database has such a claim",
+        "an IAM page claims the extent that holds the allocation pages of a later interval; no known database has such a claim",
         action ON_SERVER;
     ALLOCATION_OWNER_UNKNOWN = "allocation.owner-unknown", Damaged, "owners of pages in use",
-        "the pages may belong to an IAM chain that is damaged",
+        "the pages may belong to a damaged IAM chain",
         action SEE_FINDINGS;
     ALLOCATION_IAM_SURPLUS = "allocation.iam-surplus", Damaged, "allocation",
-        "surplus IAM pages, more than any database has: of allocation units unknown to the catalog, or a second one for an interval",
+        "there are more IAM pages than a sound database can have: they belong to allocation units that are not in the catalog, or cover an interval that another IAM page of the allocation unit already covers",
         action SEE_FINDINGS;
     ALLOCATION_IAM_BEYOND_END = "allocation.iam-beyond-end", Damaged, "allocation",
-        "IAM pages claim more extents beyond the end of a file than are listed",
+        "IAM pages claim more extents beyond the end of a file than those listed",
         action SEE_FINDINGS;
     ALLOCATION_UNIT_TYPE = "allocation.unit-type", Undocumented, "allocation units",
-        "allocation units of an unknown type",
+        "the allocation units have an unknown type",
         action ON_SERVER;
 
     // Reading the catalog.
@@ -193,25 +193,25 @@ limits! {
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     CATALOG_AFTER_PRE_CHECK = "catalog.after-pre-check", Damaged, "catalog",
-        "the pre-check of this table failed; a server stops there, so further messages about the table are not listed",
+        "the pre-check of this system table failed; SQL Server stops after a failed pre-check, so further messages about the table are not listed",
         action "Restore from a backup; no repair exists for a critical system table.";
     CATALOG_FIRST_PAGE = "catalog.first-page", Damaged, "catalog",
         "dbi_firstSysIndexes in boot page (1:9) points to a page that is not the first page of this table",
         action "Restore from a backup; no repair exists for the boot page.";
     CATALOG_ROWS_FEWER = "catalog.rows-fewer", Damaged, "catalog",
-        "the table has fewer rows than the catalog counts",
+        "fewer rows of the table were found than the catalog counts",
         action SEE_FINDINGS;
     CATALOG_ROWS_FEWER_LOG = "catalog.rows-fewer-log", NotGiven, "catalog",
-        "the database was not shut down cleanly, and its log was not applied: the table has fewer rows than the catalog counts",
+        "the database was not shut down cleanly, and its log was not applied: fewer rows of the table were found than the catalog counts",
         action NEEDS_LOG;
     CATALOG_CHAIN = "catalog.chain", Damaged, "catalog",
-        "the table is damaged: only the pages before its first bad page were read",
+        "the table is damaged: only the pages before its first damaged page were read",
         action SEE_FINDINGS;
     CATALOG_CHAIN_LOG = "catalog.chain-log", NotGiven, "catalog",
-        "the database was not shut down cleanly, and its log was not applied: only the pages before the first page that does not fit were read",
+        "the database was not shut down cleanly, and its log was not applied: only the pages before the first inconsistent page of the table were read",
         action NEEDS_LOG;
     CATALOG_ROWS = "catalog.rows", Damaged, "catalog",
-        "some records of the table are not rows",
+        "some records of the table cannot be read as rows",
         action SEE_FINDINGS;
     CATALOG_ROWS_LOG = "catalog.rows-log", NotGiven, "catalog",
         "the database was not shut down cleanly, and its log was not applied: some rows of the table cannot be read",
@@ -229,10 +229,10 @@ limits! {
         "{}; this value is unknown",
         action COMPARE_CATALOG;
     CATALOG_VALUES_MORE = "catalog.values-more", Damaged, "catalog values",
-        "more values of the same kind are unknown or disagree",
+        "more catalog values than those listed are unknown or contradict each other",
         action COMPARE_CATALOG;
     CATALOG_VALUE_OF_SERVER = "catalog.value-of-server", Unsupported, "catalog values",
-        "an unknown value; it may be legal, because the catalog of master also describes the server",
+        "the value is unknown; it may be valid, because the catalog of master also describes the server",
         action ON_SERVER;
 
     // References between base tables.
@@ -240,7 +240,7 @@ limits! {
         "the system tables that describe all other tables could not be read",
         action SEE_FINDINGS;
     REFERENCES_TARGET = "references.target", Damaged, "catalog references",
-        "the referenced table has errors of its own",
+        "the table to which the rows refer has errors itself",
         action SEE_FINDINGS;
     REFERENCES_TABLE = "references.table", Damaged, "catalog references",
         "the catalog does not have this table",
@@ -252,10 +252,10 @@ limits! {
         "the table could not be read to its end",
         action SEE_FINDINGS;
     REFERENCES_OF_SERVER = "references.of-server", Unsupported, "catalog references",
-        "rows refer to things that are not in this catalog; this may be legal, because the catalog of master also describes the server",
+        "rows refer to rows that this catalog does not have; the references may be valid, because the catalog of master also describes the server",
         action ON_SERVER;
     REFERENCES_UNPROVEN = "references.unproven", Undocumented, "catalog references",
-        "rows refer to things that do not exist; too few such rows are known from sound databases to call this damage",
+        "rows refer to rows that do not exist; this may be damage, but too few sound databases with rows of this kind were examined to be sure",
         action COMPARE_CATALOG;
     REFERENCES_UNKNOWN = "references.unknown", Undocumented, "catalog references",
         "it is unknown what these rows refer to",
@@ -263,22 +263,22 @@ limits! {
 
     // Service Broker.
     BROKER_SIDES = "broker.sides", Damaged, "Service Broker",
-        "the sending and receiving sides of conversations differ in number",
+        "the number of sending sides of conversations differs from the number of receiving sides",
         action ON_SERVER;
     BROKER_TABLE = "broker.table", Damaged, "Service Broker",
-        "the base table could not be read",
+        "the system base table could not be read",
         action SEE_FINDINGS;
     BROKER_NOT_FOLLOWED = "broker.not-followed", Unsupported, "Service Broker",
         "mdfsck does not check the references in these rows",
         action ON_SERVER;
     BROKER_ACTIVATION = "broker.activation", Unsupported, "Service Broker",
-        "activation procedures and users of queues are not checked",
+        "mdfsck does not check the activation procedures and users of queues",
         action ON_SERVER;
 
     // Objects that are stored outside the data files, or are only described in them.
     TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven apart, "table",
         "the table is memory-optimized: its rows are not in the data files (5296)",
-        action "Back up the memory-optimized filegroup: SQL Server verifies its checksums then.";
+        action "Back up the memory-optimized filegroup: SQL Server verifies the checksums during the backup.";
     FILESTREAM_FILES = "filestream.files", NotGiven apart, "FILESTREAM files",
         "FILESTREAM values are not in the data files",
         action ON_SERVER;
@@ -291,16 +291,16 @@ limits! {
 
     // Rows and their descriptions.
     RECORDS_COMPRESSED_FORM = "records.compressed-form", Undocumented, "records",
-        "compressed rows of an undocumented form",
+        "the compressed rows have an undocumented form",
         action ON_SERVER;
     RECORDS_UNIT_UNKNOWN = "records.unit-unknown", Damaged, "records",
         "the allocation unit is not in the catalog",
         action SEE_FINDINGS;
     RECORDS_DROPPED = "records.dropped", InFlight, "records",
-        "the object was dropped; its pages wait to be deallocated",
+        "the object was dropped, but SQL Server has not yet deallocated its pages",
         action CHECK_IDLE;
     RECORDS_FORM_UNKNOWN = "records.form-unknown", Unsupported, "records",
-        "unknown row format: columnstore, or row versions kept in rows",
+        "the row format is unknown: the rows belong to a columnstore, or contain older row versions",
         action ON_SERVER;
     ROWS_COLUMNSTORE = "rows.columnstore", Undocumented, "rows",
         "rows in columnstore segments are not compared",
@@ -320,37 +320,37 @@ limits! {
 
     // Page headers and counts.
     HEADERS_COUNTS_COMPRESSED = "headers.counts-compressed", Undocumented note, "free-space and ghost counts in page headers",
-        "SQL Server does not document how compressed pages count free bytes and ghosts",
+        "SQL Server does not document how it counts free bytes and ghost records on compressed pages",
         action NOTHING;
     HEADERS_COUNTS_GHOSTS = "headers.counts-ghosts", Undocumented, "free-space and ghost counts in page headers",
-        "SQL Server does not document how it counts the free bytes of ghost remains and of rows with only sparse columns",
-        action "Rebuild the index or table once its ghosts are cleaned up, then check again.";
+        "SQL Server does not document how it counts free bytes on pages that have remains of ghost records, or rows with only sparse columns",
+        action "After SQL Server has cleaned up the ghost records, rebuild the index or table, then check again.";
     PFS_FREE_SPACE_COMPRESSED = "pfs.free-space-compressed", Undocumented note, "PFS free space",
         "it is unknown whether SQL Server maintains PFS free space for compressed heaps",
         action NOTHING;
     COUNTS_ROWS_FEWER = "counts.rows-fewer", Damaged, "row count",
-        "{} rows were seen, the catalog counts {}: the count is stale, or pages with rows are no longer found",
-        action "Run SELECT COUNT(*) on the server and compare; if rows are missing, restore, else run DBCC UPDATEUSAGE WITH COUNT_ROWS.";
+        "{} rows were found, but the catalog counts {}: the count in the catalog is stale, or pages with rows could not be found",
+        action "Run SELECT COUNT(*) on the server and compare the numbers. If rows are missing, restore the database. Otherwise run DBCC UPDATEUSAGE WITH COUNT_ROWS.";
     COUNTS_ROWS_MORE = "counts.rows-more", Damaged note, "row count",
-        "{} rows were seen, the catalog counts {}: the count is stale",
+        "{} rows were found, but the catalog counts {}: the count in the catalog is stale",
         action "Run DBCC UPDATEUSAGE WITH COUNT_ROWS.";
 
     // B-trees and heaps.
     TREE_KEY_ORDER_COLLATION = "tree.key-order-collation", Unsupported, "key order",
-        "only the collation's tables determine the order of these neighboring keys",
+        "the order of these neighboring keys depends on sort weights of the collation that mdfsck does not have",
         action ON_SERVER;
     TREE_COLUMNS_UNKNOWN = "tree.columns-unknown", Damaged, "key order",
         "the columns are not in the catalog",
         action SEE_FINDINGS;
     TREE_COMPRESSED_ENTRIES = "tree.compressed-entries", Undocumented, "links and key bounds",
-        "child pointers of compressed non-leaf rows are undocumented; only sibling links were checked",
+        "the form of child pointers in compressed non-leaf rows is undocumented; only sibling links were checked",
         action ON_SERVER;
     TREE_IAM_CHAIN = "tree.iam-chain", Damaged, "links between pages",
         "the IAM chain is damaged (7965)",
         action SEE_FINDINGS;
     TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven apart, "key bounds",
         "there was no space for temporary files",
-        action "Use a --temp-dir with more space, or more --memory.";
+        action "Give a folder with more free space (--temp-dir) or more memory (--memory).";
     HEAP_FORWARDING = "heap.forwarding", Undocumented, "forwarded rows",
         "the back pointers of forwarded rows have an unknown form",
         action ON_SERVER;
@@ -366,7 +366,7 @@ limits! {
         "the catalog has no column with this number",
         action SEE_FINDINGS;
     COLUMN_FIXED_AS_VARIABLE = "column.fixed-as-variable", Undocumented, "column values",
-        "values of a fixed-length type are stored in variable length",
+        "values of a fixed-length type are stored with variable length",
         action ON_SERVER;
     COLUMN_SPARSE_UNKNOWN = "column.sparse-unknown", Undocumented, "column values",
         "sparse values have an unknown form, or belong to columns that the catalog does not have",
@@ -379,30 +379,30 @@ limits! {
         action ON_SERVER;
     COLUMN_FILE_NOT_GIVEN = "column.file-not-given", NotGiven, "column values",
         "values off the row were not found; they may be in a data file that was not given",
-        action "Name all data files of the database.";
+        action "Pass all data files of the database on the command line.";
     COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
-        "xml values off the row are too many to read, or were not found",
+        "xml values that are stored off the row were not found, or are too many to read",
         action ON_SERVER;
     COLUMN_VALUE_OFF_ROW = "column.value-off-row", Unsupported, "column values",
-        "the values off the row are too many to read, or their form is not certain",
+        "too many values are stored off the row to read them all, or their form is not certain",
         action ON_SERVER;
     COLUMN_LENGTH = "column.length", Undocumented, "column values",
-        "values are longer than declared (the client may have encrypted them), or too many are off the row to read their lengths",
+        "values are longer than declared (the client may have encrypted them), or too many values are stored off the row to read their lengths",
         action ON_SERVER;
     COLUMN_NTEXT_TOO_MANY = "column.ntext-too-many", Unsupported, "column values",
-        "too many values are off the row to check that each length is even",
+        "too many values are stored off the row to check whether each length is even",
         action ON_SERVER;
     COLUMN_NTEXT_DAMAGED = "column.ntext-damaged", Damaged, "column values",
-        "some values off the row are damaged: lengths were not checked",
+        "some values that are stored off the row are damaged, so the lengths of the values were not checked",
         action SEE_FINDINGS;
 
     // Off-row data.
     LOB_UNIT_UNKNOWN = "lob.unit-unknown", Damaged, "LOB trees",
-        "no rowset has the allocation unit",
+        "the allocation unit belongs to no rowset",
         action SEE_FINDINGS;
     LOB_GHOSTS = "lob.ghosts", Undocumented, "LOB trees",
-        "LOB fragments referenced only by ghost rows",
-        action "Check again after ghost cleanup.";
+        "only ghost rows refer to these LOB fragments",
+        action "Check again after SQL Server has cleaned up the ghost rows.";
     LOB_ROWS_UNKNOWN = "lob.rows-unknown", Undocumented, "LOB trees",
         "the rows have an unknown form",
         action ON_SERVER;
@@ -410,19 +410,19 @@ limits! {
         "the LOB data belong to a columnstore, or to an index of an unknown kind",
         action ON_SERVER;
     LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven apart, "LOB trees",
-        "some of the pages are outside the requested scope",
+        "some pages of the LOB data or of its rows are outside the requested scope",
         action "Check the whole database.";
     LOB_FILE_NOT_GIVEN = "lob.file-not-given", NotGiven, "LOB trees",
-        "some of the pages are in a data file that was not given",
-        action "Name all data files of the database.";
+        "some pages of the LOB data or of its rows are in a data file that was not given",
+        action "Pass all data files of the database on the command line.";
     LOB_PAGES_UNKNOWN = "lob.pages-unknown", Damaged, "LOB trees",
-        "some of the pages are unknown",
+        "some pages of the LOB data or of its rows could not be found",
         action SEE_FINDINGS;
     LOB_VALUES_FORM = "lob.values-form", Undocumented, "LOB trees",
-        "rows hold values in an undocumented form: FILESTREAM, or sparse values off the row",
+        "rows hold values in an undocumented form: FILESTREAM values, or sparse values that are stored off the row",
         action ON_SERVER;
     LOB_FRAGMENTS_FORM = "lob.fragments-form", Undocumented, "LOB trees",
-        "fragments in an undocumented form",
+        "the LOB fragments have an undocumented form",
         action ON_SERVER;
 
     // Expressions in the catalog: filters, computed columns, constraints.
@@ -445,13 +445,13 @@ limits! {
         "the expression is a condition and has no value",
         action ON_SERVER;
     EXPRESSION_TYPE = "expression.type", Unsupported, "expressions",
-        "the computed column has type {}, but {} was derived from its definition",
+        "the computed column has type {}, but its definition has the type {}",
         action ON_SERVER;
     EXPRESSION_TOO_EXPENSIVE = "expression.too-expensive", Unsupported, "expressions",
         "the expression is too expensive to evaluate for these rows",
         action ON_SERVER;
     COMPUTED_UNCERTAIN = "computed.uncertain", Unsupported, "persisted computed columns",
-        "the computed value of these rows is not certain",
+        "mdfsck cannot compute the values of these rows with certainty",
         action EXTENDED_ON_SERVER;
 
     // Comparing indexes with their tables.
@@ -460,24 +460,24 @@ limits! {
         action SEE_FINDINGS;
     INDEX_FILE_NOT_GIVEN = "index.file-not-given", NotGiven, "index rows against table rows",
         "pages of the index or its table are in a data file that was not given",
-        action "Name all data files of the database.";
+        action "Pass all data files of the database on the command line.";
     INDEX_ROWS_FORM = "index.rows-form", Undocumented, "index rows against table rows",
-        "rows of an undocumented form",
+        "the rows have an undocumented form",
         action ON_SERVER;
     INDEX_OFF_ROW_ENDLESS = "index.off-row-endless", Damaged, "index rows against table rows",
-        "values off the row claim more bytes than the database has",
+        "values that are stored off the row claim more bytes than the database has",
         action SEE_FINDINGS;
     INDEX_ROWS_UNCERTAIN = "index.rows-uncertain", Unsupported, "index rows against table rows",
-        "rows have values off the row that cannot be read, or expressions with an uncertain value",
+        "rows have off-row values that cannot be read, or expressions with an uncertain value",
         action ON_SERVER;
     INDEX_DESCRIPTION_DAMAGED = "index.description-damaged", Damaged, "index rows against table rows",
-        "tables that describe indexes are damaged",
+        "system tables that describe indexes are damaged",
         action SEE_FINDINGS;
     INDEX_DESCRIPTION_UNREADABLE = "index.description-unreadable", Damaged, "index rows against table rows",
-        "the tables that describe indexes could not be read",
+        "the system tables that describe indexes could not be read",
         action SEE_FINDINGS;
     INDEX_MORE_UNMATCHED = "index.more-unmatched", Damaged, "index rows against table rows",
-        "more rows lack a counterpart than are listed",
+        "more rows than those listed have no matching row in the index or table",
         action SEE_FINDINGS;
     INDEX_NO_TABLE = "index.no-table", Damaged, "index rows against table rows",
         "the table of the index has no rowset",
@@ -489,7 +489,7 @@ limits! {
         "an online build of an index of the table may be paused",
         action "Resume or abort the index operation (sys.index_resumable_operations), then check again.";
     INDEX_COLUMN_TYPE = "index.column-type", Damaged, "index rows against table rows",
-        "column {} is of a type that no index can have",
+        "column {} has a type that no index can contain",
         action COMPARE_CATALOG;
     INDEX_UNKNOWN = "index.unknown", Damaged, "index rows against table rows",
         "the catalog does not have this index",
@@ -501,7 +501,7 @@ limits! {
         "the index is disabled: SQL Server does not maintain its rows",
         action "Rebuild or drop the index.";
     INDEX_COLUMNS_UNEXPLAINED = "index.columns-unexplained", Damaged, "index rows against table rows",
-        "the index has columns that the catalog does not explain",
+        "the index has columns that the catalog does not describe",
         action COMPARE_CATALOG;
     INDEX_KEY_COLUMNS = "index.key-columns", Damaged, "index rows against table rows",
         "the index lacks columns of its table's clustering key",
@@ -510,7 +510,7 @@ limits! {
         "column {} is sparse, and values of its type may be stored without padding",
         action ON_SERVER;
     INDEX_TYPES_DIFFER = "index.types-differ", Damaged, "index rows against table rows",
-        "column {} has another type in the table",
+        "column {} has different types in the index and in the table",
         action COMPARE_CATALOG;
     INDEX_COLUMN_MISSING = "index.column-missing", Damaged, "index rows against table rows",
         "column {} is not in the table",
@@ -521,13 +521,13 @@ limits! {
         "each document has nodes in the index; the content of the nodes was not checked",
         action EXTENDED_ON_SERVER;
     EXTENDED_XML_FORM = "extended.xml-form", Unsupported, "extended logical checks",
-        "a secondary XML index, or one of an unknown form",
+        "the index is a secondary XML index, or an XML index of an unknown form",
         action EXTENDED_ON_SERVER;
     EXTENDED_SPATIAL = "extended.spatial", Unsupported, "extended logical checks",
-        "cells of a spatial index are not computed",
+        "mdfsck does not compute the cells of a spatial index",
         action EXTENDED_ON_SERVER;
     EXTENDED_VIEW = "extended.view", Unsupported, "extended logical checks",
-        "the definition of the view is not evaluated",
+        "mdfsck does not evaluate the definition of the view",
         action EXTENDED_ON_SERVER;
     EXTENDED_KEYS = "extended.keys", Unsupported, "extended logical checks",
         "some rows have unknown keys or node IDs",
@@ -538,25 +538,25 @@ limits! {
         "the stored statistics contradict themselves: {}",
         action UPDATE_STATISTICS;
     STATISTICS_ORDER = "statistics.order", Damaged note, "statistics",
-        "a step of the histogram is not above the step before it",
+        "the value of a histogram step is not above the value of the step before it",
         action UPDATE_STATISTICS;
     STATISTICS_COUNTS = "statistics.counts", Damaged note, "statistics",
         "a count of the histogram is negative or not a number, or the counts do not add up to the number of rows",
         action UPDATE_STATISTICS;
     STATISTICS_DENSITIES = "statistics.densities", Damaged note, "statistics",
-        "a density is not a number, or means more different values than there are rows, or no value at all",
+        "a density is not a number, or stands for no value, or for more distinct values than the table has rows",
         action UPDATE_STATISTICS;
     STATISTICS_ORDER_COLLATION = "statistics.order-collation", Unsupported, "statistics",
-        "only the collation's tables determine the order of these steps",
+        "the order of these steps depends on sort weights of the collation that mdfsck does not have",
         action EXTENDED_ON_SERVER;
     STATISTICS_ORDER_UNKNOWN = "statistics.order-unknown", Undocumented, "statistics",
-        "the order of steps of this type is unknown",
+        "the sort order of histogram steps of this type is unknown",
         action EXTENDED_ON_SERVER;
     STATISTICS_FORM = "statistics.form", Undocumented, "statistics",
         "the statistics have an unknown version, or an unknown part",
         action EXTENDED_ON_SERVER;
     STATISTICS_COLUMN = "statistics.column", Damaged, "statistics",
-        "the first column of the statistics is not in the catalog, or its type is not that of the steps",
+        "the first column of the statistics is not in the catalog, or its type differs from the type of the histogram steps",
         action COMPARE_CATALOG;
     STATISTICS_UNREAD = "statistics.unread", Damaged, "statistics",
         "the statistics could not be read to their end",
@@ -573,7 +573,7 @@ limits! {
         "the boundary values of the partition function are not in the catalog in the expected form",
         action ON_SERVER;
     PARTITION_BOUNDARIES_SEVERAL = "partition.boundaries-several", Undocumented, "partition of each row",
-        "the catalog has several lists of values that may be the boundaries",
+        "several lists of values in the catalog may be the boundary values",
         action ON_SERVER;
     PARTITION_BOUNDARIES_COUNT = "partition.boundaries-count", Undocumented, "partition of each row",
         "the number of partitions is not one more than the number of boundary values",
@@ -591,7 +591,7 @@ limits! {
         "partitioning columns of type {} are not compared",
         action ON_SERVER;
     PARTITION_ORDER = "partition.order", Unsupported, "partition of each row",
-        "values off the row, or values whose order only the collation's tables determine",
+        "the values are stored off the row, or their order depends on sort weights of the collation that mdfsck does not have",
         action ON_SERVER;
     PARTITION_SIDE = "partition.side", Undocumented, "partition of each row",
         "the value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
@@ -614,28 +614,28 @@ limits! {
         "column {} is not stored in its table",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_COLUMN_TYPE = "constraint.column-type", Unsupported, "constraints",
-        "column {} of type {} is not compared",
+        "mdfsck does not compare column {}, which has type {}",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_TYPES_DIFFER = "constraint.types-differ", Damaged, "constraints",
         "column {} and the column it refers to have different types",
         action COMPARE_CATALOG;
     CONSTRAINT_CATALOG = "constraint.catalog", Damaged, "constraints",
-        "the catalog is damaged: rows may be missing",
+        "the catalog is damaged: it may lack allocation units or columns",
         action SEE_FINDINGS;
     CONSTRAINT_TABLE = "constraint.table", Damaged, "constraints",
         "a table of the constraint is damaged, or not all of its rows are known",
         action SEE_FINDINGS;
     CONSTRAINT_OUT_OF_SCOPE = "constraint.out-of-scope", NotGiven apart, "constraints",
-        "the table that the key refers to was not checked",
-        action "Check both tables, or the whole database.";
+        "the table to which the foreign key refers was not checked",
+        action "Check both tables of the foreign key in one run, or check the whole database.";
     CONSTRAINT_UNCERTAIN = "constraint.uncertain", Unsupported, "constraints",
         "it is not certain whether these rows meet the condition: {}",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_KEYS_OFF_ROW = "constraint.keys-off-row", Unsupported, "constraints",
-        "some keys have values off the row",
+        "some keys have values that are stored off the row",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_KEYS_COLLATION = "constraint.keys-collation", Unsupported, "constraints",
-        "only the collation's tables determine whether these keys are equal",
+        "whether these keys are equal depends on sort weights of the collation that mdfsck does not have",
         action CHECK_CONSTRAINTS;
     IDENTITY_MARK = "identity.mark", Undocumented, "identity value",
         "the current identity value is stored in an unknown form",
@@ -644,16 +644,16 @@ limits! {
         "the identity column is not in the catalog",
         action SEE_FINDINGS;
     IDENTITY_COLUMN_FORM = "identity.column-form", Unsupported, "identity value",
-        "the identity column is sparse, or stored in variable length",
+        "the identity column is sparse, or stored with variable length",
         action "Run DBCC CHECKIDENT with NORESEED on a server.";
     IDENTITY_TABLE = "identity.table", Damaged, "identity value",
         "the table is damaged, or not all of its rows are known",
         action SEE_FINDINGS;
     IDENTITY_LOG = "identity.log", NotGiven, "identity value",
-        "not shut down cleanly: the current identity value may be in the log",
+        "the database was not shut down cleanly: the current identity value may be in the log",
         action NEEDS_LOG;
     IDENTITY_VALUES = "identity.values", Unsupported, "identity value",
-        "some rows have no identity value, or one beyond 64 bits",
+        "some rows have no identity value, or a value that does not fit into 64 bits",
         action "Run DBCC CHECKIDENT with NORESEED on a server.";
 
     // Encrypted databases.
@@ -661,37 +661,37 @@ limits! {
         "encrypted (TDE): only page headers can be read without the key",
         action NEEDS_KEY;
     ENCRYPTED_PLAIN_PAGES = "encrypted.plain-pages", NotGiven, "pages",
-        "unencrypted pages of an encrypted database: only their headers were checked, because allocation and catalog \
-        cannot be read",
+        "these pages of an encrypted database are not encrypted; only their headers were checked, because the allocation \
+        pages and the catalog cannot be read",
         action NEEDS_KEY;
     ENCRYPTED_ZEROS = "encrypted.zeros", NotGiven, "pages of zeros",
-        "only the encrypted allocation pages show whether these pages are in use (TDE)",
+        "the allocation pages that show whether these pages are in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_LINKS = "encrypted.links", NotGiven, "links between pages",
-        "mismatched links; legal if one of the two pages is no longer in use, which only the encrypted allocation pages \
-        show (TDE)",
+        "the links of two pages do not match; this is valid if one of the two pages is no longer in use, but the \
+        allocation pages that show whether it is in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_OTHER_PAGE = "encrypted.other-page", NotGiven, "page",
-        "the header names another page; legal if the page is not in use, which only the encrypted allocation pages show (TDE)",
+        "the header names another page; this is valid on an unused page, but the allocation pages that show whether the page is in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_NOT_AS_WRITTEN = "encrypted.not-as-written", NotGiven, "page",
-        "the checksum or torn bits are wrong; legal if the page was never in use, which only the encrypted allocation pages show (TDE)",
+        "the checksum or torn bits are wrong; this is valid on a page that was never in use, but the allocation pages that show whether the page is in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_PAGE_TYPE = "encrypted.page-type", NotGiven, "page",
-        "the page type is unknown; legal if the page is not in use, which only the encrypted allocation pages show (TDE)",
+        "the page type is unknown; this is valid on an unused page, but the allocation pages that show whether the page is in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_MORE_PAGES = "encrypted.more-pages", NotGiven, "pages",
-        "more pages have a wrong header, checksum or type; legal if they are not in use, which only the encrypted allocation pages show (TDE)",
+        "more pages than those listed have a wrong header, checksum or type; this is valid on unused pages, but the allocation pages that show which pages are in use are encrypted (TDE)",
         action NEEDS_KEY;
 
     // Backups.
     BACKUP_STRIPES = "backup.stripes", NotGiven root, "stripes",
         "{}: pages cannot be read",
-        action "Name all stripes of the media set.";
+        action "Pass all stripes of the media set on the command line.";
     BACKUP_BLOCK_TYPE_UNKNOWN = "backup.block-type-unknown", Undocumented, "blocks of the backup",
-        "the content of blocks of this type is undocumented",
+        "the content of backup blocks of this type is undocumented",
         action "Run RESTORE VERIFYONLY on a server.";
     BACKUP_RECORD_FORM = "backup.record-form", Undocumented, "compressed records of the backup",
-        "records do not decompress to the size in their headers: they are damaged, or the compression is not known",
+        "records do not decompress to the size that their headers give: the records are damaged, or mdfsck does not know their compression",
         action "Run RESTORE VERIFYONLY on a server.";
 }

@@ -12,7 +12,7 @@ checks! {
     MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true listed OfMap [rests_on_the_log],
         "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
         brief "{page_name} page {page}, an allocation map, is damaged",
-        must "Every GAM, SGAM, PFS, DIFF and ML position holds a page of that kind, with its own page id and the system allocation unit.",
+        must "At each position of a GAM, SGAM, PFS, DIFF or ML page, there is a page of this kind with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
         action RESTORE_DATABASE;
     INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last [rests_on_the_log],
@@ -20,11 +20,11 @@ checks! {
         brief "allocation could not be checked because of damaged maps",
         must "The GAM, SGAM and PFS pages of an interval can be read.",
         cause "Another message names the allocation page that is damaged.",
-        action "See the message of that page.";
+        action "See the message about the damaged allocation page.";
     EXTENT_GAM_AND_SGAM = "allocation.extent-gam-and-sgam", 8903 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} in database ID {database_id} is allocated in both GAM {gam_page} and SGAM {sgam_page}.",
-        brief "extent {page} is both free and in use, according to the maps",
-        must "No extent is both free in the GAM and mixed with free pages in the SGAM.",
+        brief "extent {page} is free according to the GAM, but in use according to the SGAM",
+        must "No extent is marked both as free in the GAM and as a mixed extent with free pages in the SGAM.",
         cause "A bit of the GAM or SGAM page was changed.",
         action SET_MAPS;
     EXTENT_SEVERAL_OWNERS = "allocation.extent-several-owners", 8904 state 1, Allocation, Allocation, AllowDataLoss, true,
@@ -36,21 +36,21 @@ checks! {
     EXTENT_OWNER = "allocation.extent-owner", 8913 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} is allocated to '{owner_name}' and at least one other object.",
         brief "extent {page} belongs to {owner_name} and at least one other",
-        must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent; this line names one claimant.",
-        cause "See message 8904, which precedes these lines.",
+        must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent. Each of these messages names one owner of the extent.",
+        cause "See message 8904, which precedes these messages.",
         action "See message 8904.";
     EXTENT_UNOWNED = "allocation.extent-unowned", 8905 state 1, Allocation, Allocation, AllowDataLoss, true listed AsConsequence,
         "Extent {page} in database ID {database_id} is marked allocated in the GAM, but no SGAM or IAM has allocated it.",
-        brief "extent {page} is allocated but belongs to nothing",
-        must "An extent that the GAM calls allocated belongs to an IAM chain, or is a mixed extent whose pages are accounted for.",
+        brief "extent {page} is allocated but has no owner",
+        must "An extent that the GAM marks as allocated belongs to an IAM chain, or is a mixed extent whose allocated pages have owners.",
         cause "A bit of a GAM, SGAM or IAM page was changed, or an IAM page was lost.",
-        action "Only space is lost, unless an IAM page is damaged too: then the pages of its table are no longer found.";
+        action "If all IAM pages are sound, only space is lost. If an IAM page is damaged too, pages of its table can no longer be found.";
     PAGE_UNOWNED = "allocation.page-unowned", 8906 state 1, Allocation, Allocation, AllowDataLoss, true listed AsConsequence,
         "Page {page} in database ID {database_id} is allocated in the SGAM {sgam_page} and PFS {pfs_page}, but was not allocated in any IAM. PFS flags '{pfs_flags}'.",
-        brief "page {page} is allocated but belongs to nothing",
-        must "An allocated page of a mixed extent is an IAM page or in a single-page slot of one.",
+        brief "page {page} is allocated but has no owner",
+        must "An allocated page of a mixed extent is an IAM page, or a single-page slot of an IAM page lists it.",
         cause "A PFS byte or an IAM page was changed or lost.",
-        action "Only space is lost, unless an IAM page is damaged too.";
+        action "If all IAM pages are sound, only space is lost. If an IAM page is damaged too, pages of its table can no longer be found.";
     PAGE_TWO_OWNERS = "allocation.page-two-owners", 8910 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Page {page} in database ID {database_id} is allocated to both {owner_lower}, and {other_owner}.",
         brief "page {page} belongs to two allocation units",
@@ -67,20 +67,20 @@ checks! {
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         brief "IAM page {page} cannot be read",
         must "Every IAM page can be read and has a correct checksum.",
-        cause "The disk, or something between it and the engine, changed or lost the page.",
+        cause "The disk, or a component between the disk and the engine, changed or lost the page.",
         action RESTORE_IAM;
     IAM_NEXT_UNSEEN = "iam.next-unseen", 2575 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the next pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         brief "IAM page {page}, the next in the chain, was not found",
         must "Every page that an IAM page or the catalog names as the next IAM page is an IAM page.",
-        cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) means the catalog.",
+        cause "The IAM page was overwritten, or the pointer to it was changed. In the message, (0:0) stands for the catalog.",
         action RESTORE_IAM;
     IAM_PREV_UNSEEN = "iam.prev-unseen", 2576 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the previous pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         brief "IAM page {page}, the previous in the chain, was not found",
         must "Every page that an IAM page names as previous is an IAM page; the catalog names every IAM page without a predecessor.",
         cause "The catalog row was lost or changed (if the message names (0:0)), or the previous IAM page was overwritten.",
-        action "If the message names a page other than (0:0), restore that page, as for message 2575. With (0:0), nothing names this IAM page, and no table misses the pages that it lists: save the rows there (mdfsck export --damaged), then REPAIR_ALLOW_DATA_LOSS removes the page.";
+        action "If the message names a page other than (0:0), restore the named page as described for message 2575. If the message names (0:0), neither the catalog nor another IAM page refers to this IAM page, and no table needs the pages that it lists. Save the rows on these pages (mdfsck export --damaged); then let REPAIR_ALLOW_DATA_LOSS remove the IAM page.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         brief "the IAM chain is numbered wrongly",
@@ -92,7 +92,7 @@ checks! {
         brief "extent {page} is beyond the end of the database",
         must "Every extent and single page that an IAM page claims is inside a file of the database.",
         cause "The IAM page was changed, or the file was cut.",
-        action "Compare the file's length with the size in its header; restore the file.";
+        action "Compare the file's length with the size in its header, then restore the file.";
     IAM_POINTER_OUT_OF_RANGE = "iam.pointer-out-of-range", 8968 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: {pointer} page {page} ({owner_lower}) is out of the range of this database.",
         brief "page {page} is beyond the end of the database",
@@ -102,8 +102,8 @@ checks! {
     IAM_LINKAGE = "iam.linkage", 8969 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",
         brief "IAM pages do not point to each other",
-        must "If an IAM page points to a next page, that page points back.",
-        cause "A pointer of an IAM page was changed, or one of the two is stale (a lost write).",
+        must "If an IAM page points to a next page, the next page points back to it.",
+        cause "A pointer of an IAM page was changed, or one of the two pages is stale (a lost write).",
         action RESTORE_IAM;
     IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Multiple IAM pages for {owner_lower} contain allocations for the same interval. IAM pages {page} and {ref_page}.",
@@ -115,7 +115,7 @@ checks! {
         "Table error: IAM page {page} for {owner_lower} is linked in the IAM chain for {other_owner} by page {ref_page}.",
         brief "IAM page {page} is in the chain of another object",
         must "All IAM pages of a chain have the same allocation unit id.",
-        cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits was.",
+        cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits was changed.",
         action RESTORE_IAM;
     IAM_FILEGROUP = "iam.filegroup", 8996 state 1, Allocation, Allocation, AllowDataLoss, true,
         "IAM page {page} for {owner_lower} controls pages in filegroup {found_filegroup}, that should be in filegroup {expected_filegroup}.",
@@ -125,7 +125,7 @@ checks! {
         action "Restore from a backup.";
     IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence [checkalloc],
         "Table error: Could not check {owner_lower} due to invalid allocation (IAM) page(s).",
-        brief "it could not be checked because of damaged IAM pages",
+        brief "the object could not be checked because of damaged IAM pages",
         must "The IAM chain of an allocation unit can be read from end to end.",
         cause "Another message names the IAM page that is damaged.",
         action RESTORE_IAM;

@@ -29,8 +29,8 @@ checks! {
         action RESTORE_PAGE;
     HEAP_ROW_WITHOUT_STUB = "heap.row-without-stub", 8994 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Object ID {object_id}, forwarded row page {page}, slot {slot} should be pointed to by forwarding row page {ref_page}, slot {ref_slot}. Did not encounter forwarding row. Possible allocation error.",
-        brief "page {page}, slot {slot}: a forwarded row without stub",
+        brief "page {page}, slot {slot}: the stub of a forwarded row is missing",
         must "Every forwarded row has its stub.",
         cause "The page of the stub is damaged or lost, or the back pointer was changed.",
-        action "Restore the page of the stub (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair turns the row into an ordinary one.";
+        action "Restore the page of the stub (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. A repair turns the forwarded row into an ordinary row.";
 }

@@ -6,14 +6,14 @@ checks! {
     PFS_FREE_SPACE = "page.pfs-free-space", 8914 state 1, Allocation, Consistency, AllowDataLoss, false,
         "Incorrect PFS free space information for page {page} in {owner_lower}. Expected value {expected}, actual value {actual}.",
         brief "the PFS page is wrong about the free space of page {page}",
-        must "The PFS byte of a page of a heap, or of off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
-        cause "The PFS byte was changed, the page is stale (a lost write), or SQL Server 2005 SP2 left it wrong after a bulk load of LOBs.",
-        action "Harmless by itself. With other messages for the page it indicates a lost write; a repair corrects the byte.";
+        must "The PFS byte of a heap page, or of a page with off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
+        cause "The PFS byte was changed, the page is stale (a lost write), or SQL Server 2005 SP2 set a wrong PFS byte in a bulk load of LOBs.",
+        action "A wrong PFS byte alone is harmless. Together with other messages about the page, it indicates a lost write. A repair corrects the byte.";
     LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot {slot}, in {other_owner}.",
         brief "page {ref_page} points to off-row data of another object",
-        must "A pointer to off-row data points to a page of the same table's off-row data.",
-        cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
+        must "A pointer to off-row data points to a page with off-row data of the same table.",
+        cause "The pointer was changed, or a wrong allocation page assigned the page to another table.",
         action RESTORE_VALUE;
     LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "{owner}: Errors found in off-row data with ID {text_id} owned by {record_kind} record identified by {record}",
@@ -24,9 +24,9 @@ checks! {
     COMPLEX_COLUMN = "lob.complex-column", 8960 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
         brief "page {page}, slot {slot}: a pointer to off-row data is damaged",
-        must "In place of an off-row value, a row holds a pointer of a known kind, with the length of that kind.",
+        must "In place of an off-row value, a row holds a pointer of a known kind, and the pointer has the length of its kind.",
         cause "A variable offset of the row or the pointer itself was changed.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the row.";
+        action "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. A repair deletes the row.";
     LOB_MISMATCH = "lob.mismatch", 8961 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} does not match its reference from page {ref_page}, slot {ref_slot}.",
         brief "page {page}, slot {slot}: off-row data does not fit its reference",
@@ -42,15 +42,15 @@ checks! {
     LOB_PAGE_TYPE = "lob.page-type", 8963 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has type {node_type}. It cannot be placed on a page of type {page_type}.",
         brief "page {page}, slot {slot}: off-row data on a page of the wrong type",
-        must "Small values and NULLs of off-row data are on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
+        must "Small off-row values and NULLs are on pages of type 3, which several values share; a page of type 4 belongs to the tree of one large value.",
         cause "The fragment, or the type in the page header, was changed after it was written.",
         action RESTORE_VALUE;
     LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         brief "page {page}, slot {slot}: off-row data that no row refers to",
-        must "Every fragment of off-row data is the value of a row, or has a parent.",
-        cause "The row, or the parent, was lost or points elsewhere: a lost write or a changed pointer.",
-        action "See the other messages about the table: if a row or a page of it is lost, restore that; a repair deletes only the fragment.";
+        must "A row or a parent fragment refers to every fragment of off-row data.",
+        cause "The row or the parent fragment was lost, or its pointer was changed. A lost write can cause both.",
+        action "See the other messages about the table. If a row or a page of the table is lost, restore it. A repair deletes only the fragment.";
     LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false listed OfMissing,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         brief "page {page}, slot {slot}: off-row data is missing",
@@ -61,6 +61,6 @@ checks! {
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is pointed to by page {ref_page}, slot {ref_slot} and by page {other_page}, slot {other_slot}.",
         brief "page {page}, slot {slot}: off-row data with two owners",
         must "A fragment of off-row data has one parent.",
-        cause "A pointer was changed, or a page holding one is stale (a lost write).",
-        action "Restore the page of the pointer that is wrong (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the rows whose values are shared.";
+        cause "One of the two pointers was changed, or its page is stale (a lost write).",
+        action "Restore the page that has the wrong pointer (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. A repair deletes the rows that share the value.";
 }

@@ -14,25 +14,25 @@ checks! {
     PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
         brief "page {page} is not what was written (checksum, torn bits or page ID)",
-        must "The checksum or torn bits of a page are correct (a second value of -4 means that they are not; -6, that the page id is wrong too).",
-        cause "The disk, or something between it and the engine, changed the page after it was written.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
+        must "The checksum or the torn bits of a page are correct. In the message, a second value of -4 means that they are wrong; -6 means that the page id is wrong too.",
+        cause "The disk, or a component between the disk and the engine, changed the page after the engine wrote it.",
+        action "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
     PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
         "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
         brief "page {page} is not what was written (checksum, torn bits or page ID)",
-        must "The checksum or torn bits of a page are correct; the catalog that would name its table cannot be read.",
-        cause "The disk, or something between it and the engine, changed the page after it was written.",
+        must "The checksum or the torn bits of a page are correct. The message does not name the table of the page, because the catalog cannot be read.",
+        cause "The disk, or a component between the disk and the engine, changed the page after the engine wrote it.",
         action RESTORE_DATABASE;
     PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
         "Table error: {owner}, page ID {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
         brief "page {page} has a wrong page ID in its header: {header_page}",
-        must "The header of a page has the page's own id.",
+        must "The header of a page contains the page's own id.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: the write may have gone to the wrong page.";
+        action "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. If the header names another page, check the other page too: a write may have gone to the wrong page.";
     PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true [rests_on_the_log],
         "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
         brief "page {page} has a wrong page ID in its header: {header_page}",
-        must "The header of a page has the page's own id; the catalog that would name its table cannot be read.",
+        must "The header of a page contains the page's own id. The message does not name the table of the page, because the catalog cannot be read.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
         action RESTORE_DATABASE;
     PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
@@ -55,9 +55,9 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
         "Table error: Page {page}, {owner}. Unexpected page type {page_type}.",
-        brief "page {page} has a type that does not belong here",
-        must "An allocation unit holds only pages of its types: data and index pages in in-row units, text pages in LOB and row-overflow units.",
-        cause "The page header was changed, or a page of another kind was written here.",
+        brief "page {page} has a type that its allocation unit cannot contain",
+        must "An in-row allocation unit holds only data pages and index pages; a LOB or row-overflow unit holds only text pages.",
+        cause "The page header was changed, or a page of another kind was written in its place.",
         action RESTORE_PAGE;
     PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Address 0x{value:x} is not aligned.",
@@ -79,7 +79,7 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted[i].offset >= max) failed. Slot {slot}, offset 0x{offset:x} overlaps with the prior row.",
-        brief "page {page}: the record of slot {slot} overlaps another",
+        brief "page {page}: the record of slot {slot} overlaps another record",
         must "No record starts before the end of the previous one.",
         cause "The slot array or a record's length was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
@@ -92,30 +92,30 @@ checks! {
     RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}, row {slot}. Test ({test}) failed. Values are {value} and {against}.",
         brief "page {page}: the record of slot {slot} is damaged",
-        must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record have possible values and are inside the record.",
+        must "The status bytes, fixed part, null bitmap, variable offsets and version tag of a record have possible values and are inside the record.",
         cause "The record was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSION_INFO = "page.compression-info", 5274 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         brief "page {page}: its compression information is damaged",
-        must "The compression information of a page ends before the first record; its anchor record and its dictionary are inside it and consistent.",
+        must "The compression information of a page ends before the first record. The anchor record and the dictionary are consistent, and are inside the compression information.",
         cause "The page was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_RECORD = "record.compressed", 5274 state 1, Record, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         brief "page {page}: a compressed record is damaged",
-        must "Column descriptors, short and long values of a compressed record are inside the record and consistent; its symbols are in the page's dictionary, and its prefixes are no longer than their anchors.",
+        must "The column descriptors and the short and long values of a compressed record are consistent, and are inside the record. Its symbols are in the page's dictionary, and its prefixes are no longer than their anchors.",
         cause "The record was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_COLUMNS = "record.compressed-columns", 5274 state 1, Column, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
-        brief "page {page}: a compressed record does not fit its table",
+        brief "page {page}: a compressed record does not fit the columns of its table",
         must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
-        cause "The record was changed before the checksum was calculated, or the catalog was.",
-        action "A nonclustered index: disable it and rebuild it. A heap or clustered index: restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if many pages of a table are named, look at the catalog first.";
+        cause "The record was changed before the checksum was calculated, or the catalog was changed.",
+        action "For a nonclustered index, disable the index and then rebuild it. For a heap or clustered index, restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. If findings name many pages of a table, look at the catalog first.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
-        brief "page {page} is marked as in a system transaction",
+        brief "page {page} is marked as part of a system transaction",
         must "No page of a database that was shut down cleanly is still part of a system transaction.",
         cause "The page header was changed before the checksum was calculated, or recovery did not finish.",
         action RESTORE_PAGE_OR_REBUILD;
@@ -123,18 +123,18 @@ checks! {
         "Unable to read and latch page {page} with latch type SH. Read failed.",
         brief "page {page} is missing or cannot be read",
         must "Every allocated page is in its file.",
-        cause "The file ends before this page: it was cut.",
-        action "Compare the file's length with the size in its header; restore the file.";
+        cause "The file was cut off and ends before this page.",
+        action "Compare the file's length with the size in its header, then restore the file.";
     PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
         "Table error: page {page} allocated to {owner_lower} was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.",
-        brief "page {page} is allocated to it but was not found",
+        brief "page {page} is allocated to the object but was not found",
         must "If an IAM page assigns a page to an allocation unit, the page's header names that unit.",
-        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if 2534 names another object, check that one too.";
+        cause "A page of another allocation unit was written in its place, or the page header or the IAM page was changed.",
+        action "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. If message 2534 names another object for this page, check that object too.";
     PAGE_OF_OTHER_UNIT = "page.of-other-unit", 2534 state 1, CrossPage, Consistency, AllowDataLoss, true,
         "Table error: page {page}, whose header indicates that it is allocated to {owner_lower}, is allocated by another object.",
         brief "page {page} says that it belongs to another object",
         must "The IAM pages that claim a page belong to the allocation unit that the page's header names.",
-        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; see 2533 for the object that owns it.";
+        cause "A page of another allocation unit was written in its place, or the page header or the IAM page was changed.",
+        action "Restore the page (possible in the full or bulk-logged recovery model with an unbroken log chain), otherwise the whole database. Message 2533 names the object that owns the page.";
 }

@@ -7,13 +7,13 @@ checks! {
         "System table pre-checks: Object ID {object_id}. Page {page} has unexpected page type {page_type}. Check statement terminated due to unrepairable error.",
         brief "page {page} of a critical system table has the wrong type",
         must "Every page in the leaf chain of sysallocunits, sysrowsets and sysrscols is a data page.",
-        cause "A page of a critical system table was overwritten, or the pointer to it was.",
+        cause "A page of a critical system table was overwritten, or the pointer to the page was changed.",
         action RESTORE_DATABASE;
     PRIMITIVE_UNREADABLE = "primitive.unreadable", 7985 state 2, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Could not read and latch page {page} with latch type SH. Check statement terminated due to unrepairable error.",
         brief "page {page} of a critical system table cannot be read",
         must "The root and every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a correct checksum and its own page id.",
-        cause "The disk, or something between it and the engine, changed or lost the page.",
+        cause "The disk, or a component between the disk and the engine, changed or lost the page.",
         action RESTORE_DATABASE;
     PRIMITIVE_OTHER_UNIT = "primitive.other-unit", 7986 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id} has cross-object chain linkage. Page {page} points to {ref_page} in alloc unit ID {found_unit} (should be {expected_unit}). Check statement terminated due to unrepairable error.",
@@ -24,12 +24,12 @@ checks! {
     PRIMITIVE_LINKAGE = "primitive.linkage", 7987 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id} has chain linkage mismatch. {page}->next = {ref_page}, but {ref_page}->prev = {found_prev}. Check statement terminated due to unrepairable error.",
         brief "pages {page} and {ref_page} of a system table do not point to each other",
-        must "Where a page of a critical system table points to a next page, that page points back.",
+        must "If a page of a critical system table points to a next page, the next page points back to it.",
         cause "A next or previous pointer was changed, or a page is stale (a lost write).",
         action RESTORE_DATABASE;
     PRIMITIVE_LOOP = "primitive.loop", 7988 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Loop in data chain detected at {page}. Check statement terminated due to unrepairable error.",
-        brief "the pages of a critical system table point in a circle at {page}",
+        brief "the page chain of a critical system table has a loop at {page}",
         must "The leaf chain of a critical system table visits no page twice.",
         cause "A next pointer was changed to a page earlier in the chain.",
         action RESTORE_DATABASE;
@@ -38,7 +38,7 @@ checks! {
         brief "the catalog cannot be read: the database was not checked",
         must "The system catalog can be read to its end.",
         cause "Pages of system tables are damaged; the other messages name them.",
-        action "Restore from a backup. mdfsck checks what does not need the missing part and lists the rest as not verified.";
+        action "Restore from a backup. mdfsck checks everything that does not need the damaged part of the catalog, and lists everything else as not verified.";
     CATALOG_INCONSISTENT = "catalog.inconsistent", 8930 state 1, Metadata, Uncounted, None, true,
         "Database error: Database {database_id} has inconsistent metadata. This error cannot be repaired and prevents further DBCC processing. Please restore from a backup.",
         brief "the catalog contradicts itself",
@@ -54,7 +54,7 @@ checks! {
 
     ANTI_MATTER_COLUMN = "catalog.anti-matter-column", 5229 state 1, Metadata, Consistency, Rebuild, false,
         "Table error: {owner} contains an anti-matter column, but is not a nonclustered index.",
-        brief "it has a column that only an index build may have",
+        brief "the object has a column that only an index build may have",
         must "No table, and no clustered index, has the column that an online build of a nonclustered index needs.",
         cause "An online build of an index was not cleaned up, or a row of sysrscols was changed.",
         action "Rebuild the table; if that fails, restore from a backup.";
@@ -80,13 +80,13 @@ checks! {
     CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3857, State 1: The attribute ({attribute}) is required but is missing for row ({row}) in sys.{table}.",
         brief "a row in sys.{table} lacks a required attribute",
-        must "Every object has the rows its kind requires: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
+        must "Every object has the catalog rows that its kind requires: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
         cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3858, State 1: The attribute ({attribute}) of row ({row}) in sys.{table} has an invalid value.",
         brief "a row in sys.{table} has an invalid attribute",
-        must "A column, parameter or type has the length, precision, scale and collation that its type allows.",
+        must "A column, parameter or type has a length, precision, scale and collation that its data type allows.",
         cause "The catalog was changed by hand, or a page of it was damaged.",
         action RESTORE_OR_CREATE;
     BROKER_MESSAGE_TYPE_MISSING = "broker.message-type-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
@@ -94,7 +94,7 @@ checks! {
         brief "a Service Broker contract names a missing message type",
         must "The message types that a contract names exist.",
         cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
-        action "Restore from a backup, or drop the contract and the services that use it and create them again.";
+        action "Restore from a backup, or drop the contract and the services that use it, and then create them again.";
     BROKER_CONTRACT_MISSING = "broker.contract-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9678, State 1: The service with ID {from} is referencing the missing service contract with ID {to}.",
         brief "a Service Broker service names a missing contract",

@@ -110,7 +110,7 @@ fn accounted(folder: &Path) -> Result<(), Failed> {
 fn formats(folder: &Path) -> Result<(), Failed> {
     ensure(mdfsck(folder, &["lab", "new", "s", "--size", "12MB"]).status.success(), "lab new")?;
     for (kind, suffix, said) in [
-        ("bit-rot", "doubtful", "not proven, each with its reason"),
+        ("bit-rot", "doubtful", "not proven sound, each with the reason"),
         ("zeroed-extent", "rebuilt", "the columns that nonclustered indexes have"),
     ] {
         damaged(folder, kind, "1")?;
@@ -169,7 +169,7 @@ fn without_file(folder: &Path) -> Result<(), Failed> {
     let checked = text(&mdfsck(folder, &["check", primary]).stdout);
     ensure(checked.contains("(column.file-not-given)") && !checked.contains("does not make this check"), checked)?;
     let advice = text(&mdfsck(folder, &["advise", primary]).stdout);
-    ensure(advice.contains("Give the missing") && !advice.contains("DBCC CHECKDB"), advice)?;
+    ensure(advice.contains("Provide the missing") && !advice.contains("DBCC CHECKDB"), advice)?;
     let (left, status) = tables(folder, &["export", primary, "-o", "out", "--json", "--force", "--damaged"])?;
     let pages: u64 = left.values().map(|line| of(line, "pages_left_out")).sum();
     ensure(status == Some(16) && pages > 0, format!("{status:?}"))?;
