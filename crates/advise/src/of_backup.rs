@@ -83,9 +83,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
             let mut look = Step::new(Action::Inspect, "Find an older backup that is clean");
             look.reason = match (request.backups, search.has_any) {
                 (None, _) => "No other backups were given (--backups DIR).".to_owned(),
-                (Some(_), false) => {
-                    "The given backups are of other databases, or are this backup.".to_owned()
-                }
+                (Some(_), false) => "The given backups are of other databases, or are this backup.".to_owned(),
                 (Some(_), true) => "None of the given backups has sound copies of these pages.".to_owned(),
             };
             look.risk = "None: nothing is changed.".to_owned();

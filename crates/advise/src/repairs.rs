@@ -271,8 +271,10 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
         None => step.sql.push(BY_HAND.to_owned()),
     }
     if damage.is_in_allocation {
-        step.cannot_restore =
-            Some("Rows on extents that no allocation map lists any more: 'mdfsck export --damaged' looks for them.".to_owned());
+        step.cannot_restore = Some(
+            "Rows on extents that no allocation map lists any more: 'mdfsck export --damaged' looks for them."
+                .to_owned(),
+        );
     }
     let table = table_argument(request, object_id);
     step.command = Some(format!("mdfsck export {} -o saved --table {table} --damaged", request.paths));

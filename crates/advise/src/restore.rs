@@ -55,7 +55,8 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     }
     restored.covers_everything = true;
     if !has_whole_log {
-        let why = "No given backup has the latest changes: only these files have them, as far as the files can be read.";
+        let why =
+            "No given backup has the latest changes: only these files have them, as far as the files can be read.";
         restored.steps.push(export(request, damage, why));
     }
     restored.steps.push(database_restore(request, damage, (usable, model), (&why, has_whole_log)));
@@ -219,7 +220,9 @@ fn file_restore(
     );
     let online = match part.is_primary {
         true => "The part has files of the primary filegroup, which no edition restores online.",
-        false => "Enterprise, Developer and Evaluation editions can restore the part online, without the first BACKUP LOG.",
+        false => {
+            "Enterprise, Developer and Evaluation editions can restore the part online, without the first BACKUP LOG."
+        }
     };
     step.risk = format!("The database is offline during the restore. {online}{}", model.risk());
     step.object = only_object(request, damage);
@@ -272,7 +275,8 @@ fn database_restore(
     step.rests_on = all_ids(damage);
     if !has_whole_log {
         let finished = usable.finished().unwrap_or("the last backup");
-        step.cannot_restore = Some(format!("Changes after {finished}, except the changes that the previous step saved."));
+        step.cannot_restore =
+            Some(format!("Changes after {finished}, except the changes that the previous step saved."));
     }
     let sql = (|| {
         let quoted = statements::database(name)?;

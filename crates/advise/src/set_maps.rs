@@ -52,7 +52,9 @@ fn save(request: &Request<'_>, damage: &Damage) -> Step {
     };
     step.reason.push_str(match request.backups {
         Some(_) => " No given backup can restore correct maps without loss.",
-        None => " With --backups DIR, mdfsck looks for usable backups: a restore of the file and the log loses nothing.",
+        None => {
+            " With --backups DIR, mdfsck looks for usable backups: a restore of the file and the log loses nothing."
+        }
     });
     step.risk = "The export only reads the files. SET READ_ONLY disconnects all users.".to_owned();
     step.proven = Some("Page headers name the owners, and no finding concerns the content of the pages.".to_owned());
@@ -92,7 +94,8 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
             .to_owned(),
     };
     step.risk =
-        "The repair needs single-user mode. Copy the files first, and compare the numbers of rows before and after.".to_owned();
+        "The repair needs single-user mode. Copy the files first, and compare the numbers of rows before and after."
+            .to_owned();
     step.cannot_restore =
         maps.is_shared.then(|| "The rows of the owner that loses pages; the export saved them.".to_owned());
     step.sql = repair_statements(request, damage).unwrap_or(vec![BY_HAND.to_owned()]);
@@ -136,7 +139,8 @@ fn rebuild(request: &Request<'_>, damage: &Damage, object_id: i32) -> Step {
         "A rebuild writes the rows to new pages with correct PFS bytes. It may skip pages that are marked as free; the \
          rows that it does not find are among the saved rows."
             .to_owned();
-    step.risk = "Compare the number of rows with the number of saved rows, and insert the rows that are missing.".to_owned();
+    step.risk =
+        "Compare the number of rows with the number of saved rows, and insert the rows that are missing.".to_owned();
     let table = request.script.table_name(object_id).filter(|_| are_plain(request, object_id));
     step.sql = match (statements::database(&request.report.database.name), table) {
         (Some(name), Some(table)) => {

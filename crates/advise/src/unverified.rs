@@ -15,9 +15,8 @@ const MOST_NAMED: usize = 3;
 fn again(entries: usize, paths: &str) -> Step {
     let mut step = Step::new(Action::Inspect, "Check again");
     let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
-    step.reason = format!(
-        "{things} could not be verified because of the damage. A check after the repair can verify them."
-    );
+    step.reason =
+        format!("{things} could not be verified because of the damage. A check after the repair can verify them.");
     step.risk = "None: nothing is changed.".to_owned();
     step.command = Some(format!("mdfsck check {paths}"));
     step

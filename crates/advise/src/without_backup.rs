@@ -80,8 +80,10 @@ fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> S
 
 fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let name = &request.report.database.name;
-    let mut step =
-        Step::new(Action::RepairAllowDataLoss, "As a last resort, and only without a backup: let the repair delete data");
+    let mut step = Step::new(
+        Action::RepairAllowDataLoss,
+        "As a last resort, and only without a backup: let the repair delete data",
+    );
     let tables: Vec<String> = damage
         .tables
         .iter()

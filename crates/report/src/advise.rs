@@ -181,7 +181,10 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         stop when the damage is repaired.",
         out,
     )?;
-    comment("The script has the paths at which mdfsck found the backup files; the server must find the files there too.", out)?;
+    comment(
+        "The script has the paths at which mdfsck found the backup files; the server must find the files there too.",
+        out,
+    )?;
     for (number, step) in plan.steps.iter().enumerate() {
         writeln!(out)?;
         comment(&format!("Step {}. {}.", number + 1, step.title), out)?;

@@ -103,9 +103,10 @@ pub fn write(
     if !database.gaps.is_empty() {
         match database.is_recovered(source) {
             true => writeln!(out, "damaged")?,
-            false => {
-                writeln!(out, "the database was not shut down cleanly, and its log was not applied; this may be why")?
-            }
+            false => writeln!(
+                out,
+                "the database was not shut down cleanly, and its log was not applied, which may be the reason why"
+            )?,
         }
         for gap in &database.gaps {
             writeln!(out, "  system table {} (object ID {}) cannot be read to its end", gap.table, gap.object_id)?;
@@ -116,7 +117,7 @@ pub fn write(
     for log in logs {
         match &log.path {
             Some(path) => writeln!(out, "log file {}: {}", log.name, path.display())?,
-            None => writeln!(out, "log file {}: not beside the data files", log.name)?,
+            None => writeln!(out, "log file {}: not in the folder of the data files", log.name)?,
         }
     }
     Ok(())
@@ -216,18 +217,20 @@ pub fn write_logs_json(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Re
 fn boot_facts(boot: &Boot, is_snapshot: bool) -> Vec<(&'static str, String)> {
     let product = |number| match version::product(number) {
         Some(product) => format!("{product} (internal version {number})"),
-        None if number > version::NEWEST => format!("newer than any known (internal version {number})"),
+        None if number > version::NEWEST => {
+            format!("newer than all releases that mdfsck knows (internal version {number})")
+        }
         None => format!("internal version {number}"),
     };
     let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
     let state = match boot.clean_shutdown() {
         _ if is_snapshot => "a database snapshot, combined with its database: recovered when it was created",
-        true => "clean shutdown: the log has nothing that the data files lack",
+        true => "clean shutdown: the log has no changes that the data files lack",
         false => "not shut down cleanly: the log may hold changes that the data files lack",
     };
     let purity = match boot.data_purity {
-        true => "DBCC CHECKDB checks it by default",
-        false => "DBCC CHECKDB checks it only WITH DATA_PURITY; mdfsck always does",
+        true => "DBCC CHECKDB checks the purity of data by default",
+        false => "DBCC CHECKDB checks the purity of data only WITH DATA_PURITY; mdfsck always checks it",
     };
     let (id, collation) = (format!("0x{:08x}", boot.collation), CollationId(boot.collation).name());
     vec![

@@ -82,7 +82,8 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
 /// The reason, with a readable placeholder in place of each `{}`.
 pub(crate) fn reason(limit: &Limit) -> String {
     match limit.reason {
-        "{}" => "two values in the catalog contradict each other, or a value is unknown: the report names the values".to_owned(),
+        "{}" => "two values in the catalog contradict each other, or a value is unknown: the report names the values"
+            .to_owned(),
         reason => reason.replace("{}", "<...>"),
     }
 }
@@ -91,7 +92,9 @@ fn meaning(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Damaged => "Other data is damaged or contradicts itself; a finding may describe this damage.",
         LimitKind::Unreadable => "The operating system could not read the data.",
-        LimitKind::NotGiven => "Something that the check needs was not given: a file, a stripe, the log, a key, or space for temporary files.",
+        LimitKind::NotGiven => {
+            "Something that the check needs was not given: a file, a stripe, the log, a key, or space for temporary files."
+        }
         LimitKind::InFlight => "A change was under way when the files or the backup were written.",
         LimitKind::Undocumented => "SQL Server does not document the values that this data must have.",
         LimitKind::Unsupported => "mdfsck does not make this check.",

@@ -130,7 +130,10 @@ impl LogReport<'_> {
             None => "unknown without the data files: pass them on the command line too",
         };
         table.row(["Log backups".to_owned(), backups.to_owned()]);
-        table.row(["Not known".to_owned(), "whether replication or change data capture still needs part of the log".to_owned()]);
+        table.row([
+            "Not known".to_owned(),
+            "whether replication or change data capture still needs part of the log".to_owned(),
+        ]);
         writeln!(out)?;
         table.write(0, out)
     }

@@ -84,7 +84,7 @@ fn info(folder: &Path) -> Result<(), Failed> {
     let output = text(&mdfsck(folder, &["info", "c"]).stdout);
     ensure(output.contains("not shut down cleanly: the log may hold changes"), &output)?;
     ensure(output.contains("SQL_Latin1_General_CP1_CI_AS (ID 0x3400d008)"), &output)?;
-    ensure(output.contains("DBCC CHECKDB checks it by default"), output)
+    ensure(output.contains("DBCC CHECKDB checks the purity of data by default"), output)
 }
 
 fn addresses(folder: &Path) -> Result<(), Failed> {

@@ -306,7 +306,8 @@ impl Compressed {
         let about = |word: &str| text.lines().filter(|line| line.contains(word)).collect::<Vec<_>>();
         let lost = about("No record of the compressed backup starts at byte");
         assert!(lost.len() == 1 && lost[0].ends_with(&format!(" {first}.")), "{first}: {lost:#?}");
-        for wrong in ["was terminated while it was being created", "before the end of the backup", "belong to no block"] {
+        for wrong in ["was terminated while it was being created", "before the end of the backup", "belong to no block"]
+        {
             assert_eq!(about(wrong), [""; 0]);
         }
     }

@@ -11,11 +11,41 @@ const BROKER_COUNT: &str = "The number in the message. If Service Broker is not 
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
-    row(9605, "conversation priorities analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9667, "services analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9668, "service queues analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9669, "conversation endpoints analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9670, "remote service bindings analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(
+        9605,
+        "conversation priorities analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9667,
+        "services analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9668,
+        "service queues analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9669,
+        "conversation endpoints analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9670,
+        "remote service bindings analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
     row(
         9671,
         "repair removed messages from the transmission queue",
@@ -37,9 +67,27 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "The activation of the queue in sys.service_queues.",
         "Set the activation again with ALTER QUEUE, then check.",
     ),
-    row(9674, "conversation groups analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9675, "message types analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
-    row(9676, "service contracts analyzed", "The message counts objects of this kind that the Service Broker checks examined.", BROKER_COUNT, NOTHING),
+    row(
+        9674,
+        "conversation groups analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9675,
+        "message types analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
+    row(
+        9676,
+        "service contracts analyzed",
+        "The message counts objects of this kind that the Service Broker checks examined.",
+        BROKER_COUNT,
+        NOTHING,
+    ),
     row(
         9677,
         "a contract refers to a missing message type",

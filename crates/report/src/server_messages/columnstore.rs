@@ -7,8 +7,7 @@ const COLUMNSTORE_LOOK: &str =
 const COLUMNSTORE_CLUSTERED: &str =
     "Restore the data from a backup: a clustered columnstore index is the table itself.";
 const COLUMNSTORE_NONCLUSTERED: &str = "Drop the index and create it again: the table has the data.";
-const COLUMNSTORE_CHECK: &str =
-    "Run DBCC CHECKDB to see which index is affected. Rebuild a nonclustered index; restore the data of a clustered index.";
+const COLUMNSTORE_CHECK: &str = "Run DBCC CHECKDB to see which index is affected. Rebuild a nonclustered index; restore the data of a clustered index.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[

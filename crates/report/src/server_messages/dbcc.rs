@@ -234,7 +234,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "Earlier errors, the memory of the server, and the client.",
         RUN_AGAIN,
     ),
-    row(5275, "an exhaustive search ended", "The comparison that message 5268 announced has ended.", "The findings before this message.", NOTHING),
+    row(
+        5275,
+        "an exhaustive search ended",
+        "The comparison that message 5268 announced has ended.",
+        "The findings before this message.",
+        NOTHING,
+    ),
     row(
         5276,
         "an exhaustive search failed",

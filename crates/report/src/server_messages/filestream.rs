@@ -6,7 +6,8 @@ use super::{ServerMessage, row};
 const FILESTREAM_LOOK: &str = "The folder of the FILESTREAM container: did anything but SQL Server (a virus scanner, a file backup, an administrator) \
                                add, remove, rename or restore a file or folder?";
 const FILESTREAM_REPAIR: &str = "Restore the container from the same backup as the database. REPAIR_ALLOW_DATA_LOSS deletes files and folders that do not match the database.";
-const FILESTREAM_RESTORE: &str = "Undo the change to the container, or restore the database and the container from the same backup.";
+const FILESTREAM_RESTORE: &str =
+    "Undo the change to the container, or restore the database and the container from the same backup.";
 
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[

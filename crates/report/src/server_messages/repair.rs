@@ -138,7 +138,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "Repair or restore the source database.",
     ),
     row(8911, "the error was repaired", "Repair corrected the error in the previous message.", REPAIRED, AFTER_REPAIR),
-    row(8912, "repaired errors of the database", "The message gives the number of repaired errors in the database.", REPAIRED, AFTER_REPAIR),
+    row(
+        8912,
+        "repaired errors of the database",
+        "The message gives the number of repaired errors in the database.",
+        REPAIRED,
+        AFTER_REPAIR,
+    ),
     row(
         8922,
         "the error could not be repaired",
@@ -161,7 +167,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         "Run repair again after the other errors are repaired or, better, restore.",
     ),
     row(8945, "an index will be rebuilt", "Repair is going to rebuild an index.", REPAIRED, AFTER_REPAIR),
-    row(8949, "repaired errors of a table", "The message gives the number of repaired errors in the table.", REPAIRED, AFTER_REPAIR),
+    row(
+        8949,
+        "repaired errors of a table",
+        "The message gives the number of repaired errors in the table.",
+        REPAIRED,
+        AFTER_REPAIR,
+    ),
     row(
         8950,
         "repaired errors that belong to no table",

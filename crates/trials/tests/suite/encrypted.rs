@@ -253,7 +253,11 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
         let mut image = plain.clone();
         image.edit(page, flag);
         let report = image.check();
-        assert_eq!((found(&report), note(&report, "allocation", "but the page is not encrypted")), (Vec::new(), 1), "page {page}");
+        assert_eq!(
+            (found(&report), note(&report, "allocation", "but the page is not encrypted")),
+            (Vec::new(), 1),
+            "page {page}"
+        );
         image.edit(page, |bytes| bytes[194 + 8] ^= 0xFF);
         assert_ne!(found(&image.check()), [], "page {page}");
     }

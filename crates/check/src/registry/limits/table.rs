@@ -31,10 +31,12 @@ const NEEDS_LOG: &str =
 const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the TDE certificate of the database, or decrypt the database and check again.";
 const CHECK_IDLE: &str = "Check again after SQL Server has finished its work on these pages.";
 const ON_SERVER: &str = "To check this part, run DBCC CHECKDB on a server.";
-const NOTHING: &str = "No action is needed: no error is known. SQL Server does not document how it maintains these values.";
+const NOTHING: &str =
+    "No action is needed: no error is known. SQL Server does not document how it maintains these values.";
 const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy of the database. If checks of older backups do not report the same, the catalog was damaged or changed by hand after those backups.";
 const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
-const UPDATE_STATISTICS: &str = "Run UPDATE STATISTICS for the table. Wrong statistics can make queries slow, but never change their results.";
+const UPDATE_STATISTICS: &str =
+    "Run UPDATE STATISTICS for the table. Wrong statistics can make queries slow, but never change their results.";
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
@@ -252,10 +254,10 @@ limits! {
         "the table could not be read to its end",
         action SEE_FINDINGS;
     REFERENCES_OF_SERVER = "references.of-server", Unsupported, "catalog references",
-        "rows refer to rows that this catalog does not have; the references may be valid, because the catalog of master also describes the server",
+        "catalog rows refer to entries that this catalog does not have; the references may be valid, because the catalog of master also describes the server",
         action ON_SERVER;
     REFERENCES_UNPROVEN = "references.unproven", Undocumented, "catalog references",
-        "rows refer to rows that do not exist; this may be damage, but too few sound databases with rows of this kind were examined to be sure",
+        "catalog rows refer to entries that do not exist; this may be damage, but too few sound databases with references of this kind were examined to be sure",
         action COMPARE_CATALOG;
     REFERENCES_UNKNOWN = "references.unknown", Undocumented, "catalog references",
         "it is unknown what these rows refer to",
@@ -350,7 +352,7 @@ limits! {
         action SEE_FINDINGS;
     TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven apart, "key bounds",
         "there was no space for temporary files",
-        action "Give a folder with more free space (--temp-dir) or more memory (--memory).";
+        action "Use a folder with more free space (--temp-dir), or allow more memory (--memory).";
     HEAP_FORWARDING = "heap.forwarding", Undocumented, "forwarded rows",
         "the back pointers of forwarded rows have an unknown form",
         action ON_SERVER;
@@ -375,10 +377,10 @@ limits! {
         "sparse values are stored off the row, or their form is not certain",
         action ON_SERVER;
     COLUMN_NTEXT_FORM = "column.ntext-form", Undocumented, "column values",
-        "ntext values off the row have an undocumented form",
+        "ntext values that are stored off the row have an undocumented form",
         action ON_SERVER;
     COLUMN_FILE_NOT_GIVEN = "column.file-not-given", NotGiven, "column values",
-        "values off the row were not found; they may be in a data file that was not given",
+        "off-row values were not found; they may be in a data file that was not given",
         action "Pass all data files of the database on the command line.";
     COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
         "xml values that are stored off the row were not found, or are too many to read",
@@ -410,13 +412,13 @@ limits! {
         "the LOB data belong to a columnstore, or to an index of an unknown kind",
         action ON_SERVER;
     LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven apart, "LOB trees",
-        "some pages of the LOB data or of its rows are outside the requested scope",
+        "some pages of the LOB data, or of the rows that refer to it, are outside the requested scope",
         action "Check the whole database.";
     LOB_FILE_NOT_GIVEN = "lob.file-not-given", NotGiven, "LOB trees",
-        "some pages of the LOB data or of its rows are in a data file that was not given",
+        "some pages of the LOB data, or of the rows that refer to it, are in a data file that was not given",
         action "Pass all data files of the database on the command line.";
     LOB_PAGES_UNKNOWN = "lob.pages-unknown", Damaged, "LOB trees",
-        "some pages of the LOB data or of its rows could not be found",
+        "some pages of the LOB data, or of the rows that refer to it, could not be found",
         action SEE_FINDINGS;
     LOB_VALUES_FORM = "lob.values-form", Undocumented, "LOB trees",
         "rows hold values in an undocumented form: FILESTREAM values, or sparse values that are stored off the row",
@@ -669,7 +671,7 @@ limits! {
         action NEEDS_KEY;
     ENCRYPTED_LINKS = "encrypted.links", NotGiven, "links between pages",
         "the links of two pages do not match; this is valid if one of the two pages is no longer in use, but the \
-        allocation pages that show whether it is in use are encrypted (TDE)",
+        allocation pages that show whether the page is in use are encrypted (TDE)",
         action NEEDS_KEY;
     ENCRYPTED_OTHER_PAGE = "encrypted.other-page", NotGiven, "page",
         "the header names another page; this is valid on an unused page, but the allocation pages that show whether the page is in use are encrypted (TDE)",

@@ -154,7 +154,9 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     // which value is right.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
-        let is_told = ["the index or the table may be wrong", "it is unknown which"].iter().any(|words| step.risk.contains(words));
+        let is_told = ["the index or the table may be wrong", "it is unknown which"]
+            .iter()
+            .any(|words| step.risk.contains(words));
         match (found, all) {
             (found, all) if found.as_ref() == all => Ok(true),
             (Some(found), Some(all)) if is_told && found.len() == all.len() => Ok(false),
