@@ -134,7 +134,7 @@ fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
         "-- Back up the tail of the log, with everything since the last log backup, to a file that does not exist yet. The\n\
-         -- database is then offline until RESTORE ... WITH RECOVERY. If this backup fails, nothing below runs: the work since the\n\
+         -- database is then offline until the last statement, WITH RECOVERY. If this backup fails, nothing below runs: the work since the\n\
          -- last log backup is only in this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR backs up the tail of a damaged database."
             .to_owned(),
         format!("BACKUP LOG {name} TO DISK = {file}\n    WITH NORECOVERY;"),

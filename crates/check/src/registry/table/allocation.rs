@@ -35,7 +35,7 @@ checks! {
         action SHARED_PAGES;
     EXTENT_OWNER = "allocation.extent-owner", 8913 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} is allocated to '{owner_name}' and at least one other object.",
-        brief "extent {page} belongs to {owner_name} and at least one other",
+        brief "extent {page} belongs to {owner_name} and at least one other owner",
         must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent. Each of these messages names one owner of the extent.",
         cause "See message 8904, which precedes these messages.",
         action "See message 8904.";
@@ -91,13 +91,13 @@ checks! {
         "Table error: Extent {page} in {owner_lower} is beyond the range of this database.",
         brief "extent {page} is beyond the end of the database",
         must "Every extent and single page that an IAM page claims is inside a file of the database.",
-        cause "The IAM page was changed, or the file was cut.",
+        cause "The IAM page was changed, or the file was cut off.",
         action "Compare the file's length with the size in its header, then restore the file.";
     IAM_POINTER_OUT_OF_RANGE = "iam.pointer-out-of-range", 8968 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: {pointer} page {page} ({owner_lower}) is out of the range of this database.",
         brief "page {page} is beyond the end of the database",
         must "The first, root and IAM pages that the catalog or an IAM page names are inside a file of the database.",
-        cause "A row of sysallocunits or an IAM page was changed, or the file was cut.",
+        cause "A row of sysallocunits or an IAM page was changed, or the file was cut off.",
         action "Restore from a backup.";
     IAM_LINKAGE = "iam.linkage", 8969 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",

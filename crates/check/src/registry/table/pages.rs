@@ -43,13 +43,13 @@ checks! {
         action RESTORE_PAGE;
     PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
-        brief "page {page} counts its free bytes wrongly",
+        brief "page {page} has a wrong count of free bytes in its header",
         must "m_freeCnt is the number of bytes that records and slot array leave free: 8096 - records - 2 x slots.",
         cause "The page header or a record's length was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
     PAGE_GHOST_COUNT = "page.ghost-count", 8927 state 1, Page, Consistency, Rebuild, true,
         "{owner}: The ghosted record count in the header ({value}) does not match the number of ghosted records ({against}) found on page {page}.",
-        brief "page {page} counts its ghost records wrongly",
+        brief "page {page} has a wrong count of ghost records in its header",
         must "m_ghostRecCnt is the number of ghost records on the page.",
         cause "The page header or a record's status byte was changed before the checksum was calculated.",
         action RESTORE_PAGE_OR_REBUILD;
