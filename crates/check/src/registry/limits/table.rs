@@ -84,7 +84,7 @@ limits! {
     RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
         "an open transaction could not be rolled back completely",
         action NEEDS_LOG;
-    RECOVERY_CHECKPOINTS = "recovery.checkpoints", InFlight, "recovery",
+    RECOVERY_CONTRADICTED = "recovery.contradicted", InFlight, "recovery",
         "{}: the data files are from an earlier point in time, or part of the log is from another database",
         action "Copy the data files and the log again, together.";
     RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
