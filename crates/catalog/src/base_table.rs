@@ -9,22 +9,24 @@ use crate::layout::{Level, RowsetColumn, Stored};
 use crate::load::place_of_rowset;
 use crate::rows::{Place, scan};
 
-/// Why a base table, or part of it, is unavailable.
+/// The reason why a base table, or a part of it, cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// The release that wrote the database has no such table, or the catalog has lost the table's row.
+    /// The release that wrote the database does not have this base table, or the table's row in the catalog is lost.
     NoTable,
-    /// The table has no column with this name; other releases have the column.
+    /// The table has no column with this name. In other releases, it has the column.
     NoColumn(&'static str),
     /// Part of the table's rows could not be read.
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: the place of the row, and the values of `columns` in the
-/// order of that list. A value is `None` if it is NULL or stored off the row.
+/// Calls `visit` with each row of base table `object_id`. `visit` gets the page and slot of the row, and the values of
+/// `columns` in the order of that list. A value is `None` if it is NULL or stored off the row.
 ///
 /// # Errors
-/// [`Unread`]; `visit` may have been called with some of the rows.
+///
+/// [`Unread`] if the table, a column or some rows cannot be read. `visit` may already have been called with some of the
+/// rows.
 pub fn read_base_table(
     source: &dyn PageSource,
     database: &Database,
@@ -41,7 +43,9 @@ pub fn read_base_table(
 /// Like [`read_base_table`], but `visit` gets the result of `convert` for each value. No memory is allocated per row.
 ///
 /// # Errors
-/// [`Unread`]; `visit` may have been called with some of the rows.
+///
+/// [`Unread`] if the table, a column or some rows cannot be read. `visit` may already have been called with some of the
+/// rows.
 pub fn read_base_table_as<T>(
     source: &dyn PageSource,
     database: &Database,
@@ -58,11 +62,13 @@ pub fn read_base_table_as<T>(
     })
 }
 
-/// Like [`read_base_table`], but `visit` gets the stored content of each column, so that values stored off the row can
-/// be followed ([`crate::off_row_value`]).
+/// Like [`read_base_table`], but `visit` gets the stored content of each column. The caller can then read values that
+/// are stored off the row ([`crate::off_row_value`]).
 ///
 /// # Errors
-/// [`Unread`]; `visit` may have been called with some of the rows.
+///
+/// [`Unread`] if the table, a column or some rows cannot be read. `visit` may already have been called with some of the
+/// rows.
 pub fn read_base_table_stored(
     source: &dyn PageSource,
     database: &Database,
@@ -76,7 +82,7 @@ pub fn read_base_table_stored(
     })
 }
 
-/// The place of a base table's rows, and the requested columns.
+/// Where the rows of a base table are stored, and the requested columns.
 struct BaseTable<'d> {
     place: Place<'d>,
     columns: Vec<&'d RowsetColumn>,
@@ -97,7 +103,7 @@ impl<'d> BaseTable<'d> {
         Ok(Self { place, columns })
     }
 
-    /// Calls `visit` with the place of each row, the columns, and the record that holds them.
+    /// Calls `visit` with each row: its page and slot, the columns, and the record that holds them.
     fn each(
         &self,
         source: &dyn PageSource,

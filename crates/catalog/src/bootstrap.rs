@@ -1,5 +1,5 @@
-//! The base tables that describe all other tables. Only their leading columns have fixed places
-//! (docs/format/catalog.md#bootstrap).
+//! Reads the base tables that describe all other tables. Only the leading columns of these base tables have fixed
+//! offsets (docs/format/catalog.md#bootstrap).
 
 use format::bytes::{u16_at, u32_at, u64_at};
 use format::collation::CollationId;
@@ -24,7 +24,7 @@ pub(crate) fn table(
         Some(place) => scan(source, place, |_, record| visit(record)),
         None => (0, None),
     };
-    // Some tables are read twice; a gap is recorded once.
+    // Some tables are read twice. A gap in such a table is recorded only once.
     let is_recorded = gaps.iter().any(|gap| gap.object_id == object_id);
     if !is_recorded && (bad_records > 0 || fault.is_some() || place.is_none()) {
         gaps.push(Gap { object_id, table, fault, bad_records, missing_rows: 0 });
@@ -54,7 +54,7 @@ pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
     })
 }
 
-/// Reads a row of sysrowsets. In 2005, this table lacks the facts about the row layout.
+/// Reads a row of sysrowsets. In SQL Server 2005, this table lacks the columns that describe the row layout.
 pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
     let row = record.fixed(4, 35)?;
     let later = |offset: u16, length| record.fixed(4 + offset, length).filter(|_| !is_2005);
@@ -113,12 +113,12 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its place in the rows. Further
-/// dropped columns have the IDs after it.
+/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its offset in the rows. The IDs of
+/// further dropped columns follow this ID.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// Sets the ID of a column of syshobtcolumns from sysrowsetcolumns. An ID that is large because of other bits does not
-/// belong to a dropped column, but to a column in use in an upgraded base table.
+/// Sets the ID of a column of syshobtcolumns from sysrowsetcolumns. An ID can also be large because of other bits. Such
+/// an ID does not belong to a dropped column, but to a column in use in an upgraded base table.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;

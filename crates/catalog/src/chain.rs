@@ -1,4 +1,4 @@
-//! Reads the pages of base tables, verifies their protection and page ID, and walks along a leaf chain.
+//! Reads the pages of base tables, verifies their protection and page ID, and follows a leaf chain.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use source::PageSource;
 
 /// The result of reading a page.
 pub enum Fetched {
-    /// The protection and the page ID are right. The protection bits are undone.
+    /// The protection and the page ID are right. Bits that torn-page protection replaced are restored.
     Sound(Box<PageBytes>),
-    /// The page is outside the files.
+    /// The page is beyond the end of its file, or its file ID is 0.
     Outside,
-    /// The content is unknown: the system could not read the page, no file with its file ID was given, or the page is
-    /// encrypted.
+    /// The content of the page is unknown. Either the operating system could not read the page, or its file was not
+    /// given, or the page is encrypted.
     Unread,
     /// The page fails its checksum or torn-bit check.
     Damaged(ProtectionFault),
-    /// The header names another page ID.
+    /// The page header contains this page ID instead.
     WrongId(PageId),
 }
 
@@ -44,7 +44,7 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     }
 }
 
-/// Why a leaf chain could not be followed to its end. Most cases have their own message, from 7984 to 7988.
+/// Why a leaf chain could not be followed to its end. Most cases have a DBCC message of their own, from 7984 to 7988.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainFault {
     /// 7985: the page is damaged, has another page's ID, or is outside the files.
@@ -52,7 +52,7 @@ pub enum ChainFault {
         /// The page.
         page: PageId,
     },
-    /// The system could not read the page. Its state is unknown, so there is no message.
+    /// The operating system could not read the page. The state of the page is unknown, so no message is reported.
     Unread {
         /// The page.
         page: PageId,
@@ -66,25 +66,25 @@ pub enum ChainFault {
     },
     /// 7986: the next page belongs to another allocation unit.
     OtherUnit {
-        /// The page with the pointer.
+        /// The page that contains the pointer to the next page.
         page: PageId,
-        /// The page that the pointer names.
+        /// The next page, to which the pointer points.
         next: PageId,
         /// The allocation unit of the next page.
         found: AllocUnitId,
-        /// The allocation unit of the chain.
+        /// The allocation unit to which the chain belongs.
         expected: AllocUnitId,
     },
     /// 7987: the next page does not point back.
     Linkage {
-        /// The page with the pointer.
+        /// The page that contains the pointer to the next page.
         page: PageId,
-        /// The page that the pointer names.
+        /// The next page, to which the pointer points.
         next: PageId,
-        /// The page that `next` points back to.
+        /// The page that `next` names as its previous page.
         prev: PageId,
     },
-    /// 7988: a page occurs again in the chain.
+    /// 7988: a page occurs more than once in the chain.
     Loop {
         /// The page.
         page: PageId,
@@ -154,12 +154,12 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// The deepest tree that is followed. A B-tree of 8 KB pages over 2^31 pages is far shallower.
+/// The most levels of a tree that are followed. A B-tree of 8 KB pages over 2^31 pages has far fewer levels.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// The start of a walk over the leaves of `unit`: the leftmost leaf below `root`. If damage above the leaves prevents
-/// finding that leaf, the walk starts at `first`, provided that an unbroken chain starts there. Thus all rows are read
-/// although the tree is damaged.
+/// Finds the page at which a walk over the leaves of `unit` starts. This is the leftmost leaf below `root`. If damage
+/// above the leaves prevents finding that leaf, the walk starts at `first`, provided that an unbroken chain starts
+/// there. All rows can then be read although the tree is damaged.
 pub(crate) fn start(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -174,8 +174,8 @@ pub(crate) fn start(
     if is_whole_chain { Ok(first.into()) } else { below_root }
 }
 
-/// Finds the leftmost leaf of a clustered index by descending from `root`, because sysallocunits.pgfirst is not
-/// reliable (docs/format/README.md#first-page).
+/// Finds the leftmost leaf of a clustered index by descending from `root`. The value of sysallocunits.pgfirst is not
+/// used, because it is not reliable (docs/format/README.md#first-page).
 fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
@@ -186,7 +186,8 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
             Some(PageType::Index) => {}
             _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
         }
-        // The child pointer is at the end of the fixed part (docs/format/index-records.md#non-leaf-entries).
+        // The child pointer is at the end of the fixed part of the entry
+        // (docs/format/index-records.md#non-leaf-entries).
         let child = usize::from(page.header().pminlen.get())
             .checked_sub(6)
             .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));
@@ -195,7 +196,7 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
     Err(ChainFault::Loop { page: at })
 }
 
-/// Returns `page` if it is a leaf of `unit` without a left neighbor. A walk over all leaves may then start there.
+/// Returns `page` if it is a leaf of `unit` without a left neighbor. A walk over all leaves may start at such a page.
 pub(crate) fn leftmost(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<First, ChainFault> {
     let first = First { id: page, bytes: Some(sound(source, page)?) };
     // A page that is not the leftmost leaf is not damaged, because the first page in the catalog is not reliable.

@@ -18,18 +18,19 @@ pub struct Columnstore {
     pub segments: Vec<Segment>,
     /// Rows of syscsdictionaries, ordered by rowset, column and ID.
     pub dictionaries: Vec<Dictionary>,
-    /// Rows of syscsrowgroups, ordered by rowset and group. Before SQL Server 2014 there are none.
+    /// Rows of syscsrowgroups, ordered by rowset and group. Empty before SQL Server 2014.
     pub row_groups: Vec<RowGroup>,
-    /// Those of the three base tables that have rows but could not be read.
+    /// The names of the base tables that have rows but could not be read. It lists only the three base tables for
+    /// columnstore indexes.
     pub unread: Vec<&'static str>,
 }
 
-/// The place of a segment or dictionary.
+/// The off-row value that contains a segment or a dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blob {
     /// The ID of the off-row value.
     pub id: u64,
-    /// The root of the off-row value.
+    /// The page and slot of the root of the off-row value.
     pub root: RecordId,
 }
 
@@ -44,25 +45,26 @@ pub struct Segment {
     pub group_id: i32,
     /// Number of rows.
     pub rows: i32,
-    /// The encoding: 1 values, 2 values with a dictionary, 3 strings with a dictionary, 4 and 5 stored values.
+    /// The encoding. 1 means values, 2 values with a dictionary, 3 strings with a dictionary, and 4 and 5 values that
+    /// are stored directly.
     pub encoding: i32,
-    /// The value of code 0, in units of the magnitude.
+    /// The value that code 0 stands for, in units of `magnitude`.
     pub base_id: i64,
-    /// The unit of the codes.
+    /// The unit in which codes are counted.
     pub magnitude: f64,
-    /// The ID of the column's dictionary, or -1.
+    /// The ID of the dictionary that the column has for all row groups; -1 if it has none.
     pub primary_dictionary: i32,
-    /// The ID of the row group's dictionary, or -1.
+    /// The ID of the dictionary that the column has for this row group; -1 if it has none.
     pub secondary_dictionary: i32,
-    /// The smallest data ID.
+    /// The smallest data ID in the segment.
     pub min_data_id: i64,
-    /// The largest data ID.
+    /// The largest data ID in the segment.
     pub max_data_id: i64,
-    /// The place of the segment.
+    /// The off-row value that contains the segment.
     pub blob: Option<Blob>,
 }
 
-/// A dictionary.
+/// A dictionary of a columnstore column.
 #[derive(Clone, Copy, Debug)]
 pub struct Dictionary {
     /// The rowset ID of the columnstore.
@@ -71,7 +73,7 @@ pub struct Dictionary {
     pub column_id: i32,
     /// The number of the dictionary within the column; 0 for the dictionary that all row groups share.
     pub id: i32,
-    /// The place of the dictionary.
+    /// The off-row value that contains the dictionary.
     pub blob: Option<Blob>,
 }
 
@@ -84,7 +86,7 @@ pub struct RowGroup {
     pub id: i32,
     /// The number of rows, including deleted ones.
     pub rows: i32,
-    /// The state: 0 invisible, 1 open, 2 closed, 3 compressed, 4 tombstone.
+    /// The state of the row group. 0 means invisible, 1 open, 2 closed, 3 compressed and 4 tombstone.
     pub status: i32,
 }
 

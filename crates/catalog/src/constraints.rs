@@ -7,18 +7,18 @@ use format::types::xtype;
 use crate::database::Database;
 use crate::load::Loader;
 
-/// Bits of sysschobjs.status of a constraint. They are inferred from constraints with published definitions: in
-/// ReportServer, the key with `NOT FOR REPLICATION` has 0x200, and the key that the script disables has 0x100. All
+/// Bits of sysschobjs.status in the row of a constraint. They are inferred from constraints with published definitions.
+/// In ReportServer, the key with `NOT FOR REPLICATION` has 0x200, and the key that the script disables has 0x100. All
 /// constraints that were added or enabled again WITH NOCHECK have 0x400.
 mod status {
     pub(super) const SYSTEM_NAMED: u32 = 0x4;
     pub(super) const DISABLED: u32 = 0x100;
     pub(super) const NOT_FOR_REPLICATION: u32 = 0x200;
     pub(super) const NOT_TRUSTED: u32 = 0x400;
-    /// The ON UPDATE and ON DELETE actions.
+    /// The bits that encode the ON UPDATE and ON DELETE actions.
     pub(super) const ACTIONS: u32 = 0xF000;
-    /// Whether the constraint is schema bound, the session options when it was created, and whether it depends on the
-    /// database's collation.
+    /// These bits encode whether the constraint is schema bound, which session options were set when it was created,
+    /// and whether it depends on the database's collation.
     pub(super) const TEXT: u32 = 0x1E_0000;
     pub(super) const KNOWN: u32 = SYSTEM_NAMED | DISABLED | NOT_FOR_REPLICATION | NOT_TRUSTED | ACTIONS | TEXT;
 }
@@ -28,11 +28,11 @@ mod status {
 pub enum ConstraintKind {
     /// A condition on the row. Its text is stored as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
     Check,
-    /// A foreign key: the values of some columns must occur in a key of another table.
+    /// A foreign key. The values of some columns must occur in a key of the referenced table.
     ForeignKey {
         /// The object ID of the referenced table.
         referenced_id: i32,
-        /// Pairs of column IDs: the referencing and the referenced column.
+        /// Pairs of column IDs. Each pair is a referencing column and the column that it references.
         columns: Vec<(u32, u32)>,
     },
 }
@@ -53,7 +53,8 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether the engine trusts that all rows obey the constraint: it is enabled, and was verified for all rows.
+    /// Whether the engine trusts that all rows obey the constraint. This is so if the constraint is enabled and was
+    /// verified for all rows.
     pub fn is_trusted(&self) -> bool {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }
@@ -68,12 +69,12 @@ impl Constraint {
         self.status & status::NOT_FOR_REPLICATION == 0
     }
 
-    /// Whether the status has undocumented bits with an unknown meaning.
+    /// Whether the status has bits of unknown meaning.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0
     }
 
-    /// The type for messages: CHECK or FOREIGN KEY.
+    /// The type of the constraint for messages: CHECK or FOREIGN KEY.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             ConstraintKind::Check => "CHECK",
@@ -89,14 +90,14 @@ pub struct Identity {
     pub table_id: i32,
     /// The column ID.
     pub column_id: u32,
-    /// The high-water mark; `None` if its form is unknown.
+    /// The high-water mark; `None` if its stored form is unknown.
     pub mark: Option<IdentityMark>,
 }
 
 /// The content of syscolpars.idtval for an identity column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdentityMark {
-    /// The last value generated; the seed if no value was generated.
+    /// The last value that was generated. If no value was generated, this is the seed.
     pub current: i64,
     /// The increment.
     pub increment: i64,
@@ -107,9 +108,10 @@ pub struct IdentityMark {
 }
 
 impl IdentityMark {
-    /// Reads the current value, the increment and the seed, each with the length of the column's type, and a byte of
-    /// flags. The queues of Service Broker, IDENTITY(0,1), have this form, as does every identity column that could be
-    /// compared with its rows. Each decimal has 20 bytes, whatever its precision ([`mark_decimal`]).
+    /// Reads the current value, the increment, the seed, and a byte of flags. Each of the three values has the length
+    /// of the column's type. The queues of Service Broker, IDENTITY(0,1), have this form. So does every identity column
+    /// that could be compared with its rows. A decimal always has 20 bytes here, whatever its precision
+    /// ([`mark_decimal`]).
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
         /// A flag that is set in databases created by SQL Server 2000.
@@ -138,17 +140,17 @@ impl IdentityMark {
 /// The length of a decimal in an identity mark, in bytes.
 const MARK_DECIMAL_BYTES: usize = 20;
 
-/// Reads a decimal in an identity mark: its length in 4-byte words (5), its precision, its scale (0, because identity
-/// columns have no fraction), its sign, and 16 bytes of digits. 71 of 71 marks of decimal columns in real files have
-/// this form.
+/// Reads a decimal in an identity mark. It consists of its length in 4-byte words (5), its precision, its scale, its
+/// sign, and 16 bytes of digits. The scale is 0, because identity columns have no fraction. 71 of 71 marks of decimal
+/// columns in real files have this form.
 fn mark_decimal(bytes: &[u8], precision: u8) -> Option<i64> {
     const WORDS: u8 = 5;
     let (&[words, digits, scale], value) = bytes.split_first_chunk()?;
     ((words, digits, scale) == (WORDS, precision, 0)).then(|| decimal(value))?
 }
 
-/// Reads a decimal of scale 0 as stored in rows: a sign byte, which is 1 for positive, and 4 to 16 bytes of digits.
-/// `None` if the bytes have another form, or if the value needs more than 64 bits.
+/// Reads a decimal of scale 0 in the form in which rows store it. A sign byte, which is 1 for positive values, is
+/// followed by 4 to 16 bytes of digits. `None` if the bytes have another form, or if the value needs more than 64 bits.
 pub fn decimal(bytes: &[u8]) -> Option<i64> {
     let (&sign, digits) = bytes.split_first()?;
     let (low, high) = digits.split_at_checked(digits.len().min(8))?;
@@ -206,7 +208,7 @@ fn identities(loader: &Loader<'_>, database: &mut Database) -> Vec<Identity> {
     identities
 }
 
-/// A foreign key in syssingleobjrefs, with its columns by ordinal.
+/// A foreign key in syssingleobjrefs. Its columns are stored by their ordinal.
 #[derive(Clone, Default)]
 struct Key {
     referenced_id: i32,
@@ -223,8 +225,8 @@ impl Key {
 }
 
 fn foreign_keys(loader: &Loader<'_>, database: &mut Database) -> BTreeMap<i32, Key> {
-    /// The classes of rows for the referenced table, for each referencing column and for each referenced column
-    /// (docs/format/catalog.md#references).
+    /// The class numbers of three kinds of rows: the row for the referenced table, the rows for the referencing
+    /// columns, and the rows for the referenced columns (docs/format/catalog.md#references).
     const TO_TABLE: u64 = 27;
     const FROM_COLUMN: u64 = 28;
     const TO_COLUMN: u64 = 29;
@@ -254,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_mark_is_current_value_increment_and_seed() {
-        // The first mark is that of a Service Broker queue before its first message. The second is that of Employees in
-        // a teaching database.
+        // The first mark comes from a Service Broker queue before its first message. The second comes from the table
+        // Employees in a teaching database.
         let mut queue = [0; 25];
         (queue[8], queue[24]) = (1, 1);
         let expected = IdentityMark { current: 0, increment: 1, seed: 0, is_used: false };

@@ -1,4 +1,4 @@
-//! A database as its catalog describes it.
+//! The content of the catalog: the objects, indexes, columns and files of a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -25,36 +25,38 @@ pub struct Gap {
     pub object_id: i32,
     /// The name of the base table.
     pub table: &'static str,
-    /// Where and why reading ended; `None` if the catalog does not describe the table itself.
+    /// Where and why reading ended. `None` if the catalog has no description of the base table, so that reading could
+    /// not start.
     pub fault: Option<ChainFault>,
     /// The number of slots that were skipped because they hold no valid record.
     pub bad_records: u32,
-    /// The number of rows that the catalog counts but that were not found; 0 if the tree and the IAM chain prove that
-    /// all rows were read. Such a proof is needed because a chain that ends too early looks complete.
+    /// The number of rows that the catalog counts but that were not found. It is 0 if the tree and the IAM chain prove
+    /// that all rows were read. This proof is needed because a leaf chain that ends too early looks complete.
     pub missing_rows: u64,
 }
 
-/// A database as its catalog describes it, as far as it could be read.
+/// The content of a database's catalog, as far as it could be read.
 #[derive(Debug, Default)]
 pub struct Database {
     /// The boot page; `None` if it is damaged.
     pub boot: Option<Boot>,
-    /// Whether the database is encrypted (TDE). Then only the boot page was read, because everything else is
-    /// ciphertext.
+    /// Whether the database is encrypted (TDE). In this case, only the boot page was read, because all other pages
+    /// contain ciphertext.
     pub is_encrypted: bool,
     /// The names of the schemas, by schema ID.
     pub schemas: BTreeMap<i32, String>,
     /// The objects, by object ID.
     pub objects: BTreeMap<i32, Object>,
-    /// The IDs of all rows in sysschobjs, including objects that are not in a schema.
+    /// The IDs of all rows in sysschobjs. They include objects that do not belong to a schema.
     pub object_ids: BTreeSet<i32>,
     /// The heaps and indexes, by object ID and index ID.
     pub indexes: BTreeMap<(i32, i32), Index>,
     /// The columns of each object, ordered by column ID.
     pub columns: BTreeMap<i32, Vec<TableColumn>>,
-    /// The columns of each index in order, with their column IDs in the table.
+    /// The columns of each index in order, with their column IDs in the table. The key is the object ID and the index
+    /// ID.
     pub index_columns: BTreeMap<(i32, i32), Vec<IndexColumn>>,
-    /// Computed columns, filters and CHECK constraints, ordered by object, kind and sub ID.
+    /// The texts of computed columns, filters and CHECK constraints, ordered by object, kind and sub ID.
     pub expressions: Vec<Expression>,
     /// CHECK and FOREIGN KEY constraints, ordered by object ID.
     pub constraints: Vec<Constraint>,
@@ -66,7 +68,7 @@ pub struct Database {
     pub partitioned: BTreeMap<(i32, i32), Partitioned>,
     /// Rowsets: the partitions of heaps and indexes, ordered by ID.
     pub rowsets: Vec<Rowset>,
-    /// The rowsets of each object, built on first use.
+    /// The rowsets of each object. The list is built on first use.
     pub rowsets_by_object: RowsetsByObject,
     /// Allocation units, ordered by ID.
     pub units: Vec<AllocUnit>,
@@ -80,7 +82,7 @@ pub struct Database {
     pub gaps: Vec<Gap>,
 }
 
-/// Indexes into [`Database::rowsets`], by object.
+/// For each object, the positions of its rowsets in [`Database::rowsets`].
 #[derive(Debug, Default)]
 pub struct RowsetsByObject(OnceLock<Vec<u32>>);
 
@@ -103,15 +105,15 @@ impl Database {
         self.gap(7).is_none() && self.gap(5).is_none() && self.boot.is_some()
     }
 
-    /// Whether the row layouts are known, and which key columns are descending. In 2005, sysiscols is needed for the
-    /// latter.
+    /// Whether the catalog describes all row layouts, and which key columns are descending. In SQL Server 2005,
+    /// sysiscols is needed to find the descending columns.
     pub fn layouts_are_complete(&self) -> bool {
         let is_2005 = self.boot.as_ref().is_some_and(|boot| boot.version < 655);
         [3, 4, 13].iter().all(|&table| self.gap(table).is_none()) && !(is_2005 && self.gap(55).is_some())
     }
 
-    /// The base tables that list indexes and the columns of their rows: sysrscols and its predecessors in 2005,
-    /// sysrowsets, sysallocunits, sysidxstats and sysiscols.
+    /// The object IDs of the base tables that list indexes and the columns of their rows. These are sysrscols (in 2005,
+    /// its predecessors), sysrowsets, sysallocunits, sysidxstats and sysiscols.
     pub const TABLES_OF_INDEXES: [i32; 7] = [3, 4, 5, 7, 13, 54, 55];
 
     /// Whether all indexes and their columns are known.
@@ -119,9 +121,9 @@ impl Database {
         self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
     }
 
-    /// Whether the pages contain all changes in the log. They do if the database was shut down cleanly, or if it comes
-    /// from a backup with a log that makes no further changes. In other databases, recovery may resolve a
-    /// contradiction.
+    /// Whether the pages contain all changes in the log. This is so if the database was shut down cleanly, or if it
+    /// comes from a backup with a log that makes no further changes. In other databases, a contradiction between pages
+    /// may disappear after recovery.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
@@ -130,8 +132,8 @@ impl Database {
         }
     }
 
-    /// Whether the database has row versions of accelerated database recovery, that is, its persistent version store
-    /// has pages (docs/format/versions.md#accelerated-database-recovery).
+    /// Whether the database has row versions of accelerated database recovery. This is so if its persistent version
+    /// store has pages (docs/format/versions.md#accelerated-database-recovery).
     pub fn has_version_store(&self) -> bool {
         let is_store = |object_id: i32| {
             self.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))
@@ -146,12 +148,12 @@ impl Database {
         self.gaps.iter().find(|gap| gap.object_id == object_id)
     }
 
-    /// The rowset that `unit` belongs to.
+    /// The rowset to which `unit` belongs.
     pub fn rowset_of(&self, unit: &AllocUnit) -> Option<&Rowset> {
         self.rowsets.get(unit.rowset?)
     }
 
-    /// The index in [`Self::units`] of the allocation unit that page headers name by this ID.
+    /// The position in [`Self::units`] of the allocation unit with ID `id`, which is the ID in page headers.
     pub fn unit_index(&self, id: AllocUnitId) -> Option<usize> {
         let of = |id| self.units.binary_search_by_key(&id, |unit| unit.id).ok();
         of(id).or_else(|| of(id.clustered_of_2000()?))
@@ -187,7 +189,7 @@ impl Database {
         self.objects.get(&object_id).is_some_and(|object| object.type_code == "S") || (1..100).contains(&object_id)
     }
 
-    /// The memory-optimized tables, which have their rows in separate files. Such a table has a hash index, or a rowset
+    /// The memory-optimized tables. Their rows are stored in separate files. Such a table has a hash index, or a rowset
     /// that is marked as memory-optimized and has no pages in the data files
     /// (docs/format/other-features.md#memory-optimized-tables).
     pub fn memory_optimized_tables(&self) -> BTreeSet<i32> {
@@ -199,7 +201,8 @@ impl Database {
         has_hash.map(|index| index.object_id).chain(unplaced).collect()
     }
 
-    /// The name of an object in messages: its schema and name. The schema dbo is left out.
+    /// The name of an object in messages. It consists of the schema and the name of the object. The schema dbo is left
+    /// out.
     pub fn object_name(&self, object_id: i32) -> String {
         let Some(object) = self.objects.get(&object_id) else { return format!("object ID {object_id}") };
         match self.schema_name(object) {

@@ -1,21 +1,21 @@
-//! Transparent data encryption. The page headers stay readable, but the rest of each page is ciphertext
-//! (docs/format/other-features.md#encryption).
+//! Detects transparent data encryption (TDE). The page headers of an encrypted database stay readable, but the rest of
+//! each page is ciphertext (docs/format/other-features.md#encryption).
 
 use format::page::{HEADER_BYTES, page_flags};
 use format::protection::{undo_torn_bits, verify};
 use format::{Page, PageId, PageType};
 use source::PageSource;
 
-/// The most pages to examine if the allocation maps of the primary file cannot be read.
+/// The most valid pages to examine if the allocation maps of the primary file cannot be read.
 const MOST_SAMPLES: u32 = 64;
-/// The most pages to read in order to find these samples.
+/// The most pages to read while searching for [`MOST_SAMPLES`] valid pages.
 const MOST_READ: u32 = 4096;
 
-/// Whether the database is encrypted, or partly encrypted because an encryption scan is under way. This is so if the
-/// PFS, GAM and SGAM page of the primary file all have a flag for encryption, or if one of them has a flag and an
-/// unreadable slot array. Plain pages of these types have never been seen with any of these flags; on pages of other
-/// types, 0x08 has another meaning. If none of the three pages can be read, as in a single stripe of a backup, the
-/// majority of the first pages decides.
+/// Whether the database is encrypted, or partly encrypted because an encryption scan is under way. The first PFS, GAM
+/// and SGAM page of the primary file decide. The database is encrypted if all three pages have a flag for encryption,
+/// or if one of them has such a flag and an unreadable slot array. On unencrypted pages of these three types, the flags
+/// have never been seen. On pages of other types, 0x08 has another meaning. If none of the three pages can be read, as
+/// in a single stripe of a backup, the majority of the first valid pages decides.
 pub(crate) fn is_encrypted(source: &dyn PageSource) -> bool {
     let maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].map(|(page, kind)| {
         let id = PageId::new(PageId::BOOT.file, page);

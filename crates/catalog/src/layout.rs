@@ -1,4 +1,4 @@
-//! The places of a rowset's columns in its records (sysrscols; docs/format/catalog.md#sysrscols).
+//! The positions of a rowset's columns in its records (sysrscols; docs/format/catalog.md#sysrscols).
 
 use format::collation::CollationId;
 use format::compressed::{CompressedColumn, Expansion};
@@ -9,7 +9,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 /// Bits of sysrscols.status.
 pub mod column_status {
-    /// The column was dropped, but keeps its place.
+    /// The column was dropped, but still occupies its position in the records.
     pub const DROPPED: u32 = 0x2;
     /// A key column that is sorted descending.
     pub const DESCENDING: u32 = 0x8;
@@ -17,17 +17,18 @@ pub mod column_status {
     pub const UNIQUIFIER: u32 = 0x10;
     /// A FILESTREAM column.
     pub const FILESTREAM: u32 = 0x20;
-    /// A column that marks rows that an online index build must remove again.
+    /// A hidden column of an online index build. It marks rows that the build must remove again.
     pub const ANTI_MATTER: u32 = 0x40;
     /// The column is declared NOT NULL.
     pub const NOT_NULL: u32 = 0x80;
     /// A sparse column.
     pub const SPARSE: u32 = 0x100;
-    /// The column was added with a default, which is its value in records written before the column was added.
+    /// The column was added with a default. Records that were written before the column was added have this default as
+    /// its value.
     pub const HAS_DEFAULT: u32 = 0x200;
 }
 
-/// A level of an index. Columns have different places in leaf and non-leaf records.
+/// A level of an index. A column has different positions in leaf records and in non-leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// The leaf level.
@@ -41,17 +42,17 @@ pub enum Level {
 pub enum Stored<'a> {
     /// NULL.
     Null,
-    /// Not stored, because the column was added after the record was written. The value is the default at the time when
-    /// the column was added, or NULL.
+    /// The record does not contain the column, because the column was added after the record was written. The value is
+    /// the default at the time when the column was added, or NULL.
     Absent,
     /// The value.
     Plain(&'a [u8]),
-    /// A pointer to the value, or a value in a special form.
+    /// A pointer to the value, or a value in a form that must be decoded first.
     Complex(&'a [u8]),
 }
 
 impl<'a> Stored<'a> {
-    /// The bytes of a plainly stored value.
+    /// The bytes of the value, if it is stored as [`Self::Plain`].
     pub fn plain(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Plain(bytes) => Some(bytes),
@@ -63,9 +64,10 @@ impl<'a> Stored<'a> {
 /// A column as stored in a rowset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowsetColumn {
-    /// In a base rowset, the column ID (0 for the uniquifier); in a nonclustered index, the position.
+    /// In a heap or clustered index, the column ID (0 for the uniquifier). In a nonclustered index, the position of the
+    /// column in the index.
     pub id: u32,
-    /// The number of the column in physical order.
+    /// The number of the column in the physical order of the record.
     pub physical: u32,
     /// The type of the column.
     pub info: TypeInfo,
@@ -73,22 +75,23 @@ pub struct RowsetColumn {
     pub collation: CollationId,
     /// The status bits, see [`column_status`].
     pub status: u32,
-    /// The place of the column in the sort order, from 1; 0 if the column is not part of it.
+    /// The position of the column in the sort order, starting at 1; 0 if the rows are not sorted by the column.
     pub key_ordinal: u16,
-    /// The place in leaf records: a positive byte offset, the negative number of a variable-length column, or 0 if the
-    /// column is not stored.
+    /// The position in leaf records. It is a positive byte offset, or the negative number of a variable-length column,
+    /// or 0 if the column is not stored.
     pub leaf_offset: i16,
-    /// The place in non-leaf records, in the form of `leaf_offset`.
+    /// The position in non-leaf records, in the same form as `leaf_offset`.
     pub node_offset: i16,
-    /// The null bit in leaf records, from 1; 0 if the column has none.
+    /// The number of the column's null bit in leaf records, starting at 1; 0 if the column has no null bit.
     pub leaf_null_bit: u16,
-    /// The null bit in non-leaf records.
+    /// The number of the column's null bit in non-leaf records, in the same form as `leaf_null_bit`.
     pub node_null_bit: u16,
-    /// The value in records written before the column was added, if the catalog has one.
+    /// The value of the column in records that were written before the column was added; `None` if the catalog has no
+    /// such value.
     pub default: Option<Box<[u8]>>,
-    /// The position of a bit column in its byte, in leaf records.
+    /// For a bit column, the number of its bit in the byte, in leaf records.
     pub leaf_bit: u8,
-    /// The position of a bit column in its byte, in non-leaf records.
+    /// For a bit column, the number of its bit in the byte, in non-leaf records.
     pub node_bit: u8,
 }
 
@@ -113,14 +116,14 @@ impl RowsetColumn {
         self.status & column_status::SPARSE != 0
     }
 
-    /// Whether decimals of the column are stored with variable length, as in the vardecimal tables of SQL Server 2005
-    /// SP2 (docs/format/compression.md#decimals).
+    /// Whether decimal values of the column are stored with variable length (vardecimal), as in tables of SQL Server
+    /// 2005 SP2 (docs/format/compression.md#decimals).
     pub fn is_vardecimal(&self) -> bool {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
     }
 
-    /// Whether the column has a fixed-length type but is stored as a variable-length column, possibly without its
-    /// padding. This is so for decimals of SQL Server 2005 SP2, and for nullable strings of a table created with
+    /// Whether the column has a fixed-length type but is stored as a variable-length column, possibly without padding.
+    /// This is true for decimals of SQL Server 2005 SP2, and for nullable strings of a table that was created with
     /// ANSI_PADDING OFF.
     pub fn is_stored_shorter(&self) -> bool {
         let is_padded = matches!(self.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY);
@@ -130,7 +133,8 @@ impl RowsetColumn {
     /// The content of the column in a record of `level`.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
-        // A table stores its sparse columns in a sparse vector; an index stores a sparse column like any other column.
+        // In a table, the sparse vector of the row contains the sparse columns. In an index, sparse columns are stored
+        // like other columns.
         if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {
             return self.sparse(record);
         }
@@ -139,16 +143,16 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
-            // A record that was written before the column was added has other content in its place. A bit column shares
-            // a byte with older bit columns, and the number of a variable-length column may be that of a forwarded
-            // row's back pointer.
+            // A record that was written before the column was added has other content at the column's position. For a
+            // bit column, the byte may contain older bit columns. For a variable-length column, the number may belong
+            // to the back pointer of a forwarded row.
             _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
                 Some((bytes, false)) => Stored::Plain(bytes),
-                // A record omits trailing empty columns. It also omits columns that were added later, but it has no
-                // null bit for those.
+                // A record omits trailing columns that are empty. It also omits columns that were added after it was
+                // written, but it has no null bit for those columns.
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
@@ -156,7 +160,7 @@ impl RowsetColumn {
     }
 
     /// The value of the column in the row's sparse vector (docs/format/sparse.md); NULL if the vector does not contain
-    /// the column. If the length of the value does not fit the type, the value has an undocumented form.
+    /// the column. If the length of the value is wrong for the type, the value has an undocumented form.
     fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
         let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
         match vector.value(id) {
@@ -169,15 +173,16 @@ impl RowsetColumn {
         }
     }
 
-    /// The plainly stored bytes of the column in a leaf record; `None` if the value is NULL, not stored, or complex.
+    /// The bytes of the column in a leaf record; `None` if the value is NULL or absent, or is not stored as plain
+    /// bytes.
     pub fn leaf_bytes<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
         self.stored(Level::Leaf, record).plain()
     }
 
     fn key_column(&self, level: Level) -> KeyColumn {
         let (offset, null_bit, bit) = self.place(level);
-        // A fixed-length type that is stored as a variable-length column has a special form (vardecimal). The exception
-        // is the uniquifier, which is an int.
+        // Values of a fixed-length type that are stored as a variable-length column have a special form (vardecimal).
+        // The uniquifier, which is an int, is the exception.
         let is_plain = offset >= 0 || fixed_length(self.info).is_none() || self.info.xtype == xtype::INT;
         KeyColumn {
             order: if is_plain { KeyOrder::of(self.info, self.collation, bit) } else { KeyOrder::Unknown },
@@ -205,9 +210,10 @@ impl RowLayout {
         ordered.iter().map(|column| column.key_column(level)).collect()
     }
 
-    /// Gives the columns of a compressed rowset their places in expanded rows. The catalog numbers the columns of
-    /// compressed rows: -1 is the first, whatever its type (docs/format/compression.md#recognizing-it). If the catalog
-    /// contradicts this, returns `None` and changes nothing.
+    /// Replaces the column positions of a compressed rowset by the positions in expanded rows. For compressed rows, the
+    /// catalog only numbers the columns: the first has number -1, whatever its type
+    /// (docs/format/compression.md#recognizing-it). If the catalog has other numbers, returns `None` and changes
+    /// nothing.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {
         let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
         let count = self.columns.iter().filter_map(number).max()? + 1;
@@ -223,7 +229,7 @@ impl RowLayout {
         let expansion = Expansion::new(&stored)?;
         for column in &mut self.columns {
             let number = number(column).filter(|_| column.leaf_offset != 0);
-            // The places of columns in the entries of non-leaf pages are undocumented.
+            // The positions of columns in the entries of compressed non-leaf pages are undocumented.
             (column.node_offset, column.node_null_bit, column.node_bit) = (0, 0, 0);
             (column.leaf_offset, column.leaf_null_bit) = match number {
                 Some(number) => (expansion.place(number)?, number as u16 + 1),

@@ -1,9 +1,9 @@
-//! The system catalog: base tables read from their own pages into a typed [`Database`].
+//! Reads the system catalog. The base tables are read from their own pages and converted to a typed [`Database`].
 //!
-//! Reading starts at the boot page, which names the first page of sysallocunits. sysallocunits, sysrowsets and
-//! sysrscols are read by their fixed leading columns. They describe every other table, so nothing else is hard-coded
-//! (docs/format/catalog.md#bootstrap). Parts that cannot be read are recorded as a [`Gap`]; this crate reports no
-//! findings.
+//! Reading starts at the boot page, which contains the ID of the first page of sysallocunits. The base tables
+//! sysallocunits, sysrowsets and sysrscols are read by their leading columns, which have fixed offsets. These three
+//! tables describe every other table, so nothing else is hard-coded (docs/format/catalog.md#bootstrap). Parts that
+//! cannot be read are recorded as a [`Gap`]; this crate reports no findings.
 
 // Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]

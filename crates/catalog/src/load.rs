@@ -1,5 +1,5 @@
-//! Loads the whole [`Database`], starting at the boot page. The order of the tables is such that each one makes the
-//! next readable.
+//! Loads the whole [`Database`], starting at the boot page. Each table is read after the tables that are needed to read
+//! it.
 
 use format::collation::CollationId;
 use format::compressed::Expansion;
@@ -28,8 +28,8 @@ const MAX_COLUMNS: usize = 32_000;
 const SYSCOLPARS: i32 = 41;
 const SYSSEOBJVALUES: i32 = 9;
 
-/// Reads the catalog as far as possible. Never fails: [`Database::gaps`] lists the parts that could not be read, and
-/// [`Database::boot`] is `None` if the boot page cannot be read.
+/// Reads the catalog as far as possible. This function never fails. [`Database::gaps`] lists the parts that could not
+/// be read. [`Database::boot`] is `None` if the boot page cannot be read.
 pub fn load(source: &dyn PageSource) -> Database {
     let is_encrypted = encryption::is_encrypted(source);
     let mut database = Database { boot: read_boot(source), is_encrypted, ..Database::default() };
@@ -74,7 +74,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         created: text(boot.created()),
         modified: text(boot.modified()),
         last_known_good: text(boot.last_known_good()),
-        // Releases before 2005 do not have the field.
+        // Databases of releases before SQL Server 2005 do not have this field.
         catalog_updated: text(boot.catalog_updated()).filter(|time| time.as_str() >= "2005"),
         data_purity: boot.dbcc_flags() & 2 != 0,
         engine_build: boot.engine_build(),
@@ -82,7 +82,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
     })
 }
 
-/// The unit ID and rowset ID of a clustered index that has fixed IDs.
+/// The ID of a clustered index with fixed IDs. It is both the allocation unit ID and the rowset ID.
 pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
@@ -104,7 +104,7 @@ fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
     database.units = units;
 }
 
-/// Records rows that are too short for the columns that the table has in every release.
+/// Records the rows that are too short to contain all columns that their table has in every release.
 fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static str), unreadable: u32) {
     if unreadable > 0 {
         match database.gaps.iter_mut().find(|gap| gap.object_id == object_id) {
@@ -114,9 +114,9 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
     }
 }
 
-/// Records missing rows if fewer were found than the catalog counts, because a chain that ends too early looks like the
-/// whole table. The tree and the IAM chain decide. The count alone proves nothing, because upgraded databases have
-/// stale counts (docs/format/README.md#page-counts).
+/// Records missing rows if fewer rows were found than the catalog counts. This is needed because a leaf chain that ends
+/// too early looks complete. The tree and the IAM chain then decide whether rows are missing. The count alone proves
+/// nothing, because upgraded databases have stale counts (docs/format/README.md#page-counts).
 fn note_missing_rows(
     source: &dyn PageSource,
     database: &mut Database,
@@ -140,7 +140,7 @@ fn note_missing_rows(
     }
 }
 
-/// The place of a rowset's rows: its in-row allocation unit and its root page.
+/// Where the rows of a rowset are stored: the in-row allocation unit and the root page.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow).map(place_in)
 }
@@ -150,8 +150,9 @@ fn place_in<'a>(unit: &AllocUnit) -> Place<'a> {
     Place { unit: unit.id, start, expansion: None }
 }
 
-/// The place of the rows of a rowset that may be compressed. The form of compressed non-leaf entries is undocumented.
-/// Unless the root is the only leaf, the walk therefore starts at the first page that the catalog names.
+/// Where the rows of a rowset are stored, which may be compressed. The form of compressed non-leaf entries is
+/// undocumented, so they cannot be followed. Unless the root is the only leaf, the scan of a compressed rowset
+/// therefore starts at the first page that the catalog names.
 pub(crate) fn place_of_rowset<'a>(
     database: &Database,
     rowset: &Rowset,
@@ -182,7 +183,8 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     for (at, unit) in database.units.iter_mut().enumerate() {
         unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
         if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
-            // Most rowsets have one allocation unit, but a growing list would allocate at least four places.
+            // Most rowsets have one allocation unit. Without this line, the list would allocate memory for at least
+            // four.
             rowset.units.reserve_exact(1);
             rowset.units.push(at);
         }
@@ -231,12 +233,12 @@ fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
     });
 }
 
-/// Hands the columns to their rowsets during reading, so that no list of all columns is needed. The columns of one
-/// rowset are adjacent in the table.
+/// Moves the columns to their rowsets while they are read, so that all columns need not be stored in one list. The
+/// columns of one rowset are adjacent in the base table.
 #[derive(Default)]
 struct Distributor {
     rowset_id: u64,
-    /// The columns of the current rowset.
+    /// The columns of the current rowset that were read so far.
     columns: Vec<RowsetColumn>,
     /// The number of columns read so far, over all rowsets.
     found: usize,
@@ -262,13 +264,13 @@ impl Distributor {
     }
 }
 
-/// Sorts the columns of each rowset into physical order, and adds the collations and expansions that the catalog rows
-/// omit.
+/// Sorts the columns of each rowset into physical order, and adds collations and expansions, which the rows of the
+/// catalog do not contain.
 fn complete_layouts(database: &mut Database) {
     let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
     for rowset in &mut database.rowsets {
         rowset.layout.columns.sort_by_key(|column| column.physical);
-        // Only a damaged catalog has more columns.
+        // Only a damaged catalog has more columns than this limit.
         rowset.layout.columns.truncate(MAX_COLUMNS);
         for column in &mut rowset.layout.columns {
             let is_text = matches!(column.info.xtype, xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR);

@@ -7,16 +7,16 @@ use source::PageSource;
 
 use crate::chain::{Fetched, fetch};
 
-/// The most levels of a value's tree. A value has at most 2 GB, and a node below the root links to more than 400
-/// others.
+/// The most levels of the tree in which a value is stored. A value has at most 2 GB, and a node below the root links to
+/// more than 400 other fragments.
 const MAX_LEVELS: usize = 5;
 
-/// The smallest average size in bytes of a value's fragments, including the nodes above them. A value cut into smaller
-/// fragments is damaged.
+/// The smallest allowed average size of a value's fragments, in bytes. The nodes above the fragments count as fragments
+/// too. A value with smaller fragments is damaged.
 const LEAST_PIECE_BYTES: usize = 256;
 
-/// Reads the value that `pointer`, the content of the column in the row, points to. `None` if a fragment of the value
-/// is not sound, or if the value is longer than `max_bytes`.
+/// Reads the off-row value that `pointer` points to. `pointer` is the content of the column in the row. `None` if a
+/// fragment of the value is not sound, or if the value is longer than `max_bytes`.
 pub fn off_row_value(source: &dyn PageSource, pointer: &[u8], max_bytes: usize) -> Option<Vec<u8>> {
     let mut reader =
         Reader { source, blob_id: 0, value: Vec::new(), max_bytes, pieces_left: max_bytes / LEAST_PIECE_BYTES + 16 };
@@ -57,7 +57,7 @@ impl Reader<'_> {
         all.try_for_each(|link| self.piece(link.target, Some(link.size), levels))
     }
 
-    /// Appends the fragment at `place` and everything below it. `size` is the expected number of bytes, if known.
+    /// Appends the fragment at `place` and all fragments below it. `size` is the expected number of bytes, if known.
     fn piece(&mut self, place: RecordId, size: Option<u64>, levels: usize) -> Option<()> {
         let below = levels.checked_sub(1)?;
         self.pieces_left = self.pieces_left.checked_sub(1)?;

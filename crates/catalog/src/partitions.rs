@@ -1,10 +1,10 @@
-//! Partition functions, and the heaps and indexes that they partition.
+//! Reads partition functions, and the heaps and indexes that they partition.
 //!
-//! The class numbers of partition functions in base tables are undocumented, and no partitioned database was available,
-//! so this code assumes no class number. It finds related rows by the documentation of the views over the base tables:
-//! a function has type R, and a scheme is a data space of type PS. Boundaries are numbered from 1 and hold values of
-//! the column's type (sys.index_columns has the partitioning column). A match is used only if it is complete and no
-//! other match exists.
+//! The class numbers of partition functions in base tables are undocumented, and no partitioned database was available.
+//! Therefore, this code assumes no class number. It uses the documentation of the catalog views over the base tables to
+//! find related rows. A partition function has type R, and a partition scheme is a data space of type PS. Boundaries
+//! are numbered from 1, and their values have the type of the partitioning column (which sys.index_columns lists). A
+//! set of related rows is used only if it is complete and no other set matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ use crate::load::{Loader, variant_value};
 /// A boundary between two partitions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Boundary {
-    /// The type of the value, with its precision or scale. For NULL, this is the default.
+    /// The type of the value, with its precision or scale. For a NULL, this is the default `TypeInfo`.
     pub info: TypeInfo,
-    /// The value; `None` for NULL.
+    /// The value of the boundary; `None` for NULL.
     pub value: Option<Box<[u8]>>,
 }
 
@@ -27,8 +27,8 @@ pub struct Boundary {
 pub struct PartitionFunction {
     /// The name of the partition function.
     pub name: String,
-    /// The possible lists of boundaries, each ordered by number. There is at most one, unless rows of another class
-    /// have the same ID.
+    /// The possible lists of boundaries, each ordered by boundary number. There is at most one list, unless rows of
+    /// another class have the same ID.
     pub candidates: Vec<Vec<Boundary>>,
 }
 
@@ -39,21 +39,22 @@ pub struct Partitioned {
     pub function_id: i32,
     /// The ID of the partition scheme.
     pub scheme_id: i32,
-    /// The column ID in the table of the partitioning column.
+    /// The column ID of the partitioning column in the table.
     pub column_id: u32,
 }
 
-/// The most boundaries of a function, which can have 15,000 partitions. A longer list comes from a damaged catalog.
+/// The most boundaries of a partition function: it can have 15,000 partitions. A longer list comes from a damaged
+/// catalog.
 const MAX_BOUNDARIES: usize = 14_999;
 
-/// The classes of sysobjvalues that have other content: texts, settings, assembly files, statistics, filters, triggers,
-/// spatial indexes, ledger and others (docs/format/catalog.md#sysobjvalues).
+/// The classes of sysobjvalues that certainly do not contain boundaries. Their rows are texts, settings, assembly
+/// files, statistics, filters, triggers, spatial indexes, ledger data and others (docs/format/catalog.md#sysobjvalues).
 const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153];
 
-/// A row of sysobjvalues for a function: subobjid, valnum, value.
+/// A row of sysobjvalues that may contain a boundary: subobjid, valnum, and the boundary in `value`.
 type Candidate = (i32, i32, Option<Boundary>);
 
-/// Candidate rows, by class.
+/// Rows that may contain boundaries, by their class in sysobjvalues.
 type Candidates = BTreeMap<u64, Vec<Candidate>>;
 
 /// Reads the partition functions, and the heaps and indexes that they partition.
@@ -98,9 +99,10 @@ fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut
     }
 }
 
-/// Converts the rows of a class to a list of boundaries. One of the two numbers of each row must count from 1; the
-/// other, the number of the parameter, must be constant. All values must have one type, and only the first may be NULL.
-/// Otherwise the result is `None`.
+/// Converts the rows of a class to a list of boundaries. Each row has two numbers. One of them is the number of the
+/// boundary and must count from 1. The other is the number of the function's parameter and must be the same in all
+/// rows. All values must have one type, and only the first may be NULL. If the rows do not meet these conditions, the
+/// result is `None`.
 fn list(mut rows: Vec<Candidate>) -> Option<Vec<Boundary>> {
     rows.sort_by_key(|(sub_id, number, _)| (*sub_id, *number));
     let sub_ids = || rows.iter().map(|(sub_id, ..)| *sub_id);
@@ -123,7 +125,7 @@ fn counts_from_1(numbers: impl Iterator<Item = i32>) -> bool {
     numbers.zip(1..).all(|(number, expected)| number == expected)
 }
 
-/// Reads a boundary from its sql_variant: base type, version, properties, value
+/// Reads a boundary from a sql_variant, which consists of the base type, the version, the properties and the value
 /// (docs/format/types-and-keys.md#sql_variant).
 fn boundary(variant: &[u8]) -> Option<Boundary> {
     let (&kind, property) = (variant.first()?, |at: usize| variant.get(at).copied().unwrap_or_default());
@@ -155,7 +157,8 @@ fn partitioned(
             only(&mut scheme_of, (from, row.int("depsubid")), to);
         }
     });
-    // Up to 2008 R2, the row of the index contains its data space (docs/format/catalog.md#sysidxstats).
+    // Up to SQL Server 2008 R2, the data space of an index is stored in the index's row of sysidxstats
+    // (docs/format/catalog.md#sysidxstats).
     loader.scan(database, (54, "sysidxstats"), |row| {
         let scheme = row.int("dataspace");
         if schemes.contains(&scheme) {
@@ -178,7 +181,7 @@ fn partitioned(
     scheme_of.iter().filter_map(of).collect()
 }
 
-/// Records the value of a key. A key with several values is marked with `None`.
+/// Records the value for a key. If a key gets different values, its value becomes `None`.
 fn only<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Option<V>>, key: K, value: V) {
     match map.get_mut(&key) {
         None => drop(map.insert(key, Some(value))),

@@ -1,4 +1,4 @@
-//! Row counts in sysrowsets. The server writes them at checkpoints, without log records
+//! Changes the row counts in sysrowsets. The server writes these counts at checkpoints, without log records
 //! (docs/format/catalog.md#sysrowsets).
 
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use format::{AllocUnitId, Page, PageBytes, PageType};
 
 use crate::load::{SYSROWSETS, fixed_id};
 
-/// The offsets of the rowset ID and the row count in a record.
+/// Offset of the rowset ID in a record of sysrowsets.
 const ROWSET_ID: u16 = 4;
 const ROWS: u16 = 4 + 27;
 
-/// Sets the row counts on a page of sysrowsets to those of `rows`, by rowset ID. The torn bits of the page must be
-/// undone. Returns whether the page has changed; if so, the caller must renew its checksum. A page of another table is
-/// not changed.
+/// Sets the row counts on a page of sysrowsets. `rows` contains the new count for each rowset ID. Before the call, the
+/// bits that torn-page protection replaced must already be restored. Returns whether the page has changed; if so, the
+/// caller must renew its checksum. A page of another table is not changed.
 pub fn set_row_counts(page: &mut PageBytes, rows: &BTreeMap<u64, u64>) -> bool {
     let view = Page::new(page);
     let header = view.header();

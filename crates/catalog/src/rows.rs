@@ -1,4 +1,4 @@
-//! Reads the rows of base tables with columns that are found by name.
+//! Reads the rows of base tables, and finds their columns by name.
 
 use format::bytes::{unsigned, utf16};
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Expansion, Scratch};
@@ -18,14 +18,15 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The bytes of a column; `None` if it is NULL, missing, or unknown to this version.
+    /// The bytes of a column. `None` if the column is NULL or missing in the row, or if this version of the table does
+    /// not have it.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
-        // A search is faster than hashing the name, as base tables have few columns.
+        // Base tables have few columns, so a linear search is faster than hashing the name.
         let (_, column) = self.columns.iter().rev().find(|(known, _)| known == name)?;
         column.leaf_bytes(&self.record)
     }
 
-    /// The value of an integer column, as unsigned; 0 if NULL.
+    /// The value of an integer column as an unsigned number; 0 if the column is NULL.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.bytes(name).map(unsigned).unwrap_or_default()
     }
@@ -41,7 +42,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The place of a table's rows.
+/// Where the rows of a table are stored.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The allocation unit that stores the rows.
@@ -57,11 +58,12 @@ pub(crate) struct Place<'a> {
 pub(crate) enum Start {
     /// The scan starts at this leaf page.
     FirstPage(PageId),
-    /// The scan starts at the leftmost leaf below `root`. If the pointers do not lead to that leaf, it starts at
-    /// `first`, the first page in the catalog, if that page is the leftmost leaf.
+    /// The scan starts at the leftmost leaf below `root`. If the pointers below `root` do not point to that leaf, the
+    /// scan starts at `first`, which is the first page according to the catalog. The page `first` is used only if it is
+    /// the leftmost leaf.
     Root { root: PageId, first: PageId },
-    /// The scan starts at this page, if it is a leaf without a left neighbor. This is for a tree with non-leaf pages
-    /// that cannot be read.
+    /// The scan starts at this page, if it is a leaf without a left neighbor. This is used for trees with non-leaf
+    /// pages that cannot be read.
     Leftmost(PageId),
 }
 
@@ -95,8 +97,8 @@ pub(crate) fn scan(
                 bad_records += 1;
                 continue;
             };
-            // A clustered index has neither moved rows nor index rows on its leaves. If a record claims to be one, its
-            // row is lost, not deleted.
+            // The leaves of a clustered index contain neither forwarded rows nor index rows. If a record states that it
+            // is one of these, its row is lost, not deleted.
             match RecordKind::of(record.status()) {
                 RecordKind::Primary => visit(place_of(page, entry), record),
                 RecordKind::GhostData | RecordKind::GhostVersion => {}

@@ -1,12 +1,12 @@
-//! The memory that a catalog uses.
+//! The amount of memory that a catalog uses.
 
 use std::collections::BTreeMap;
 
 use crate::constraints::ConstraintKind;
 use crate::database::Database;
 
-/// The allocator's overhead per allocation, in bytes. The allocator rounds the sum up to a multiple of 16 bytes, and to
-/// at least 32.
+/// The allocator's overhead per allocation, in bytes. The allocator rounds the sum of the overhead and the requested
+/// size up to a multiple of 16 bytes, and to at least 32 bytes.
 const ALLOCATION_BYTES: usize = 8;
 const LEAST_BYTES: usize = 32;
 
@@ -57,19 +57,19 @@ fn text(text: &str) -> usize {
     piece(text.len())
 }
 
-/// The bytes of a list that was allocated at its exact length, and of the allocations that its items hold.
+/// The bytes of a list that was allocated at its exact length, including the allocations that its items hold.
 fn exact<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items)) + items.iter().map(held).sum::<usize>()
 }
 
-/// The bytes of a list, and of the allocations that its items hold. A list that has grown takes up to half as much
-/// space again.
+/// The bytes of a list, including the allocations that its items hold. A list that has grown may occupy up to half as
+/// much space again.
 fn list<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items) * 3 / 2) + items.iter().map(held).sum::<usize>()
 }
 
-/// The bytes of a map, and of the allocations that its values hold. If keys are added in ascending order, six of the
-/// eleven places of a node are used. Links and node headers add some six bytes per entry.
+/// The bytes of a map, including the allocations that its values hold. If keys are added in ascending order, a B-tree
+/// node uses six of its eleven entries. Links and node headers add some six bytes per entry.
 fn map<K, V>(map: &BTreeMap<K, V>, held: impl Fn(&V) -> usize) -> usize {
     map.len() * ((size_of::<K>() + size_of::<V>()) * 11 / 6 + 6) + map.values().map(held).sum::<usize>()
 }

@@ -1,4 +1,4 @@
-//! Statistics of tables: their columns, and the content that SQL Server has stored for them
+//! Reads the statistics of tables: their columns, and the content that SQL Server has stored for them
 //! (docs/format/statistics.md).
 
 use std::collections::BTreeMap;
@@ -13,7 +13,8 @@ use crate::database::Database;
 use crate::layout::Stored;
 use crate::off_row::off_row_value;
 
-/// A size in bytes that no blob reaches: a blob has 200 steps with keys of 900 bytes, and a summary of strings.
+/// A size in bytes that no statistics blob reaches. A blob has at most 200 steps with keys of at most 900 bytes, and a
+/// summary of strings.
 const MAX_BLOB_BYTES: usize = 4 << 20;
 
 /// A column of the statistics.
@@ -21,9 +22,9 @@ const MAX_BLOB_BYTES: usize = 4 << 20;
 pub struct StatisticsColumn {
     /// The column ID in the table.
     pub column_id: u32,
-    /// The declared type. Its length is 0 for the max types.
+    /// The declared type. For the (max) types, the length is 0.
     pub info: TypeInfo,
-    /// The collation of the column. If syscolpars has none, this is the database's collation.
+    /// The collation of the column. If syscolpars contains no collation, this is the collation of the database.
     pub collation: CollationId,
 }
 
@@ -32,7 +33,7 @@ pub struct StatisticsColumn {
 pub struct Statistics {
     /// The object ID of the table or view.
     pub object_id: i32,
-    /// The ID of the statistics within the table. If they belong to an index, it is the index ID.
+    /// The ID of the statistics within the table. If the statistics belong to an index, this is the index ID.
     pub id: i32,
     /// The name of the statistics; empty if sysidxstats has no row for them.
     pub name: String,
@@ -48,7 +49,7 @@ pub struct Statistics {
 pub enum StoredStatistics<'a> {
     /// No content, because the statistics were never filled.
     Nothing,
-    /// The statistics blob (`format::statistics`).
+    /// The statistics blob. `format::statistics` parses it.
     Blob(&'a [u8]),
     /// A blob that is stored off the row and cannot be read.
     Unreadable,
@@ -62,11 +63,12 @@ const SYSOBJVALUES: i32 = 60;
 /// The object ID of the table, and the ID of the statistics.
 type Key = (i32, i32);
 
-/// Calls `visit` with the statistics of each table for which `is_wanted` is true, and with their stored content. The
-/// order is that of the base table.
+/// Calls `visit` with the statistics of each table for which `is_wanted` is true, and with the stored content of these
+/// statistics. The statistics are visited in the order of the base table.
 ///
 /// # Errors
-/// [`Unread`]; `visit` may already have been called for some statistics.
+///
+/// [`Unread`] if a base table cannot be read completely. `visit` may already have been called for some statistics.
 pub fn read_statistics(
     source: &dyn PageSource,
     database: &Database,
@@ -122,7 +124,7 @@ fn descriptions(
             found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
         }
     })?;
-    // The columns by their position among the key columns of the index. Statistics without an index have their own
+    // For each index, its columns by their position among the key columns. Statistics without an index have their own
     // positions.
     let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
@@ -139,13 +141,14 @@ fn descriptions(
     read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
         let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
         let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
-        // Parameters of a procedure have the object ID of the procedure and a number above 0.
+        // syscolpars also lists the parameters of procedures. Their object ID is that of the procedure, and their
+        // number is above 0.
         if value(number) != 0 || !is_wanted(int(object)) {
             return;
         }
         let info = TypeInfo {
             xtype: value(xtype) as u8,
-            // The catalog stores a length of -1 for the max types.
+            // For the (max) types, the catalog stores a length of -1.
             length: if value(length) as u16 == u16::MAX { 0 } else { value(length) as u16 },
             precision: value(precision) as u8,
             scale: value(scale) as u8,

@@ -1,5 +1,5 @@
-//! Checks that the leaf chain of a base table is complete. A chain that ends too early looks complete by itself, and
-//! the catalog's row count may be stale. Therefore the tree above the chain and the IAM chain decide.
+//! Checks that the leaf chain of a base table is complete. A chain that ends too early looks complete, and the row
+//! count in the catalog may be stale. Therefore, the chain is compared with the tree above it and with the IAM chain.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,9 @@ use source::PageSource;
 use crate::chain::{self, Fetched, MAX_DEPTH};
 use crate::database::AllocUnit;
 
-/// Whether the chain that starts at `first` consists of exactly the leaves in the tree of `unit`, and also has every
-/// leaf in use that the extents and slots of the IAM chain list. `false` too if any of these pages cannot be read.
+/// Whether the leaf chain that starts at `first` is complete. It must consist of exactly the leaves in the tree of
+/// `unit`. It must also contain every leaf in use that the extents and slots of the IAM chain list. Also `false` if any
+/// of these pages cannot be read.
 pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: impl Into<chain::First>) -> bool {
     let mut chain = Vec::new();
     let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
@@ -31,8 +32,8 @@ fn sound(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     }
 }
 
-/// The leaves that the lowest non-leaf level lists, in the order of that level. If the root is a leaf, it is the only
-/// one.
+/// The leaves that the lowest non-leaf level lists, in the order of that level. If the root is a leaf, the list
+/// contains only the root.
 fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageId>> {
     let mut at = unit.root;
     for _ in 0..MAX_DEPTH {
@@ -53,7 +54,7 @@ fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageI
     None
 }
 
-/// The children of all pages of a level, beginning with the page `first`.
+/// The children of all pages of one level. `first` is the first page of that level.
 fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) -> Option<Vec<PageId>> {
     let (mut seen, mut all, mut at) = (HashSet::new(), Vec::new(), first);
     while !at.is_none() {

@@ -1,4 +1,4 @@
-//! Prints docs/expressions.md, or the results of the expressions that are given on the command line.
+//! Prints docs/expressions.md. If expressions are given on the command line, prints their values instead.
 
 fn main() {
     let expressions: Vec<String> = std::env::args().skip(1).collect();

@@ -1,17 +1,18 @@
 //! The syntax of an expression, before its types are resolved.
 
-/// A parsed expression. Boolean and scalar expressions share one type: only the compiler distinguishes `(a)` from `(a=b)`.
+/// A parsed expression. One type represents both conditions and scalar expressions, because only the compiler can
+/// distinguish `(a)` from `(a=b)`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// `NULL`.
     Null,
-    /// A number as written: digits with an optional point and exponent.
+    /// A number as written in the text: digits with an optional decimal point and exponent.
     Number(String),
     /// A money constant without its `$`.
     Money(String),
     /// A string constant.
     Text {
-        /// The characters. A doubled quote is stored as one.
+        /// The characters of the string. A doubled quote in the text is stored as one quote.
         value: String,
         /// Whether the string is written with the prefix N.
         unicode: bool,
@@ -22,16 +23,16 @@ pub enum Expr {
     Name {
         /// The name without brackets.
         name: String,
-        /// Whether the name is written in brackets or double quotes. It is then never a keyword or date part.
+        /// Whether the name is written in brackets or double quotes. Such a name is never a keyword or date part.
         quoted: bool,
     },
     /// `-x`, `+x`, `~x`.
     Unary(UnaryOp, Box<Expr>),
     /// An operator with two operands.
     Operation(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A chain of ANDs, with all of its terms.
+    /// Several terms joined by AND.
     And(Vec<Expr>),
-    /// A chain of ORs, with all of its terms.
+    /// Several terms joined by OR.
     Or(Vec<Expr>),
     /// `NOT x`.
     Not(Box<Expr>),
@@ -39,18 +40,18 @@ pub enum Expr {
     IsNull {
         /// The tested expression.
         value: Box<Expr>,
-        /// Whether NOT is written.
+        /// Whether the form with NOT is used.
         negated: bool,
     },
     /// `x [NOT] LIKE pattern [ESCAPE e]`.
     Like {
-        /// The matched expression.
+        /// The expression that is matched with the pattern.
         value: Box<Expr>,
         /// The pattern.
         pattern: Box<Expr>,
         /// The escape character.
         escape: Option<Box<Expr>>,
-        /// Whether NOT is written.
+        /// Whether the form with NOT is used.
         negated: bool,
     },
     /// `x [NOT] IN (..)`.
@@ -59,7 +60,7 @@ pub enum Expr {
         value: Box<Expr>,
         /// The list.
         list: Vec<Expr>,
-        /// Whether NOT is written.
+        /// Whether the form with NOT is used.
         negated: bool,
     },
     /// `x [NOT] BETWEEN low AND high`.
@@ -70,19 +71,19 @@ pub enum Expr {
         low: Box<Expr>,
         /// The upper bound.
         high: Box<Expr>,
-        /// Whether NOT is written.
+        /// Whether the form with NOT is used.
         negated: bool,
     },
-    /// Both forms of CASE.
+    /// CASE, in its simple form or its searched form.
     Case {
-        /// The operand of the simple form, `CASE operand WHEN`.
+        /// The operand of the simple form, `CASE operand WHEN`; `None` in the searched form.
         operand: Option<Box<Expr>>,
         /// The pairs of WHEN and THEN.
         whens: Vec<(Expr, Expr)>,
         /// The value of ELSE.
         otherwise: Option<Box<Expr>>,
     },
-    /// CONVERT, CAST and their TRY_ forms.
+    /// CONVERT, CAST, TRY_CONVERT and TRY_CAST.
     Convert {
         /// The target type.
         target: TypeName,
@@ -90,12 +91,12 @@ pub enum Expr {
         value: Box<Expr>,
         /// The style, which is CONVERT's third argument.
         style: Option<Box<Expr>>,
-        /// Whether this is a TRY_ form, which returns NULL instead of an error.
+        /// Whether this is TRY_CONVERT or TRY_CAST, which return NULL instead of an error.
         attempt: bool,
     },
     /// A function call.
     Call {
-        /// The name of the function in lower case; its schema, if written, is separated by a point.
+        /// The name of the function in lower case. If a schema is written, it comes first, followed by a period.
         name: String,
         /// The arguments.
         args: Vec<Expr>,

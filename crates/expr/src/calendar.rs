@@ -4,20 +4,20 @@ use std::ops::RangeInclusive;
 
 pub(crate) use format::types::civil;
 
-/// Days from 0001-01-01 to 1900-01-01.
+/// The number of days from 0001-01-01 to 1900-01-01.
 pub(crate) const DAYS_TO_1900: i32 = 693_595;
-/// The last valid date: 9999-12-31.
+/// The last valid date, 9999-12-31, as days since 0001-01-01.
 pub(crate) const LAST_DAY: i32 = 3_652_058;
 /// The valid days of datetime, counted from 1900-01-01: 1753-01-01 to 9999-12-31.
 pub(crate) const DATETIME_DAYS: RangeInclusive<i32> = -53_690..=2_958_463;
-/// Ticks of 1/300 s in a day.
+/// The number of ticks of 1/300 s in a day.
 pub(crate) const TICKS_PER_DAY: u32 = 25_920_000;
-/// Units of 100 ns in a day.
+/// The number of units of 100 ns in a day.
 pub(crate) const UNITS_PER_DAY: i64 = 864_000_000_000;
-/// Units of 100 ns in a second.
+/// The number of units of 100 ns in a second.
 pub(crate) const UNITS_PER_SECOND: i64 = 10_000_000;
 
-/// Days since 0001-01-01; `None` if the date does not exist or is outside of years 1 to 9999.
+/// The number of days from 0001-01-01 to a date; `None` if the date does not exist or is outside the years 1 to 9999.
 pub(crate) fn days(year: i32, month: u32, day: u32) -> Option<i32> {
     if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// The date `months` months later; the last day of that month if the month is too short.
+/// The date `months` months after `date`. If the resulting month has fewer days, the result is its last day.
 pub(crate) fn add_months(date: i32, months: i64) -> Option<i32> {
     let (year, month, day) = civil(date);
     let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;
@@ -62,13 +62,13 @@ pub(crate) fn iso_week(date: i32) -> i32 {
     (day_of_year(thursday) - 1) / 7 + 1
 }
 
-/// `yyyy-mm-dd`.
+/// A date as text: `yyyy-mm-dd`.
 pub(crate) fn date_text(date: i32) -> String {
     let (year, month, day) = civil(date);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// `hh:mm:ss` with a fraction of `scale` digits. Further digits are cut off.
+/// A time of day as text: `hh:mm:ss` with a fraction of `scale` digits. Further digits are cut off.
 pub(crate) fn time_text(units: i64, scale: u32) -> String {
     let seconds = units / UNITS_PER_SECOND;
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,10 +1,11 @@
-//! Equality and order of strings: what can be decided for single ASCII characters, in addition to `format::collation`.
+//! Equality and order of strings. In addition to `format::collation`, this module decides equality for single ASCII
+//! characters.
 //!
 //! In every collation, two different printable ASCII characters are unequal unless they are the two cases of one
 //! letter, because no such character has a weight of zero. This decides most equalities in locales that are known to
 //! have no contractions of these characters. In other locales, letters stay undecided unless they are isolated:
-//! Hungarian reads `ddz` as `dzdz`, and Spanish reads `ch` as one letter. Order, and everything outside ASCII, follows
-//! the rule of docs/format/collations.md#comparing.
+//! Hungarian reads `ddz` as `dzdz`, and Spanish reads `ch` as one letter. The order of strings, and all characters
+//! outside ASCII, follow the rule of docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 
@@ -67,7 +68,7 @@ fn folded(unit: u16) -> u16 {
     if (0x41..=0x5A).contains(&unit) { unit + 0x20 } else { unit }
 }
 
-/// Which characters are equal in a collation, computed once for many comparisons.
+/// The rules by which characters are equal in a collation. They are determined once and used for many comparisons.
 #[derive(Clone, Copy)]
 pub(crate) struct CharKeys {
     is_binary: bool,
@@ -80,7 +81,8 @@ impl CharKeys {
         Self { is_binary: is_binary(id), pairs_case: id.letters_are_plain(), ignores_case: id.ignores_case() }
     }
 
-    /// A key that is the same for equal characters and differs for others; `None` if [`same_char`] cannot decide.
+    /// A key for a character. Equal characters have the same key, and unequal characters have different keys. `None` if
+    /// [`same_char`] cannot decide.
     #[inline]
     pub(crate) fn key(self, unit: u16) -> Option<u16> {
         if self.is_binary {
@@ -93,13 +95,14 @@ impl CharKeys {
     }
 }
 
-/// Whether two characters are equal; `None` if this is uncertain. A character of a char value is one byte.
+/// Whether two characters are equal; `None` if this is uncertain. `wide` is set for nchar values; in char values, a
+/// character is one byte.
 pub(crate) fn same_char(a: u16, b: u16, id: CollationId, wide: bool) -> Option<bool> {
     let encoding = if wide { Encoding::Unicode } else { Encoding::Ansi };
     same_ascii(a, b, id).or_else(|| collation::is_same_character(a, b, id, encoding))
 }
 
-/// Whether a character of a string may change the one before it, as an accent of its own does.
+/// Whether a character may change the meaning of the character before it, like a combining accent.
 pub(crate) fn may_join_previous(unit: u16, id: CollationId, wide: bool) -> bool {
     collation::may_join_previous(unit, id, if wide { Encoding::Unicode } else { Encoding::Ansi })
 }
@@ -118,7 +121,7 @@ pub(crate) fn same_ascii(a: u16, b: u16, id: CollationId) -> Option<bool> {
     same_alone(a, b, id)
 }
 
-/// Like [`same_char`], for printable characters that are not part of a contraction.
+/// Like [`same_char`], but only for printable characters that are not part of a contraction.
 fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     if a == b || folded(a) != folded(b) {
         return Some(a == b);
@@ -130,13 +133,13 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     id.letters_are_plain().then_some(true)
 }
 
-/// The relation of two strings of the same width.
+/// The result of comparing two strings that are both char or both nchar.
 fn compared(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Comparison {
     let encoding = if a.wide { Encoding::Unicode } else { Encoding::Ansi };
     collation::compare(a.bytes, b.bytes, id, encoding)
 }
 
-/// Whether two strings are equal; `None` if this is uncertain. Trailing blanks do not count.
+/// Whether two strings are equal; `None` if this is uncertain. Trailing blanks are ignored.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
     if let Some(equal) = compared(a, b, id).is_equal() {
         return Some(equal);
@@ -188,7 +191,8 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     if class < low_class || class > high_class {
         return (id.letters_are_plain() || !is_symbol(class)).then_some(false);
     }
-    // At an end of the range, case may decide whether a letter is inside.
+    // If the character is another case of the letter at an end of the range, a case-sensitive collation may place it
+    // inside or outside the range.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
     if (at_end(low_class, low) || at_end(high_class, high)) && !id.ignores_case() {
         return None;

@@ -1,5 +1,5 @@
-//! Compiles an [`Expr`] to a [`Program`]. Resolves every type, and refuses anything that is not completely supported,
-//! with an error that names it.
+//! Compiles an [`Expr`] to a [`Program`]. Resolves every type. If an expression uses anything that is not completely
+//! supported, it is refused with an error that names the unsupported feature.
 
 mod calls;
 mod literal;
@@ -18,25 +18,27 @@ use crate::steps::{self, STEPS_PER_NODE};
 use crate::types::{ColumnType, Label, Ty, common};
 use crate::value::Datum;
 
-/// The longest text that is compiled, in bytes. SQL Server accepts longer texts, but none has been seen.
+/// The longest text that is compiled, in bytes. SQL Server accepts longer texts, but no real catalog with a longer text
+/// is known.
 const MOST_TEXT_BYTES: usize = 1 << 17;
 
-/// The most nodes of a compiled expression, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
-/// operand, so nesting them multiplies the nodes.
+/// The most nodes of a compiled expression, in addition to two nodes per byte of its text. CASE, BETWEEN and IN repeat
+/// their operand in the compiled expression, so nesting them multiplies the number of nodes.
 const MOST_NODES: usize = 1000;
 
 /// The number of bytes of a constant that count as one node.
 const BYTES_PER_NODE: usize = 32;
 
-/// The longest constant, in bytes, that replaces a conversion. The value of `convert(char(8000),'')` is longer than its
-/// text, so it is not stored.
+/// The longest result, in bytes, with which a conversion of a constant is replaced at compile time. The result of
+/// `convert(char(8000),'')` is much longer than its text, so it is computed for each row and not stored.
 const LONGEST_FOLDED: usize = 256;
 
-/// Compiles the text of an expression. `column` returns the type of a column by its name, spelled as in the expression.
-/// `text` must be decoded, because text stored with one byte per character in the catalog has the database's code page.
+/// Compiles the text of an expression. `column` returns the type of a column; it gets the name of the column as spelled
+/// in the expression. The caller must decode `text`, because text that the catalog stores with one byte per character
+/// is in the database's code page.
 ///
 /// Without a default collation ([`compile_within`]), a string literal has no collation. In a comparison, it gets the
-/// collation of the other side. Two literals can be compared only if the result is the same under every collation.
+/// collation of the other operand. Two literals can be compared only if the result is the same under every collation.
 pub fn compile(text: &str, column: &dyn Fn(&str) -> Option<ColumnType>) -> Result<Program, Unsupported> {
     compile_within(text, CollationId(0), column)
 }
@@ -181,7 +183,7 @@ impl Compiler<'_> {
             Expr::Or(terms) => Ok(Pred::Or(self.conditions(terms)?)),
             Expr::Not(term) => Ok(Pred::Not(Box::new(self.condition(term)?))),
             Expr::IsNull { value, negated: not } => {
-                // The value is only tested for NULL, so its type may be otherwise unsupported.
+                // The value is only tested for NULL, so even a type that is unsupported elsewhere is allowed here.
                 Ok(negated(Pred::IsNull(Box::new(self.tested(value)?)), *not))
             }
             Expr::Operation(BinaryOp::Compare(op), left, right) => self.comparison(*op, left, right),
@@ -212,7 +214,8 @@ impl Compiler<'_> {
         terms.iter().map(|term| self.condition(term)).collect()
     }
 
-    /// Compiles the operand of IS NULL. A column may have any type here, because only its bytes are needed.
+    /// Compiles the operand of IS NULL. A column may have any type here, because only the presence of its value
+    /// matters.
     fn tested(&mut self, value: &Expr) -> Result<Node, Unsupported> {
         if let Expr::Name { name, .. } = value
             && let Some(column) = (self.column)(name)
@@ -283,13 +286,14 @@ impl Compiler<'_> {
             },
             Some(_) => return no("a style that is not a constant"),
         };
-        // A failed conversion is undecided, so the TRY_ forms need no code of their own.
+        // A conversion that fails leaves the value undecided. Therefore, TRY_CONVERT and TRY_CAST are compiled like
+        // CONVERT and CAST.
         let _ = attempt;
         explicit(value, to, style)
     }
 }
 
-/// A CASE of compiled conditions and values. The last value is that of ELSE.
+/// Builds a CASE from compiled conditions and values. The last value is the value of ELSE.
 fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupported> {
     let mut shared = Ty::null();
     for value in &values {
@@ -306,7 +310,7 @@ fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupporte
     Ok(Typed { node: Node::Case(whens, Box::new(otherwise)), ty: shared })
 }
 
-/// An explicit conversion to a type.
+/// Compiles an explicit conversion of `value` to the type `to`.
 fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsupported> {
     convert::check(&value.ty, &to, style)?;
     if value.ty.is_string() && to.is_string() {
@@ -359,7 +363,7 @@ impl Row for NoRow {
     }
 }
 
-/// Evaluates a conversion of a constant at compile time. A conversion that fails or makes a long text stays in the
+/// Evaluates a conversion of a constant at compile time. If the conversion fails or has a long result, it stays in the
 /// program and is evaluated for each row.
 fn folded(node: Node) -> Node {
     let Node::Convert(conversion) = &node else { return node };

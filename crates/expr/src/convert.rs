@@ -1,4 +1,4 @@
-//! CONVERT, CAST and implicit conversions: which conversions are supported, and their evaluation.
+//! CONVERT, CAST and implicit conversions. Decides which conversions are supported, and evaluates them.
 
 mod from_text;
 mod to_text;
@@ -14,7 +14,7 @@ use crate::types::Ty;
 use crate::value::{Datum, time_unit};
 use crate::{Undecided, Unsupported};
 
-/// Checks that a conversion is completely supported. `wanted` is the style, CONVERT's third argument.
+/// Checks that a conversion is completely supported. `wanted` is the style, which is CONVERT's third argument.
 pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsupported> {
     let no = |what: String| Err(Unsupported { what });
     let pair = || format!("conversion of {} to {}", from.info.name(), to.info.name());
@@ -31,7 +31,7 @@ pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsup
         };
         return match style(wanted) {
             Some(style) if style.is_time_only() && from.kind() == xtype::DATE => no(pair()),
-            // For these two styles, the number of fraction digits is documented only for datetime.
+            // For these two styles, Microsoft documents the number of fraction digits only for datetime.
             Some(style) if from.kind() == xtype::DATETIME2 && style.has_fraction() && number != 121 => {
                 no(format!("{} with style {wanted}", pair()))
             }
@@ -118,8 +118,9 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
     let (mantissa, scale) = match (value, exact(value)) {
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
-        // A float is truncated to an integer, but rounded to a decimal. The conversion to a decimal is decided only if
-        // no digit is rounded away and the number has fewer digits than compatibility level 130 affects.
+        // A conversion of a float to an integer truncates the value, and a conversion to a decimal rounds it. The
+        // conversion to a decimal is decided only if no digit is rounded away and the number has fewer digits than the
+        // change in compatibility level 130 affects.
         (Datum::Float(value), None)
             if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
         {
@@ -150,8 +151,8 @@ const LATE: Undecided = Undecided { reason: "a date outside the type's range" };
 
 /// Converts a point in time to another date or time type.
 pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
-    // Before SQL Server 2016, a datetime was converted to datetime2 by its printed milliseconds. Since then, its exact
-    // thirds of a millisecond count.
+    // Before SQL Server 2016, a datetime was converted to datetime2 by its printed milliseconds. Since SQL Server 2016,
+    // the conversion uses the exact value, with thirds of a millisecond.
     const THIRDS: Undecided = Undecided { reason: "thirds of a millisecond" };
     let Moment { days, units, exact } = moment;
     let since_1900 = days - DAYS_TO_1900;
@@ -183,8 +184,8 @@ pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
         xtype::SMALLDATETIME => {
             let minute = 60 * UNITS_PER_SECOND;
             let up = units % minute;
-            // Seconds up to 29.998 are rounded down to the minute, seconds from 29.999 are rounded up (Microsoft,
-            // smalldatetime).
+            // Seconds up to 29.998 are rounded down to the minute, and seconds from 29.999 on are rounded up
+            // (Microsoft, smalldatetime).
             if (299_980_000..300_000_000).contains(&up) && up != 299_980_000 {
                 return Err(Undecided { reason: "seconds rounded to minutes" });
             }

@@ -1,4 +1,4 @@
-//! Input and working memory of an evaluation: a row, and a buffer for strings.
+//! The input and the working memory of an evaluation: a row, and a buffer for strings.
 
 use std::fmt::{self, Write as _};
 
@@ -14,15 +14,15 @@ pub enum Field<'a> {
     Null,
     /// The bytes that a FixedVar record stores. A bit is stored as one byte, 0 or 1.
     Bytes(&'a [u8]),
-    /// A value that is stored off the row. It is not NULL, but otherwise unknown.
+    /// A value that is stored off the row. The value is not NULL, but it is otherwise unknown.
     OffRow,
     /// An unknown value, which may be NULL.
     Unknown,
 }
 
-/// The columns of a row.
+/// Provides the columns of a row.
 pub trait Row {
-    /// The column at an index of [`crate::Program::columns`].
+    /// The content of a column. `index` is its position in [`crate::Program::columns`].
     fn field(&self, index: usize) -> Field<'_>;
 }
 
@@ -38,29 +38,29 @@ impl<const N: usize> Row for [Option<&[u8]>; N] {
     }
 }
 
-/// A buffer for the strings that an evaluation makes, and a count of its steps. The buffer is reused from row to row,
-/// so that rows need no allocations.
+/// A buffer for the strings that an evaluation produces, and a count of its steps. The buffer is reused for each row,
+/// so that no memory is allocated per row.
 #[derive(Default, Debug)]
 pub struct Scratch {
     pub(crate) bytes: Vec<u8>,
-    /// Working memory for searches, see [`crate::like`].
+    /// Working memory for searches in LIKE, see [`crate::like`].
     pub(crate) borders: Vec<u32>,
     pub(crate) steps: Steps,
 }
 
 impl Scratch {
-    /// Limits the total steps of all evaluations from now on, in addition to the limit of each evaluation
-    /// ([`crate::STEPS_PER_ROW`]). If this is never called, the total has no limit.
+    /// Limits the total steps of all evaluations from now on. Each evaluation also has its own limit
+    /// ([`crate::STEPS_PER_ROW`]). If this function is never called, the total is unlimited.
     pub fn allow(&mut self, steps: u64) {
         self.steps.allow(steps);
     }
 
-    /// The number of steps left of the total.
+    /// The number of steps that are left of the total limit.
     pub fn allowed(&mut self) -> u64 {
         self.steps.allowed()
     }
 
-    /// The size of the buffers in bytes. It never exceeds some hundred kB, whatever was evaluated.
+    /// The size of the buffers in bytes. It never exceeds a few hundred kB, whatever expressions were evaluated.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.borders.capacity() * size_of::<u32>()
     }
@@ -69,7 +69,7 @@ impl Scratch {
 /// A string or binary value while an expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Text<'a> {
-    /// Bytes in the row or in the program.
+    /// Bytes that are stored in the row or in the program.
     Lent(&'a [u8]),
     /// Bytes in the scratch buffer, from the first offset to the second.
     Made(usize, usize),
@@ -91,7 +91,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// The part of a text from byte `start` to byte `end`.
+    /// The bytes of a text from offset `start` up to offset `end`.
     pub(crate) fn part(&self, text: Text<'a>, start: usize, end: usize) -> Text<'a> {
         match text {
             Text::Lent(bytes) => Text::Lent(bytes.get(start..end.min(bytes.len())).unwrap_or_default()),
@@ -99,7 +99,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Begins a new text. All bytes that are appended until [`Env::made`] belong to it.
+    /// Begins a new text. All bytes that are appended before the call of [`Env::made`] belong to this text.
     pub(crate) fn begin(&self) -> usize {
         self.scratch.bytes.len()
     }
@@ -108,7 +108,7 @@ impl<'a> Env<'a> {
         Text::Made(start, self.scratch.bytes.len())
     }
 
-    /// Uses up a step for each byte of the strings among `cells`, which are about to be read.
+    /// Uses up one step for each byte of the strings in `cells`, because these bytes will be read.
     #[inline]
     pub(crate) fn look_at(&self, cells: &[Cell<'a>]) -> Result<(), Undecided> {
         for cell in cells {
@@ -119,7 +119,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Uses up steps and buffer space for `bytes` bytes.
+    /// Uses up steps and buffer space for `bytes` bytes that will be appended.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
         self.scratch.steps.take_bytes(bytes)?;
@@ -138,7 +138,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// A text with these bytes.
+    /// Appends these bytes to the buffer and returns them as a text.
     pub(crate) fn append_bytes(&mut self, bytes: &[u8]) -> Result<Text<'a>, Undecided> {
         self.reserve(bytes.len())?;
         let start = self.begin();
@@ -146,7 +146,7 @@ impl<'a> Env<'a> {
         Ok(self.made(start))
     }
 
-    /// Appends one character, for which space was reserved.
+    /// Appends one character. The caller must have reserved space for it.
     pub(crate) fn push(&mut self, unit: u16, wide: bool) {
         let bytes = unit.to_le_bytes();
         self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
@@ -179,7 +179,7 @@ impl<'a> Env<'a> {
         Ok(self.made(start))
     }
 
-    /// Prints ASCII text of at most some hundred characters as char or nchar.
+    /// Prints ASCII text as char or nchar. The text may have at most a few hundred characters.
     pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Result<Text<'a>, Undecided> {
         struct Printer<'b>(&'b mut Vec<u8>, bool);
         impl fmt::Write for Printer<'_> {
@@ -194,7 +194,7 @@ impl<'a> Env<'a> {
             }
         }
         let start = self.begin();
-        // Writing into a vector doesn't fail.
+        // Writing to a vector cannot fail.
         let _ = Printer(&mut self.scratch.bytes, wide).write_fmt(text);
         self.reserve(self.begin() - start)?;
         Ok(self.made(start))

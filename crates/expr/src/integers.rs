@@ -1,4 +1,4 @@
-//! Expressions that consist only of integers. They are computed for many rows at a time.
+//! Evaluates expressions that consist only of integers, for many rows at a time.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use crate::program::{Node, Pred, Program, Root, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// The most nodes of an expression in this form.
+/// The most steps of an expression that can be converted to [`Integers`].
 const MAX_STEPS: usize = 32;
 
 /// An expression of integers: sums, differences and products of columns and constants.
@@ -21,10 +21,11 @@ pub struct Integers {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Pushes the values of the column with this index in [`Program::columns`].
+    /// Pushes the values of a column. The number is the position of the column in [`Program::columns`].
     Column(usize),
     Constant(i64),
-    /// Replaces the two topmost values with the result. The numbers are the least and the greatest valid result.
+    /// Replaces the two topmost values with the result of the operation. The two numbers are the smallest and the
+    /// largest valid result.
     Arithmetic(Operation, i64, i64),
 }
 
@@ -36,7 +37,8 @@ pub struct Selection {
 
 #[derive(Clone, Debug)]
 enum Term {
-    /// Whether a column, by its index in [`Program::columns`], is NULL (`true`) or not NULL (`false`).
+    /// Tests whether a column is NULL (`true`) or not NULL (`false`). The number is the position of the column in
+    /// [`Program::columns`].
     IsNull(usize, bool),
     /// A comparison of a column with a constant.
     Compare(usize, CompareOp, i64),
@@ -45,7 +47,7 @@ enum Term {
 /// An operation on two int columns with an int result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OfTwoInts {
-    /// The columns, by their index in [`Program::columns`].
+    /// The columns, by their position in [`Program::columns`].
     pub columns: [usize; 2],
     operation: Operation,
 }
@@ -57,7 +59,7 @@ enum Operation {
     Multiply,
 }
 
-/// Buffers for evaluations, reused from page to page.
+/// Buffers for evaluations. They are reused for each page.
 #[derive(Default)]
 pub struct IntegerScratch {
     stack: Vec<Vec<i64>>,
@@ -66,7 +68,7 @@ pub struct IntegerScratch {
 }
 
 impl Integers {
-    /// Converts a program to this form; `None` if it contains anything but integers.
+    /// Converts a program; `None` if the program contains anything other than integers.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Scalar(node) = &program.root else { return None };
         let mut steps = Vec::new();
@@ -74,8 +76,8 @@ impl Integers {
         Some(Self { steps })
     }
 
-    /// The values for `rows` rows. `None` if `column` cannot provide the values of a column, or if the expression
-    /// overflows in any row, which leaves all rows undecided here.
+    /// The values of the expression for `rows` rows. `None` if `column` cannot provide the values of a column, or if
+    /// the expression overflows in any row. In the second case, the caller must evaluate the rows one by one.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -107,8 +109,8 @@ impl Integers {
         room.stack.get(depth.checked_sub(1)?).map(Vec::as_slice)
     }
 
-    /// The expression as one operation on two columns with an int result; `None` if it has another form. The caller
-    /// must know whether both columns are ints.
+    /// The expression as one operation on two columns with an int result; `None` if it is any other expression. The
+    /// caller must check that both columns are ints.
     pub fn of_two_ints(&self) -> Option<OfTwoInts> {
         const INT: RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
         match *self.steps {
@@ -123,7 +125,7 @@ impl Integers {
 }
 
 impl OfTwoInts {
-    /// The result of the operation. If it does not fit an int, the expression overflows for that row.
+    /// The result of the operation. If the result does not fit an int, the expression overflows for these two values.
     #[inline(always)]
     pub fn value(self, left: i32, right: i32) -> i64 {
         // No operation on two ints overflows a bigint.
@@ -137,7 +139,7 @@ impl OfTwoInts {
 }
 
 impl Selection {
-    /// Converts a program to this form; `None` if it has other terms.
+    /// Converts a program; `None` if the program has any other kind of term.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Condition(condition) = &program.root else { return None };
         let mut terms = Vec::new();
@@ -145,7 +147,7 @@ impl Selection {
         Some(Self { terms })
     }
 
-    /// The column that must not be NULL, by its index in [`Program::columns`]. `None` if the condition has any other
+    /// The column that must not be NULL, by its position in [`Program::columns`]. `None` if the condition has any other
     /// term.
     pub fn not_null(&self) -> Option<usize> {
         match self.terms.as_slice() {
@@ -154,8 +156,9 @@ impl Selection {
         }
     }
 
-    /// For each of `rows` rows, whether the row satisfies the condition. `values` must provide the values of a column
-    /// without NULLs, and `nulls` must provide which values of a column are NULL. `None` if either cannot do so.
+    /// For each of `rows` rows, whether the row satisfies the condition. `values` must return the values of a column
+    /// that has no NULLs, and `nulls` must return which values of a column are NULL. The result is `None` if one of
+    /// these functions returns nothing.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -226,7 +229,8 @@ fn is_integer(info: TypeInfo) -> bool {
 }
 
 impl Operation {
-    /// Replaces the left operands with the results. Returns false if a result is outside its bounds.
+    /// Replaces the left operands with the results. Returns false if a result is less than `least` or greater than
+    /// `greatest`.
     fn compute(self, left: &mut [i64], right: &[i64], least: i64, greatest: i64) -> bool {
         match self {
             Self::Add => compute(left, right, least..=greatest, i64::overflowing_add),

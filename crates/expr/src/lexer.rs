@@ -11,7 +11,7 @@ pub(crate) enum Token {
     Number(String),
     /// A money constant without its `$`.
     Money(String),
-    /// A string. A doubled quote is stored as one.
+    /// A string. A doubled quote in the text is stored as one quote.
     Text { text: String, unicode: bool },
     /// `0x..`.
     Binary(Vec<u8>),
@@ -84,8 +84,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads a string or name up to its closing character. Two closing characters in a row stand for one inside the
-    /// text.
+    /// Reads a string or name up to its closing character. Inside the text, two closing characters in a row mean one
+    /// such character.
     fn delimited(&mut self, close: char) -> Result<String, Unsupported> {
         self.at += 1;
         let mut text = String::new();
@@ -146,7 +146,7 @@ impl<'t> Lexer<'t> {
             return Err(Unsupported::syntax("a binary constant continues with letters"));
         }
         let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
-        // An odd number of digits gets a zero in front: 0xA is 0x0A.
+        // If the number of digits is odd, a zero is added in front: 0xA is 0x0A.
         let odd = digits.len() % 2;
         let first = digits.get(..odd).unwrap_or_default().iter().map(|&digit| value(digit));
         let others = digits.get(odd..).unwrap_or_default().chunks_exact(2);

@@ -1,9 +1,10 @@
 //! T-SQL expressions as stored in the catalog: computed columns, filters of indexes, check constraints.
 //!
-//! [`compile`] resolves all types by SQL Server's rules. It refuses anything that is not completely supported, with an
-//! error that names it ([`Unsupported`]); the index or column is then *not verified*. [`Program::evaluate`] computes
-//! the value for a row from the stored bytes, or reports that the value is uncertain ([`Undecided`]). It never guesses,
-//! because a wrong value would be a false alarm.
+//! [`compile`] resolves all types by SQL Server's rules. If an expression uses anything that is not completely
+//! supported, `compile` returns an error that names the unsupported feature ([`Unsupported`]). The index or column is
+//! then reported as *not verified*. [`Program::evaluate`] computes the value for a row from the stored bytes, or
+//! reports that the value is uncertain ([`Undecided`]). It never guesses, because a wrong value would cause a false
+//! alarm.
 //!
 //! ```
 //! use expr::{ColumnType, Datum, Scratch, compile};
@@ -29,23 +30,25 @@
 //! # What is undecided, and why
 //!
 //! * **Errors.** Overflow, division by zero and conversions that fail. SQL Server would have refused the row, or stored
-//!   NULL under the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too, because
-//!   it is not completely documented which spellings fail.
-//! * **Collations.** SQL Server compares strings by tables that are not public. These comparisons are certain: equal
-//!   strings; printable ASCII characters in locales that have the English pairs of letters and no contractions (two
-//!   such characters differ, or are equal except for case); elsewhere only digits, signs and single letters; the order
-//!   of letters and digits (`format::collation`); everything in BIN2.
-//! * **Code pages.** Bytes from 0x80 in char values, if characters are counted or the value becomes Unicode; char
-//!   literals outside ASCII; surrogate pairs.
-//! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
+//!   NULL, depending on the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too,
+//!   because it is not completely documented which spellings fail.
+//! * **Collations.** SQL Server compares strings with tables that are not public. A comparison is certain if the
+//!   strings are equal. It is also certain for printable ASCII characters in locales that have the English pairs of
+//!   letters and no contractions: two such characters differ, or are equal except for case. In other locales, only
+//!   digits, signs and single letters are certain. The order of letters and digits is certain too
+//!   (`format::collation`). In BIN2 collations, all comparisons are certain.
+//! * **Code pages.** Bytes from 0x80 in char values, if characters are counted or if the value is converted to Unicode.
+//!   Also char literals outside ASCII, and surrogate pairs.
+//! * **Language and session.** Names of months and weekdays, results that depend on DATEFIRST, and dates like
+//!   `2020-01-02` as datetime, because they depend on DATEFORMAT.
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that
-//!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions, float
-//!   arithmetic with a rounded result. Also everything that compatibility level 130 changed (Microsoft, KB 4010261),
-//!   because rows may have been written before.
-//! * **Unavailable values.** Off-row columns, and bytes that are not a value of their type.
+//!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions, and
+//!   float arithmetic with a rounded result. Also everything that compatibility level 130 changed (Microsoft,
+//!   KB 4010261), because rows may have been written before that change.
+//! * **Unavailable values.** Values that are stored off the row, and bytes that are not a value of their type.
 //!
-//! Expressions that depend on the time (`getdate()`) or on chance (`newid()`) are refused at compile time, because
-//! their values cannot be checked.
+//! Expressions that depend on the current time (`getdate()`) or on random numbers (`newid()`) are refused at compile
+//! time, because their values cannot be checked.
 
 // Indexing is used only after a bounds check; each such line names the check.
 #![warn(clippy::indexing_slicing)]
@@ -82,7 +85,7 @@ pub use steps::STEPS_PER_ROW;
 pub use types::ColumnType;
 pub use value::{Datum, Value, decode, encode, encode_into};
 
-/// Why an expression can't be compiled.
+/// The reason why an expression cannot be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported {
     /// The unsupported function, type, conversion or style, or the place of a syntax error.
@@ -103,15 +106,15 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Why an expression has no certain value for a row.
+/// The reason why an expression has no certain value for a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Undecided {
-    /// The reason. There are only a few different reasons, so that they can be counted.
+    /// The reason as text. Only a few different texts exist, so that evaluations can be counted by reason.
     pub reason: &'static str,
 }
 
 impl Undecided {
-    /// Whether the evaluation would exceed its limit of steps.
+    /// Whether the evaluation would need more steps than its limit allows.
     pub fn is_too_expensive(self) -> bool {
         self == steps::TOO_EXPENSIVE
     }

@@ -1,9 +1,9 @@
-//! LIKE, evaluated if each single character comparison is certain.
+//! Evaluates LIKE, if the comparison of each single character is certain.
 //!
-//! A pattern is split into segments at its `%`. The first segment must match at the start of the value, and the last at
-//! its end. Every other segment is matched at the first place after the segment before it. Segments of plain characters
-//! are searched in linear time (Knuth, Morris, Pratt). Segments with `_` or sets are tried at each place, and each
-//! character tried costs steps.
+//! A pattern is split into segments at its `%`. The first segment must match at the start of the value, and the last
+//! segment at the end of the value. Every other segment is matched at the first possible place after the match of the
+//! previous segment. Segments of plain characters are searched in linear time (Knuth, Morris, Pratt). Segments with `_`
+//! or sets are tried at each place, and each character that is tried costs steps.
 
 use format::collation::CollationId;
 
@@ -13,14 +13,15 @@ use crate::steps::{STEPS_PER_COMPARISON, Steps};
 
 pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on the collation" };
 
-/// The longest segment that is searched in linear time. The search needs a table of the segment's length.
+/// The longest segment, in characters, that is searched in linear time. The search needs a table with one entry for
+/// each character of the segment.
 const LONGEST_SEARCHED: usize = 8000;
 
-/// The shortest segment that is searched in linear time. A shorter one is tried at each place, because the table would
-/// take longer.
+/// The shortest segment, in characters, that is searched in linear time. A shorter segment is tried at each place,
+/// because building the table would take longer.
 const SHORTEST_SEARCHED: usize = 3;
 
-/// A pattern: the right side of a LIKE.
+/// A pattern, which is the right operand of LIKE.
 #[derive(Clone, Copy)]
 pub(crate) struct Pattern<'s> {
     text: Chars<'s>,
@@ -38,17 +39,18 @@ enum Piece {
     One,
     /// A character.
     Char(u16),
-    /// `[..]`: the start of its content, the place after its end, and whether the set is negated.
+    /// `[..]`: the offset of the set's first character, the offset after its last character, and whether the set is
+    /// negated.
     Set(usize, usize, bool),
 }
 
-/// The pieces between two `%`. Each matches one character of the value.
+/// The pieces of a pattern between two `%`. Each of these pieces matches one character of the value.
 #[derive(Clone, Copy)]
 struct Segment {
     /// The start of the segment in the pattern.
     start: usize,
     pieces: usize,
-    /// Whether the segment has no `_`, set or escape. Each piece is then one unit of the pattern.
+    /// Whether the segment has no `_`, set or escape. In such a segment, each piece is one unit of the pattern.
     is_plain: bool,
     /// Where the pattern continues after the `%` that ends the segment; `None` for the last segment.
     next: Option<usize>,
@@ -59,15 +61,16 @@ impl<'s> Pattern<'s> {
         Self { text, escape, collation, keys: CharKeys::of(collation) }
     }
 
-    /// Whether the pattern matches `value`. `borders` is a buffer for a table.
+    /// Whether the pattern matches `value`. `borders` is a buffer for the table of the linear search.
     pub(crate) fn matches(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         let full = self.run(value, steps, borders)?;
         let trimmed = value.trimmed();
         if full || trimmed.len() == value.len() {
             return Ok(full);
         }
-        // Microsoft's page on LIKE contradicts itself about trailing blanks of the value. One half says that char
-        // patterns ignore them and nchar patterns count them; the other half says that they are always ignored.
+        // Microsoft's page on LIKE contradicts itself about trailing blanks of the value. In one place, it says that
+        // trailing blanks are ignored if the pattern is char and count if the pattern is nchar. In another place, it
+        // says that trailing blanks are always ignored.
         match self.run(trimmed, steps, borders)? {
             true if !value.wide => Ok(true),
             true => Err(UNCERTAIN),
@@ -76,8 +79,8 @@ impl<'s> Pattern<'s> {
         }
     }
 
-    /// Whether the last piece of the pattern is a character other than a blank, or `%`. The pattern then treats two
-    /// trailing blanks as it treats one.
+    /// Whether the last piece of the pattern is `%` or a character other than a blank. For such a pattern, two trailing
+    /// blanks in the value have the same effect as one.
     fn ends_open(self) -> bool {
         let last = self.text.len().checked_sub(1).and_then(|last| self.text.get(last));
         last.is_some_and(|unit| unit != u16::from(b'_') && unit != u16::from(b']') && unit != 0x20)
@@ -98,7 +101,7 @@ impl<'s> Pattern<'s> {
                 let start = at + 1 + usize::from(negated);
                 let mut end = start;
                 while self.text.get(end)? != u16::from(b']') {
-                    // An escape inside a set is rare and its rules are barely documented.
+                    // An escape character inside a set is rare, and Microsoft hardly documents its rules.
                     if self.escape.is_some() && self.text.get(end) == self.escape {
                         return None;
                     }
@@ -129,7 +132,7 @@ impl<'s> Pattern<'s> {
     }
 
     fn run(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
-        // The part before the first `%`.
+        // The segment before the first `%`.
         let (mut at, mut from) = (0, 0);
         let mut next = None;
         while from < self.text.len() {
@@ -161,7 +164,8 @@ impl<'s> Pattern<'s> {
                 };
             }
             let found = match self.borders(segment, steps, borders)? {
-                // Characters without a key in the table may still be decidable one by one.
+                // The search needs a key for each character. Without a key, the comparison of two characters may still
+                // be certain.
                 true => match self.search(segment, value, at, steps, borders) {
                     Err(UNCERTAIN) => self.try_each(segment, value, at, steps)?,
                     found => found?,
@@ -172,11 +176,12 @@ impl<'s> Pattern<'s> {
             at = end;
             self.check_end(value, at)?;
         }
-        // A pattern with a `%` can get here only if it ends with `%`.
+        // A pattern with a `%` reaches this line only if it ends with `%`.
         Ok(is_open || at == value.len())
     }
 
-    /// Fails if the value continues at `at` with a character that may be a part of the character before it, as an accent is.
+    /// Returns an error if the character of the value at `at` may be a part of the character before it, like a
+    /// combining accent.
     fn check_end(self, value: Chars<'_>, at: usize) -> Result<(), Undecided> {
         let joins = |unit| may_join_previous(unit, self.collation, value.wide);
         if at > 0 && value.get(at).is_some_and(joins) { Err(UNCERTAIN) } else { Ok(()) }
@@ -239,7 +244,8 @@ impl<'s> Pattern<'s> {
     }
 
     /// Whether the value ends with the last segment, which must begin at `at` or later. Each character from `at` on is
-    /// compared with some piece, because an uncertain character may count as several.
+    /// compared with a piece, because an uncertain character may count as several characters; such a comparison returns
+    /// an error.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
@@ -257,7 +263,8 @@ impl<'s> Pattern<'s> {
         Ok(fits)
     }
 
-    /// Like [`Self::ends`], but tries each place. This may avoid comparing the uncertain character.
+    /// Like [`Self::ends`], but tries the segment at each place. This may avoid a comparison with an uncertain
+    /// character.
     fn ends_somewhere(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         for start in at..value.len() {
             if self.stands_at(segment, value, start, steps)? && start + segment.pieces == value.len() {
@@ -267,7 +274,7 @@ impl<'s> Pattern<'s> {
         Ok(false)
     }
 
-    /// Tries each place from `at` on. Returns the end of the segment's first match.
+    /// Tries the segment at each place from `at` on. Returns the end of its first match.
     fn try_each(
         self,
         segment: Segment,
@@ -287,9 +294,9 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// Fills `borders` with the length of the longest border of each prefix of a segment. A border is a shorter string
-    /// with which the prefix both begins and ends. Returns false for a segment that is not plain, is too long or too
-    /// short for the table, or has uncertain characters.
+    /// For each prefix of a segment, stores the length of its longest border in `borders`. A border is a shorter string
+    /// with which the prefix both begins and ends. Returns false if the segment is not plain, is too long or too short
+    /// for the table, or has uncertain characters.
     fn borders(self, segment: Segment, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         if !segment.is_plain || !(SHORTEST_SEARCHED..=LONGEST_SEARCHED).contains(&segment.pieces) {
             return Ok(false);
@@ -306,7 +313,7 @@ impl<'s> Pattern<'s> {
         Ok(true)
     }
 
-    /// Like [`Self::try_each`], but uses the table of borders.
+    /// Like [`Self::try_each`], but uses the table in `borders`.
     fn search(
         self,
         segment: Segment,
@@ -326,8 +333,8 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the longest prefix of the segment that ends with the present character. `found` is the length of
-    /// the prefix that ends before it.
+    /// The length of the longest prefix of the segment that ends with the current character of the value. `found` is
+    /// the length of the prefix that ends just before this character.
     #[inline(always)]
     fn longer(
         self,

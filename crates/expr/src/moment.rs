@@ -1,4 +1,5 @@
-//! Conversion of dates and times to and from text, in the formats that depend neither on language nor on DATEFORMAT.
+//! Converts dates and times to and from text. Supports the formats that depend neither on the language nor on
+//! DATEFORMAT.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use crate::value::Datum;
 pub(crate) struct Moment {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// False if the third of a millisecond of a datetime was rounded.
+    /// False if the value is a datetime of which a third of a millisecond was rounded.
     pub(crate) exact: bool,
 }
 
@@ -36,20 +37,21 @@ pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
     ((0..=LAST_DAY).contains(&days) && (0..UNITS_PER_DAY).contains(&units)).then_some(Moment { days, units, exact })
 }
 
-/// The output format of a CONVERT style without month names: the date, the time, and what separates them.
+/// The output format of a CONVERT style without month names: how the date and the time are printed, and the separator
+/// between them.
 pub(crate) struct Style {
     date: Option<(&'static str, bool)>,
     /// The separator between date and time.
     joint: &'static str,
     time: bool,
-    /// The separator before the fraction of a second; `None` to print no fraction. The fraction consists of
-    /// milliseconds, or of as many digits as the scale of the type.
+    /// The separator before the fraction of a second; `None` if no fraction is printed. The number of fraction digits
+    /// is three for milliseconds, or the scale of the type.
     fraction: Option<&'static str>,
     /// Whether a fraction of zero is left out.
     terse: bool,
 }
 
-/// The format of a style; `None` for unsupported ones.
+/// The format of the CONVERT style with this number; `None` if the style is not supported.
 pub(crate) fn style(number: i32) -> Option<Style> {
     let date =
         |order, century| Style { date: Some((order, century)), joint: "", time: false, fraction: None, terse: false };
@@ -75,7 +77,7 @@ pub(crate) fn style(number: i32) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether the style prints only a time. A date does not have one.
+    /// Whether the style prints only a time. A value of type date cannot be printed in such a style.
     pub(crate) fn is_time_only(&self) -> bool {
         self.date.is_none()
     }
@@ -92,7 +94,7 @@ pub(crate) struct Styled<'s> {
     pub(crate) moment: Moment,
     /// The number of fraction digits of the type.
     pub(crate) digits: u32,
-    /// Whether the value is a date, so that no time is printed.
+    /// Whether the value has the type date. If so, no time is printed.
     pub(crate) date_only: bool,
 }
 
@@ -134,7 +136,7 @@ pub(crate) struct Parsed {
     pub(crate) units: i64,
     /// The number of digits in the fraction of the second.
     pub(crate) digits: usize,
-    /// Whether the text, read as a datetime, means another day under another DATEFORMAT.
+    /// Whether the text would mean a different day under another DATEFORMAT, if it is read as a datetime.
     pub(crate) ambiguous: bool,
 }
 

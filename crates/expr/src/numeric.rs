@@ -1,4 +1,4 @@
-//! Arithmetic on numbers, and the order of numbers, dates and guids.
+//! Arithmetic on numbers, and comparisons of numbers, dates and guids.
 
 use std::cmp::Ordering;
 
@@ -46,8 +46,8 @@ pub(crate) fn exact(cell: Cell<'_>) -> Option<(i128, u8)> {
     }
 }
 
-/// Converts a whole number to float. A number with a fraction is undecided: before compatibility level 130, the
-/// division by a power of ten could be off by one bit (Microsoft, KB 4010261).
+/// Converts a whole number to float. For a number with a fraction, the result is undecided. Before compatibility level
+/// 130, the division by a power of ten could make the last bit wrong (Microsoft, KB 4010261).
 pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     if let Datum::Float(value) = cell {
         return Ok(value);
@@ -60,7 +60,8 @@ pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     Ok((value / unit) as f64)
 }
 
-/// Compares a float with a number that a float may not represent exactly. Undecided if only the last bits differ.
+/// Compares a float with a number that a float may not represent exactly. The result is undecided if the two differ
+/// only in the last bits.
 fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
     let other = value as f64 / 10f64.powi(scale.into());
@@ -70,8 +71,8 @@ fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     float.partial_cmp(&other).ok_or(Undecided { reason: "a float that is not a number" })
 }
 
-/// Converts an unscaled value to another scale. For a lower scale, halves are rounded away from zero, as in conversions
-/// (Microsoft, CAST and CONVERT).
+/// Converts an unscaled value from one scale to another. For a lower scale, halves are rounded away from zero, as in
+/// SQL Server's conversions (Microsoft, CAST and CONVERT).
 pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     // A power of ten of 39 or more digits exceeds 128 bits.
     if to.abs_diff(from) > 38 {
@@ -89,7 +90,7 @@ pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     Some(quotient + if up { value.signum() } else { 0 })
 }
 
-/// A decimal; an error if it has more digits than `precision`.
+/// A decimal value; an error if the value has more than `precision` digits.
 pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'static> {
     if value.unsigned_abs() < power_of_ten(precision).unsigned_abs() {
         Ok(Datum::Decimal(value, scale))
@@ -98,7 +99,7 @@ pub(crate) fn fit_decimal(value: i128, precision: u8, scale: u8) -> Outcome<'sta
     }
 }
 
-/// An integer; an error if it does not fit the type `kind`. Not for bit.
+/// An integer value; an error if the value does not fit the type `kind`, which must not be bit.
 pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     let fits = match kind {
         xtype::TINYINT => u8::try_from(value).is_ok(),
@@ -112,7 +113,7 @@ pub(crate) fn fit_integer(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// An amount of money; an error if it does not fit the type `kind`.
+/// A money value; an error if the value does not fit the type `kind`.
 pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     let fits = kind != xtype::SMALLMONEY || i32::try_from(value).is_ok();
     match i64::try_from(value) {
@@ -121,7 +122,7 @@ pub(crate) fn fit_money(value: i128, kind: u8) -> Outcome<'static> {
     }
 }
 
-/// A float; an error if it overflows.
+/// A float value; an error if the value exceeds the range of the type `kind`.
 pub(crate) fn fit_float(value: f64, kind: u8) -> Outcome<'static> {
     let value = if kind == xtype::REAL { f64::from(value as f32) } else { value };
     if value.is_finite() { Ok(Datum::Float(value)) } else { Err(OVERFLOW) }
@@ -138,7 +139,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
         }
         _ => {}
     }
-    // The common case, which needs no 128-bit arithmetic. Overflows are left to the general code below.
+    // The common case, which needs no 128-bit arithmetic. If it overflows, the general code below handles it.
     if let (Datum::Int(a), Datum::Int(b), true) = (a, b, ty.is_integer()) {
         let value = match op {
             BinaryOp::Add => a.checked_add(b),
@@ -167,7 +168,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
     } else if ty.is_money() {
         let a = rescale(a, a_scale, 4).ok_or(OVERFLOW)?;
         let b = rescale(b, b_scale, 4).ok_or(OVERFLOW)?;
-        // The amounts have 64 bits, so that their products fit 128 bits.
+        // The amounts must fit 64 bits, so that their product fits 128 bits.
         i64::try_from(a).and(i64::try_from(b)).map_err(|_| OVERFLOW)?;
         fit_money(money(op, a, b)?, ty.kind())
     } else {
@@ -196,8 +197,8 @@ fn integer(op: BinaryOp, a: i128, b: i128) -> Result<i128, Undecided> {
     })
 }
 
-/// Products of money are rounded, quotients truncated: 18.4172 * 1.1562 is 21.2940 and 1.00 / 18.4172 is 0.0542.
-/// Rounding of exact halves, and of quotients below zero, is undocumented.
+/// Multiplies or divides amounts of money. Products are rounded, and quotients are truncated: 18.4172 * 1.1562 is
+/// 21.2940 and 1.00 / 18.4172 is 0.0542. How SQL Server rounds exact halves, and quotients below zero, is undocumented.
 fn money(op: BinaryOp, a: i128, b: i128) -> Result<i128, Undecided> {
     Ok(match op {
         BinaryOp::Add => a + b,
@@ -233,8 +234,8 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
             if b == 0 {
                 return Err(DIVIDE_BY_ZERO);
             }
-            // The dividend is scaled so that the quotient has the scale of the result, and the remainder is discarded
-            // (as in System.Data.SqlTypes.SqlDecimal, "exactly the same scheme" as the server).
+            // The dividend is scaled so that the quotient has the scale of the result. The remainder is discarded, as
+            // in System.Data.SqlTypes.SqlDecimal, which uses "exactly the same scheme" as the server.
             let wanted = scale + b_scale;
             if wanted < a_scale && a % power_of_ten(a_scale - wanted) != 0 {
                 return Err(Undecided { reason: "a quotient whose dividend loses digits" });
@@ -255,7 +256,7 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
                 BinaryOp::Modulo => a.checked_rem(b).ok_or(DIVIDE_BY_ZERO)?,
                 _ => return Err(WRONG_TYPE),
             };
-            // It is undocumented whether SQL Server rounds the operands or the sum.
+            // Microsoft does not document whether SQL Server rounds the operands or the sum.
             if scale < common && value % power_of_ten(common - scale) != 0 {
                 return Err(Undecided { reason: "a sum that loses digits" });
             }
@@ -270,8 +271,8 @@ fn is_large(value: f64) -> bool {
     value.abs() > 1e-270
 }
 
-/// Float arithmetic, decided only if the result is exact: the last bit of a rounded result depends on the library and
-/// the processor.
+/// Evaluates float arithmetic. The result is decided only if it is exact, because the last bit of a rounded result
+/// depends on the math library and the processor.
 fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
     let b = if op == BinaryOp::Subtract { -b } else { b };
     let (value, is_exact) = match op {
@@ -300,8 +301,8 @@ fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
     let scale = a_scale.max(b_scale);
     match (rescale(a, a_scale, scale), rescale(b, b_scale, scale)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // Only one side is scaled up. If it overflows, its amount is larger than any number of 38 digits, so its sign
-        // decides.
+        // Only one of the two numbers is scaled up. If it overflows, its absolute value is larger than any number of 38
+        // digits, so its sign decides the order.
         (None, _) => a.signum().cmp(&0),
         (_, None) => 0.cmp(&b.signum()),
     }

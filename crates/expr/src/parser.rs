@@ -1,12 +1,12 @@
-//! Parses tokens to an [`Expr`]. Catalogs have two forms, and both are read: the normalized text of SQL Server 2005 and
-//! later, and text as typed in SQL Server 2000 (docs/format/expressions.md#form).
+//! Parses tokens to an [`Expr`]. Catalogs contain expressions in two forms, and the parser reads both: the normalized
+//! text of SQL Server 2005 and later, and text as typed in SQL Server 2000 (docs/format/expressions.md#form).
 
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName, UnaryOp};
 use crate::lexer::{Token, tokens};
 
-/// The deepest nesting of parentheses, calls and CASEs, and of operators in a chain. Text with deeper nesting is
-/// refused, because it would exhaust the stack.
+/// The deepest allowed nesting of parentheses, calls and CASEs, and of operators in a chain. Text with deeper nesting
+/// is refused, because it would overflow the stack.
 pub const MAX_DEPTH: u16 = 96;
 
 /// Parses `text`.
@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Result<Expr, Unsupported> {
     }
 }
 
-// Levels of Microsoft's table of operator precedence, weakest first.
+// The levels of Microsoft's table of operator precedence. OR is the weakest level.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
@@ -39,7 +39,7 @@ struct Parser {
     nesting: u16,
 }
 
-/// Adds a node above others. An error if the tree becomes too high.
+/// Adds a node above a tree of height `depth`. Returns an error if the new tree is too high.
 fn above(depth: u16, expr: Expr) -> Result<Parsed, Unsupported> {
     if depth >= MAX_DEPTH { Err(too_deep()) } else { Ok(Parsed { expr, depth: depth + 1 }) }
 }
@@ -92,7 +92,7 @@ impl Parser {
         Unsupported::syntax(format!("expected {what}, found {found}"))
     }
 
-    /// Parses an expression of operators that bind at least as strongly as `weakest`.
+    /// Parses an expression. Its top-level operators must bind at least as strongly as `weakest`.
     fn expression(&mut self, weakest: u8) -> Result<Parsed, Unsupported> {
         if self.nesting >= MAX_DEPTH {
             return Err(too_deep());

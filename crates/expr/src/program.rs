@@ -17,14 +17,14 @@ use crate::{Undecided, convert, like, numeric};
 #[derive(Debug)]
 pub(crate) enum Node {
     Const(Datum<Box<[u8]>>),
-    /// A value that cannot be computed, with the reason. Only its type is known.
+    /// A value that cannot be computed, with the reason. Only the type of the value is known.
     Unknown(&'static str),
     Column(usize, TypeInfo),
     Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
-    /// `+` of strings, with the maximum number of bytes of the result.
+    /// `+` of strings, with the maximum length of the result in bytes.
     Concat(Box<(Node, Node)>, usize),
     Convert(Box<Conversion>),
-    /// The conditions of WHEN with their values, and the value of ELSE.
+    /// The conditions of the WHENs with their values, and the value of ELSE.
     Case(Vec<(Pred, Node)>, Box<Node>),
     Call(Func, Vec<Node>, Box<CallTypes>),
 }
@@ -53,7 +53,7 @@ pub(crate) enum Pred {
     Not(Box<Pred>),
     Compare(Box<(CompareOp, Node, Node)>, Comparison),
     IsNull(Box<Node>),
-    /// Value, pattern and ESCAPE.
+    /// The value, the pattern and the escape character.
     Like(Box<(Node, Node, Option<Node>)>, Comparison),
 }
 
@@ -61,9 +61,9 @@ pub(crate) enum Pred {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) collation: CollationId,
-    /// The collation in whose code page the char side is, where the other side is nchar.
+    /// If one operand is char and the other is nchar, the collation that determines the code page of the char operand.
     pub(crate) of_char: CollationId,
-    /// Compare as real, both sides in 32 bits.
+    /// Whether both operands are compared as 32-bit floats (type real).
     pub(crate) single: bool,
 }
 
@@ -73,24 +73,27 @@ pub(crate) enum Root {
     Condition(Pred),
 }
 
-/// A compiled expression. It is made once per index or column, and evaluated for each row.
+/// A compiled expression. It is compiled once per index or column, and evaluated for each row.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) root: Root,
     pub(crate) columns: Vec<String>,
     pub(crate) ty: Ty,
-    /// The steps that each evaluation uses for the nodes; 0 if the expression cannot be expensive.
+    /// The number of steps that each evaluation uses for the nodes of the expression; 0 if the expression cannot be
+    /// expensive.
     pub(crate) steps: u64,
 }
 
 impl Program {
-    /// The names of the columns that the expression reads. [`Row::field`] gets indexes into this list.
+    /// The names of the columns that the expression reads. The index that [`Row::field`] gets is a position in this
+    /// list.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The type of the result; `None` for a condition and for a bare NULL. If the catalog has another type for the
-    /// computed column, a typing rule does not apply there, and the values must not be compared.
+    /// The type of the result; `None` for a condition and for the constant NULL alone. If the catalog states a
+    /// different type for the computed column, SQL Server has used another typing rule, and the values must not be
+    /// compared.
     pub fn result_type(&self) -> Option<TypeInfo> {
         (matches!(self.root, Root::Scalar(_)) && !self.ty.is_null()).then_some(self.ty.info)
     }
@@ -100,8 +103,9 @@ impl Program {
         matches!(self.root, Root::Condition(_))
     }
 
-    /// Whether evaluations use steps. Expressions that [`crate::Integers`] and [`crate::Selection`] can evaluate use
-    /// none. They are therefore never too expensive, whether rows are processed in batches or one by one.
+    /// Whether evaluations use steps. Expressions that [`crate::Integers`] or [`crate::Selection`] can evaluate use no
+    /// steps. Therefore, these expressions are never too expensive, whether rows are processed in batches or one by
+    /// one.
     pub fn takes_steps(&self) -> bool {
         self.steps > 0
     }
@@ -141,14 +145,16 @@ impl Program {
         scratch.steps.take(self.steps)
     }
 
-    /// Whether a row belongs to an index with this filter. It does if the condition is TRUE, but not if it is UNKNOWN.
+    /// Whether a row belongs to an index with this filter. A row belongs to the index only if the condition is TRUE;
+    /// UNKNOWN is not enough.
     pub fn matches(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<bool, Undecided> {
         Ok(self.truth(row, scratch)? == Some(true))
     }
 }
 
 impl Node {
-    /// The value of the node. Leaves are the most common operands, and are evaluated without another call.
+    /// The value of the node. Leaf nodes are the most common operands, so they are evaluated without another function
+    /// call.
     #[inline]
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Outcome<'a> {
         match self {
@@ -200,8 +206,8 @@ impl Node {
 }
 
 impl Node {
-    /// The value of an integer column or constant; `Some(None)` for NULL, and `None` for all other nodes. Integer
-    /// columns and constants are the most common operands, and an integer is smaller than a general value.
+    /// The value of an integer column or constant. `Some(None)` means NULL, and `None` means any other kind of node.
+    /// Integer columns and constants are the most common operands, and an `i64` is smaller than a `Datum`.
     #[inline]
     fn integer(&self, env: &Env<'_>) -> Option<Option<i64>> {
         match self {
@@ -256,14 +262,14 @@ fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
 }
 
 impl Pred {
-    /// Three-valued logic; `None` is UNKNOWN. An undecided operand leaves the result undecided, unless the other
-    /// operands determine it.
+    /// Evaluates the condition in three-valued logic, where `None` means UNKNOWN. If an operand is undecided, the
+    /// result is undecided too, unless the other operands determine it.
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
         match self {
             Self::And(terms) => junction(terms, false, env),
             Self::Or(terms) => junction(terms, true, env),
             Self::Not(term) => Ok(term.evaluate(env)?.map(|truth| !truth)),
-            // A column is NULL or not NULL, whatever its bytes are.
+            // Whether a column is NULL does not depend on its bytes.
             Self::IsNull(node) => match **node {
                 Node::Column(index, _) => match env.row.field(index) {
                     Field::Unknown => Err(NOT_KNOWN),
@@ -296,7 +302,7 @@ impl Pred {
     }
 }
 
-/// AND and OR. A term with the truth value `settles` determines the result.
+/// Evaluates AND or OR. A term with the truth value `settles` alone determines the result.
 fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
     let (mut undecided, mut unknown) = (None, false);
     for term in terms {
@@ -304,7 +310,7 @@ fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<O
             Ok(Some(truth)) if truth == settles => return Ok(Some(settles)),
             Ok(Some(_)) => {}
             Ok(None) => unknown = true,
-            // There are no steps left for the other terms.
+            // No steps are left to evaluate the remaining terms.
             Err(TOO_EXPENSIVE) => return Err(TOO_EXPENSIVE),
             Err(reason) => undecided = Some(reason),
         }
@@ -341,7 +347,8 @@ fn compared(op: CompareOp, a: Cell<'_>, b: Cell<'_>, how: Comparison, env: &Env<
     Ok(holds(op, order))
 }
 
-/// A string as nchar, in `buffer`, if it is char and the `other` string is nchar.
+/// Converts a string to nchar if it is char and the `other` string is nchar. The converted string is stored in
+/// `buffer`.
 fn alike<'s>(
     text: Chars<'s>,
     other: Chars<'_>,

@@ -1,4 +1,4 @@
-//! The memory of a compiled expression. It is many times the size of the text, so it must be counted.
+//! The memory size of a compiled expression. It is many times the size of the text, so it must be counted.
 
 use crate::program::{Conversion, Node, Pred, Program, Root};
 use crate::value::Datum;
@@ -23,8 +23,8 @@ fn boxed<T>(held: usize) -> usize {
     size_of::<T>() + ALLOCATION_BYTES + held
 }
 
-/// The bytes of a list, and of the allocations of its items. A list that has grown may have twice the size that it
-/// needs.
+/// The bytes of a list, including the allocations of its items. A list that has grown may occupy twice the memory that
+/// its items need.
 fn list<T>(items: &Vec<T>, held: impl Fn(&T) -> usize) -> usize {
     items.capacity() * size_of::<T>() + ALLOCATION_BYTES + items.iter().map(held).sum::<usize>()
 }

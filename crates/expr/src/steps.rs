@@ -1,40 +1,40 @@
-//! The cost limit of an evaluation. Expressions come from the file, and a few bytes of text (`replicate`, LIKE with
-//! `%`) can cause hours of work, so all work is counted.
+//! Limits the cost of an evaluation. Expressions come from the database file, and a few bytes of text (`replicate`,
+//! LIKE with `%`) can cause hours of work. Therefore, all work is counted in steps.
 //!
-//! One step is the cost of reading, copying or writing one byte: one to three nanoseconds. The number of steps of an
-//! evaluation depends only on the expression and the values.
+//! One step is the cost of reading, copying or writing one byte, which is one to three nanoseconds. The number of steps
+//! of an evaluation depends only on the expression and the values.
 
 use std::cell::Cell;
 
 use crate::Undecided;
 use crate::program::{Node, Pred, Root};
 
-/// The most steps for evaluating one expression for one row. An ordinary expression needs fewer than a thousand. The
-/// limit suffices for eight REPLACEs on a value of 8000 bytes.
+/// The most steps for evaluating one expression for one row. An ordinary expression needs fewer than a thousand steps.
+/// The limit is high enough for eight nested REPLACE calls on a value of 8000 bytes.
 pub const STEPS_PER_ROW: u64 = 1 << 19;
 
 /// The most bytes of strings that one evaluation may produce, including intermediate strings.
 pub(crate) const MOST_BYTES_MADE: usize = 1 << 17;
 
-/// Steps for each node of an expression.
+/// The number of steps for each node of an expression.
 pub(crate) const STEPS_PER_NODE: u64 = 2;
 
-/// Steps for a function call, and for arithmetic on numbers other than integers, in addition to the steps for bytes: a
-/// decimal quotient takes some 60 nanoseconds.
+/// The number of steps for a function call, and for arithmetic on numbers other than integers. The steps for bytes are
+/// counted in addition. A quotient of decimals takes some 60 nanoseconds.
 const STEPS_PER_OPERATION: u64 = 32;
 
-/// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, including the work for its bytes
-/// and nodes.
+/// The number of steps for a conversion. Converting a date and time to a string takes some 300 nanoseconds, including
+/// the work for its bytes and nodes.
 const STEPS_PER_CONVERSION: u64 = 128;
 
-/// Steps for a comparison of two characters in a search.
+/// The number of steps for comparing two characters in a search.
 pub(crate) const STEPS_PER_COMPARISON: u64 = 4;
 
 /// The error of an evaluation that exceeds its limit of steps.
 pub(crate) const TOO_EXPENSIVE: Undecided = Undecided { reason: "too expensive to evaluate" };
 
-/// Steps for the operations of an expression, independent of the values in the row. Each operation in the text counts
-/// once.
+/// The number of steps for the operations of an expression. It does not depend on the values in the row. Each operation
+/// in the text counts once.
 pub(crate) fn of_operations(root: &Root) -> u64 {
     match root {
         Root::Scalar(node) => of_node(node),
@@ -92,7 +92,7 @@ impl Steps {
         self.left.set(0);
     }
 
-    /// The number of steps left of the total.
+    /// The number of steps that are left of the total limit.
     pub(crate) fn allowed(&mut self) -> u64 {
         self.end();
         self.allowed
@@ -107,7 +107,7 @@ impl Steps {
         self.left.set(left);
     }
 
-    /// Gives the steps that the last evaluation did not use back to the total.
+    /// Returns the steps that the last evaluation did not use to the total.
     #[inline]
     fn end(&mut self) {
         self.allowed = self.allowed.saturating_add(self.left.take());

@@ -1,4 +1,4 @@
-//! The supported features in one table. The documentation is made from it, and tests prove each row.
+//! A table of all supported features. The documentation is generated from the table, and tests verify each row.
 
 use format::collation::CollationId;
 
@@ -204,8 +204,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// The value of an expression without columns, as text, in a database with the collation SQL_Latin1_General_CP1_CI_AS.
-/// If the expression has no certain value, the reason.
+/// The value of an expression without columns, as text. The collation of the database is SQL_Latin1_General_CP1_CI_AS.
+/// If the expression has no certain value, returns the reason.
 pub fn show(text: &str) -> String {
     match compile_within(text, CollationId(0x3400_D008), &|_| None) {
         Err(unsupported) => format!("unsupported: {unsupported}"),

@@ -18,15 +18,15 @@ pub struct ColumnType {
     pub nullable: bool,
 }
 
-/// The collation label of an operand, weakest first.
+/// The collation label of an operand. The weakest label comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Label {
-    /// The label of a literal, which takes on the collation of the other side.
+    /// The label of a literal, which takes on the collation of the other operand.
     #[default]
     Coercible,
     /// The label of a column.
     Implicit,
-    /// The label of an expression with COLLATE.
+    /// The label of an expression with a COLLATE clause.
     Explicit,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Ty {
     pub(crate) collation: CollationId,
     pub(crate) label: Label,
     pub(crate) nullable: bool,
-    /// The number of digits of an integer constant; otherwise 0. Combined with a decimal, the constant becomes a
-    /// numeric with exactly these digits.
+    /// The number of digits if the expression is an integer constant; otherwise 0. If the constant is combined with a
+    /// decimal, it becomes a numeric with exactly this number of digits.
     pub(crate) digits: u8,
 }
 
@@ -115,7 +115,7 @@ impl Ty {
         (!self.is_max()).then_some(if self.is_unicode() { self.info.length / 2 } else { self.info.length })
     }
 
-    /// Precision and scale of a number when it is converted to decimal.
+    /// The precision and scale of the decimal to which a number of this type is converted.
     pub(crate) fn precision(&self) -> (u8, u8) {
         match self.kind() {
             xtype::BIT => (1, 0),
@@ -130,7 +130,7 @@ impl Ty {
         }
     }
 
-    /// The variable-length string type with a maximum of `characters` characters.
+    /// The variable-length string type of the same kind, with at most `characters` characters.
     pub(crate) fn varying(mut self, characters: Option<u16>) -> Self {
         let unicode = self.is_unicode();
         self.info.xtype = if unicode { xtype::NVARCHAR } else { xtype::VARCHAR };
@@ -140,8 +140,8 @@ impl Ty {
     }
 }
 
-/// The place of a type in Microsoft's list of data type precedence, lowest first. It is 0 for types that are not in the
-/// list or are unsupported here.
+/// The rank of a type in Microsoft's list of data type precedence, where a higher number means higher precedence. The
+/// rank is 0 for types that are not in the list or are not supported here.
 pub(crate) fn rank(kind: u8) -> u8 {
     match kind {
         xtype::BINARY => 1,
@@ -182,13 +182,13 @@ pub(crate) fn collate(a: &Ty, b: &Ty) -> Result<(CollationId, Label), Unsupporte
     if rivals && a.label != Label::Coercible {
         return Err(Unsupported { what: "strings of two collations".into() });
     }
-    // All literals have the database's collation, even if the caller did not name that collation.
+    // All literals have the collation of the database, even if the caller did not pass that collation.
     let unknown = rivals && a.collation == CollationId(0);
     let chosen = if !b.is_string() || (a.is_string() && a.label >= b.label && !unknown) { a } else { b };
     Ok((chosen.collation, chosen.label))
 }
 
-/// The common type of two expressions: for CASE, COALESCE and comparisons.
+/// The common type of two expressions, which CASE, COALESCE and comparisons use.
 pub(crate) fn common(a: &Ty, b: &Ty) -> Result<Ty, Unsupported> {
     let nullable = a.nullable || b.nullable;
     if a.is_null() || b.is_null() {
@@ -256,7 +256,8 @@ pub(crate) fn arithmetic(op: BinaryOp, a: &Ty, b: &Ty) -> Result<Ty, Unsupported
     Ok(result)
 }
 
-/// Precision and scale of an operation on decimals, from Microsoft's table and the three rules below that table.
+/// The precision and scale of the result of an operation on decimals, from Microsoft's table and the three rules below
+/// that table.
 pub(crate) fn decimal_result(op: BinaryOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (u8, u8) {
     let (p1, s1, p2, s2) = (i32::from(p1), i32::from(s1), i32::from(p2), i32::from(s2));
     let whole = (p1 - s1).max(p2 - s2);

@@ -16,9 +16,9 @@ pub enum Datum<B> {
     Bit(bool),
     /// tinyint, smallint, int, bigint.
     Int(i64),
-    /// decimal and numeric: unscaled value, digits after the point.
+    /// decimal and numeric: the unscaled value, and the number of digits after the decimal point.
     Decimal(i128, u8),
-    /// money and smallmoney, in ten thousandths.
+    /// money and smallmoney, in units of 0.0001.
     Money(i64),
     /// float and real.
     Float(f64),
@@ -77,7 +77,7 @@ impl<B> Datum<B> {
     }
 }
 
-/// The number of 100 ns units in the smallest step of a time with this scale.
+/// The number of 100 ns units in the smallest time difference that a time type with this scale can express.
 pub(crate) fn time_unit(scale: u8) -> i64 {
     10i64.pow(u32::from(7 - scale.min(7)))
 }
@@ -86,7 +86,7 @@ pub(crate) fn time_unit(scale: u8) -> i64 {
 /// `None` if the bytes are not a value of that type.
 #[inline]
 pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
-    // The most common types come first, without a look-up of their length.
+    // The most common types are tested first, because they need no look-up of their length.
     match (info.xtype, bytes) {
         (xtype::INT, &[a, b, c, d]) => Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
         (xtype::SMALLINT, &[a, b]) => Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
@@ -100,7 +100,7 @@ fn decode_other(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
     let fixed = format::types::fixed_length(info);
     let fits = match fixed {
         Some(length) => usize::from(length) == bytes.len(),
-        // Without ANSI_PADDING, even a char column may store fewer bytes than declared.
+        // If ANSI_PADDING was OFF, even a char column may store fewer bytes than its declared length.
         None => matches!(info.length, 0 | 0xFFFF) || bytes.len() <= usize::from(info.length),
     };
     if !fits {
@@ -179,7 +179,8 @@ pub fn encode(value: Value<'_>, target: TypeInfo) -> Option<Vec<u8>> {
     encode_into(value, target, &mut bytes).map(|()| bytes)
 }
 
-/// Like [`encode`], but appends to `out`. If the result is `None`, the appended bytes are undefined.
+/// Like [`encode`], but appends the bytes to `out`. If the result is `None`, `out` may have additional bytes of
+/// undefined content.
 pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Option<()> {
     let length = usize::from(target.length);
     let days = |days: i32| Little(i64::from(days), 3);
@@ -241,7 +242,8 @@ pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Opt
     Some(())
 }
 
-/// A number that is written as its lowest bytes, little-endian: the value and the number of bytes.
+/// A number of which the lowest bytes are written in little-endian order. The fields are the value and the number of
+/// bytes.
 struct Little(i64, usize);
 
 impl Little {
@@ -257,7 +259,7 @@ fn pad(bytes: &[u8], fill: &[u8], length: usize, out: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// The digits of a decimal, with its point, as SQL Server prints them.
+/// The digits of a decimal with its decimal point, as SQL Server prints them.
 pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = usize::from(scale) + 1);
     let (whole, fraction) = digits.split_at(digits.len() - usize::from(scale));

@@ -1,4 +1,4 @@
-//! The stored results of `mdfsck bench`, each under a name.
+//! Stores results of `mdfsck bench` under a name, so that later results can be compared with them.
 
 use std::time::SystemTime;
 

@@ -1,5 +1,6 @@
-//! The age of reads and proofs. The age of a page counts from its last read; the age of a relation counts from the
-//! image in which the relation was proven.
+//! The age of reads and proofs. The age of a page counts from its last read. A relation is a heap or index that is
+//! checked by itself, or an index that is compared with its table. The age of a relation counts from the point in time
+//! of the database state in which it was proven to be sound.
 
 mod tiles;
 
@@ -21,18 +22,18 @@ use crate::scope::Asked;
 use crate::time;
 pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
 
-/// The ranges that a run in a window reports, with the time at which each was read. Earlier windows may have read some
-/// of them.
+/// The ranges that a run in a time window reports, with the time at which each range was read. Earlier time windows may
+/// have read some of them.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
-    /// The time at which each range of the image was read, in this window or an earlier one. The key is the file ID and
-    /// the first page.
+    /// The time at which each range of the image was read, in this time window or an earlier one. The key is the file
+    /// ID and the first page.
     pub read: &'a BTreeMap<(u16, u32), String>,
-    /// The lease on the database, held until the run is recorded; `None` if the lease could not be taken.
+    /// The lease on the database, which is held until the run is recorded; `None` if the lease could not be taken.
     pub lease: Option<&'a Lease>,
 }
 
-/// Writes which ranges a run read, and when.
+/// Writes which ranges a run read, and when it read them.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     (report, window): (&Report, Option<&InWindow<'_>>),
@@ -40,7 +41,8 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // A range is never dated later than the state of the image: a backup may be read long after it was taken.
+    // The date of a range is never later than the point in time of the image, because a backup may be read long after
+    // it was taken.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -59,11 +61,11 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The number of relations per INSERT statement. Preparing a statement, with the CHECK constraints of the table, takes
-/// SQLite longer than writing a row.
+/// The number of relations per INSERT statement. Preparing a statement includes the CHECK constraints of the table, so
+/// SQLite needs more time for it than for writing a row.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
-/// The verdict on a relation that was proven.
+/// The verdict on a relation that was proven to be sound.
 const SOUND: &str = "sound";
 /// The verdict on a relation that could not be verified, or that no run has checked yet.
 const NOT_VERIFIED: &str = "not verified";
@@ -71,7 +73,8 @@ const NOT_VERIFIED: &str = "not verified";
 /// The kind of a relation (`unit` or `pair`) and its verdict.
 type Judged = (&'static str, &'static str);
 
-/// Writes the relations that the catalog lists. For a run in full depth, also writes its verdicts on them.
+/// Writes the relations that the catalog lists. If the run had full depth, also writes the verdicts of the run on these
+/// relations.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -121,7 +124,7 @@ pub(crate) fn write_relations(
         && !is_open
         && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
     {
-        // An object that the catalog no longer lists was dropped.
+        // Objects that the catalog no longer lists were dropped from the database.
         let listed: HashSet<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
         let mut known = transaction.prepare(
             "SELECT DISTINCT e.object FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1 AND e.looked_at < ?2",
@@ -135,8 +138,8 @@ pub(crate) fn write_relations(
     Ok(())
 }
 
-/// Writes the relations that the catalog lists and that no run has checked yet. Writes nothing for an image older than
-/// the newest checked one, because its catalog may list objects that no longer exist.
+/// Writes the relations that the catalog lists and that no run has checked yet. Writes nothing if a newer image was
+/// already checked, because the catalog of the older image may list objects that no longer exist.
 fn write_listed(
     transaction: &Transaction<'_>,
     objects: &objects::Rows,
@@ -156,14 +159,15 @@ fn write_listed(
     put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
 }
 
-/// Writes one verdict for the relations of one kind of the given objects.
+/// Writes the same verdict for one kind of relation (`unit` or `pair`) of all given objects.
 fn put(
     connection: &Connection,
     (kind, verdict): Judged,
     objects: &[i64],
     (image, taken_at, is_open): (i64, &str, bool),
 ) -> rusqlite::Result<()> {
-    // A window that has not read all pages proves no relation, so the earlier verdicts stay.
+    // A check that is spread over several time windows and has not read all pages yet proves no relation, so the
+    // earlier verdicts stay.
     let known = match is_open {
         true => "NOTHING",
         false => {
@@ -194,29 +198,32 @@ pub struct Coverage {
     pub family: String,
     /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// The time span for the counts `pages_within` and `relations_within`. Without it, every read and proof counts.
+    /// The time span to which `pages_within` and `relations_within` are limited. If it is `None`, these counts include
+    /// every read and proof, however old.
     pub within: Option<Duration>,
     /// The number of pages in use, as of the last read of each range.
     pub pages_in_use: u64,
-    /// The number of pages in use that were read within the span.
+    /// The number of pages in use that were read within the span `within`.
     pub pages_within: u64,
     /// The number of pages in use that were never read.
     pub never: u64,
-    /// The range with the oldest last read: file ID, first page, number of pages, time of the read.
+    /// The range that has not been read for the longest time: file ID, first page, number of pages, and the time of its
+    /// last read.
     pub oldest: Option<(u16, u32, u32, String)>,
     /// The number of relations. A relation is a heap or index that is checked by itself, or an index that is compared
     /// with its table.
     pub relations: u64,
-    /// The number of relations that were proven within the span.
+    /// The number of relations that were proven to be sound within the span `within`.
     pub relations_within: u64,
-    /// The time of the oldest proof; `None` if any relation was never proven, or if there are no relations.
+    /// The time of the oldest proof; `None` if any relation was never proven to be sound, or if there are no relations.
     pub oldest_closed: Option<String>,
-    /// The number of pages for each kind of evidence that they were read: `read`, `object`, `chain`, `vouched`.
+    /// For each kind of evidence that pages were read, the number of pages with this evidence. The kinds are `read`,
+    /// `object`, `chain` and `vouched`.
     pub evidence: Vec<(String, u64)>,
 }
 
 impl Coverage {
-    /// Whether every page in use was read, and every relation was proven, within the span.
+    /// Whether, within the span `within`, every page in use was read and every relation was proven to be sound.
     pub fn is_kept(&self) -> bool {
         let are_all_read = self.pages_in_use > 0 && self.pages_within == self.pages_in_use;
         are_all_read && self.relations > 0 && self.relations_within == self.relations
@@ -255,15 +262,16 @@ pub struct Range {
     pub in_use: u32,
     /// When the range was last read; `None` if never.
     pub read_at: Option<String>,
-    /// The kind of evidence that the range was read.
+    /// The kind of evidence that the pages of the range were read.
     pub(crate) evidence: String,
 }
 
 impl History {
-    /// The age of the reads and proofs of each database that `filter` selects. Without a span, every read counts,
-    /// however old.
+    /// The age of the reads and proofs of each database that `filter` selects. If `within` is `None`, every read and
+    /// proof counts, however old.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn coverage(&self, filter: &Filter, within: Option<Duration>) -> Result<Vec<Coverage>> {
         let from = within.and_then(|span| SystemTime::now().checked_sub(span)).map(time::text).unwrap_or_default();
@@ -299,8 +307,8 @@ impl History {
     }
 }
 
-/// Passes each range of a database to `take`, ordered by file and first page. The newer of the dates in full and in
-/// physical depth counts, because a check in either depth reads every page and checks it by itself.
+/// Passes each range of a database to `take`, ordered by file and first page. The date of a range is the later of its
+/// dates in full and in physical depth, because a check in either depth reads every page and checks it by itself.
 pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),

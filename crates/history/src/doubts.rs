@@ -1,5 +1,5 @@
-//! The places that a run could not verify, by object. At these places, the run proves neither that a finding is gone
-//! nor that a relation is sound.
+//! The places that a run could not verify, by object. In these places, the run cannot prove that a finding is gone or
+//! that a heap or index is sound.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,9 +9,9 @@ use check::{NotVerified, Report};
 
 /// The unverified places of a run.
 pub(crate) struct Doubts {
-    /// The limits of places in known objects, by object ID.
+    /// For each object ID, the limits that prevented the verification of places in this object.
     of_objects: HashMap<i32, Vec<&'static Limit>>,
-    /// The limits of places that name no object of the run.
+    /// The limits that prevented the verification of places for which no object of the run is known.
     of_all: Vec<&'static Limit>,
 }
 
@@ -37,8 +37,8 @@ impl Doubts {
         doubts
     }
 
-    /// Whether an unverified place may affect what `phase` checks in an object, or in any object if `object_id` is
-    /// `None`.
+    /// Whether an unverified place may affect the checks of `phase` in an object. If `object_id` is `None`, whether it
+    /// may affect them in any object.
     pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
         let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
         let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
@@ -46,7 +46,7 @@ impl Doubts {
             || self.of_all.iter().any(|limit| {
                 // A check of one page or record needs no other page.
                 let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
-                // An open window is no limit for the pages that it has read.
+                // The limit for an open time window does not affect the pages that were already read.
                 let is_of_place = limit.id != WINDOW_OPEN.id
                     && matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
                 is_about(limit, phase) && (is_of_place || !is_by_itself)
@@ -54,7 +54,7 @@ impl Doubts {
     }
 }
 
-/// Whether a limit can prevent a check of this phase.
+/// Whether a limit can prevent the checks of this phase.
 fn is_about(limit: &Limit, phase: Phase) -> bool {
     match limit.id.split('.').next().unwrap_or_default() {
         "references" | "broker" => matches!(phase, Phase::Catalog | Phase::Metadata),
@@ -63,8 +63,8 @@ fn is_about(limit: &Limit, phase: Phase) -> bool {
     }
 }
 
-/// The objects that the text of a place may name. `Order.s` may mean index `s` of the table `Order`, or the table
-/// `Order.s`, so both are returned.
+/// The objects that the text `place` may name. `Order.s` may mean index `s` of the table `Order`, or it may mean the
+/// table `Order.s`. The result contains both objects.
 fn objects_in(names: &HashMap<String, BTreeSet<i32>>, place: &str) -> BTreeSet<i32> {
     let ends = place.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
     let named = ends.chain(std::iter::once(place.len())).filter_map(|end| names.get(place.get(..end)?));

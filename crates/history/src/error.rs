@@ -1,11 +1,11 @@
-//! Reasons why a history cannot be used.
+//! The reasons why a history cannot be used.
 
 use std::io;
 use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-/// The result of work on a history.
+/// The result of an operation on a history.
 pub type Result<T> = std::result::Result<T, HistoryError>;
 
 /// Why a history cannot be used, and what to do about it.
@@ -17,7 +17,7 @@ pub enum HistoryError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file exists but is not a history.
     #[error("{}: is not a history of mdfsck ({what}), and mdfsck does not write to it; name another file", path.display())]
     Foreign {
         /// The file.
@@ -33,7 +33,7 @@ pub enum HistoryError {
         /// The version of the history in the file.
         found: i64,
     },
-    /// Its content contradicts itself.
+    /// The content of the file contradicts itself.
     #[error("{}: the history is damaged ({what}), and mdfsck does not write to it; restore a copy of the file, or name another file", path.display())]
     Damaged {
         /// The file.
@@ -49,12 +49,12 @@ pub enum HistoryError {
         /// The program that is using the file.
         by: String,
     },
-    /// Another process is using the database, or the whole history.
+    /// Another process holds the lease on the database, or on the whole history.
     #[error("{}: the history is in use by {by}; try again later", path.display())]
     Leased {
-        /// The file.
+        /// The file of the history.
         path: PathBuf,
-        /// The process that is using the database or the history.
+        /// The process that holds the lease.
         by: String,
     },
     /// The file cannot be written.
@@ -103,7 +103,7 @@ pub(crate) fn of_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> Hist
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
             HistoryError::Unreadable { path, cause }
         }
-        // SQLite returned a value of another type than the schema declares.
+        // SQLite returned a value with a type that the schema does not declare for the column.
         _ => HistoryError::Damaged { path, what: cause },
     }
 }

@@ -1,4 +1,5 @@
-//! Queries for an overview of all databases, worst first, and for one database or run with a limited number of details.
+//! Queries for an overview of all databases, the worst first. Also queries for one database or one run, with a limited
+//! number of details.
 
 use std::time::SystemTime;
 
@@ -25,7 +26,7 @@ pub struct DatabaseRow {
     pub family: String,
     /// The server of the database; empty if the server does not distinguish databases of one family.
     pub server: String,
-    /// The copy of the database that was seen first.
+    /// The copy of the database that the history recorded first.
     pub source: Option<SourceRow>,
     /// The number of copies.
     pub sources: u64,
@@ -35,20 +36,20 @@ pub struct DatabaseRow {
     pub run: Option<RunRow>,
     /// The open findings of the database.
     pub open: OpenFindings,
-    /// The age of the reads and proofs.
+    /// The age of the reads and proofs of the database.
     pub coverage: Coverage,
-    /// The last runs, the oldest first.
+    /// The last runs over the database, the oldest first.
     pub trend: Vec<TrendPoint>,
     /// The check of the database that is under way, if any.
     pub under_way: Option<UnderWay>,
 }
 
-/// The numbers of findings that are not gone. Each finding counts once.
+/// The numbers of open findings, by state. Each finding counts only once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenFindings {
-    /// Findings that were seen once.
+    /// Findings that only one run has seen.
     pub new: u64,
-    /// Findings that were seen again.
+    /// Findings that a later run has seen again.
     pub confirmed: u64,
     /// Findings that a user has accepted for now.
     pub acknowledged: u64,
@@ -61,7 +62,7 @@ impl OpenFindings {
     }
 }
 
-/// A run in a trend.
+/// A run in the trend of a database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrendPoint {
     /// When the run began.
@@ -79,7 +80,8 @@ pub struct UnderWay {
     pub host: String,
     /// When the check began.
     pub started: String,
-    /// For a window: the seconds that the window may take, and the ranges and bytes that it has swept so far.
+    /// If the check runs in a time window: the number of seconds that it may take, and the numbers of ranges and bytes
+    /// that it has read so far.
     pub window: Option<(f64, u64, u64)>,
 }
 
@@ -90,7 +92,7 @@ pub struct States {
     pub sound: u64,
     /// Databases with findings.
     pub corrupt: u64,
-    /// Databases without findings, but with a part that was not verified, or a copy that was not checked in full.
+    /// Databases without findings, but with a part that was not verified or a copy that was not checked in full.
     pub unknown: u64,
 }
 
@@ -101,15 +103,15 @@ pub struct NotVerifiedRow {
     pub limit_id: String,
     /// What was not verified.
     pub what: String,
-    /// The place.
+    /// The object, page or file that was not verified.
     pub scope: String,
-    /// The reason.
+    /// The reason why it was not verified.
     pub reason: String,
     /// The number of places with this limit and reason.
     pub count: u64,
 }
 
-/// Where the page of a finding is: the database, the page number and the files.
+/// The page that a finding is about: its database, its page number and the files that contain it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageOfFinding {
     /// The number of the database.
@@ -118,21 +120,21 @@ pub struct PageOfFinding {
     pub name: String,
     /// The file ID and the page number.
     pub page: Option<(u16, u32)>,
-    /// The files in which the finding was last seen, as the run names them.
+    /// The files in which the finding was last seen, as recorded by the run that saw it.
     pub paths: String,
     /// When the finding was last seen.
     pub last_seen: String,
     /// The machine that has these files.
     pub host: String,
-    /// The numbers of the backup sets in the files; empty for data files. `None` if the database was put together from
+    /// The numbers of the backup sets in the files; empty for data files. `None` if the database was restored from
     /// several backup sets in several files.
     pub sets: Option<Vec<u16>>,
     /// The family of the database. It begins with the GUID that the database and its copies share, if they have one.
     pub family: String,
 }
 
-/// The numbers of the backup sets, from the identity of a backup's image. The identity consists of a GUID, the set
-/// numbers and the time at which the backup was finished. `None` if it names several images.
+/// Reads the numbers of the backup sets from the identity of a backup's image. The identity consists of a GUID, the set
+/// numbers, and the time at which the backup was finished. `None` if the identity names several images.
 fn sets_of(identity: &str) -> Option<Vec<u16>> {
     if identity.contains(" + ") {
         return None;
@@ -140,7 +142,7 @@ fn sets_of(identity: &str) -> Option<Vec<u16>> {
     identity.split(' ').nth(1)?.split('+').map(|number| number.parse().ok()).collect()
 }
 
-/// Reads a database from four columns. `at` is the index of the first one.
+/// Reads a database from four columns of a row. `at` is the index of the first of these columns.
 fn named(row: &Row<'_>, at: usize) -> rusqlite::Result<Named> {
     Ok(Named { id: row.get(at)?, family: row.get(at + 1)?, server: row.get(at + 2)?, name: row.get(at + 3)? })
 }
@@ -153,16 +155,17 @@ impl DatabaseRow {
 }
 
 impl History {
-    /// Passes the databases that `filter` selects to `take`, the worst first, until `take` returns false. Each database
-    /// has at most `runs` runs in its trend. Returns the number of databases in each state.
+    /// Passes the databases that `filter` selects to `take`, the worst first, until `take` returns false. The trend of
+    /// each database has at most `runs` runs. Returns the number of databases in each state.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn estate(&self, filter: &Filter, runs: u32, mut take: impl FnMut(DatabaseRow) -> bool) -> Result<States> {
         let now = time::text(SystemTime::now());
         let mut read = || {
             let mut states = States::default();
-            // Counts the findings of all copies: a finding in one copy stays open even if another copy is sound.
+            // The findings of all copies are counted. A finding in one copy stays open even if another copy is sound.
             let mut statement = self.connection().prepare_cached(&format!(
                 "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL
@@ -214,9 +217,11 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Like [`Self::database_row`], for a database with a known state. This avoids reading all runs to find the state.
+    /// Like [`Self::database_row`], for a database of which the caller already knows the state. This avoids reading all
+    /// runs to find the state.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn database_row_with(&self, id: i64, runs: u32, state: DatabaseState) -> Result<Option<DatabaseRow>> {
         let now = time::text(SystemTime::now());
@@ -274,7 +279,7 @@ impl History {
         })
     }
 
-    /// The process that is working on a database, if it has renewed its lease recently.
+    /// The process that is working on a database. `None` if no process has renewed its lease on the database recently.
     fn under_way(&self, database: i64) -> rusqlite::Result<Option<UnderWay>> {
         let Some((host, started)) = lease::worker(self.connection(), database, SystemTime::now())? else {
             return Ok(None);
@@ -315,9 +320,11 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest failed runs, newest first. A failed run is left out if a later run could check its files.
+    /// The newest failed runs, at most `most`, newest first. A failed run is left out if a later run could check the
+    /// same files.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn failed_runs(&self, most: u32) -> Result<Vec<RunRow>> {
         let is_same_place = state::is_same_place("l.paths", "rtrim(r.paths, '/\\')");
@@ -339,9 +346,10 @@ impl History {
         Ok(found.map(|run| (run, database)))
     }
 
-    /// The number of runs over a database, and the number of its findings, open or gone.
+    /// The number of runs over a database, and the number of its findings, including those that are gone.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn counts(&self, database: i64) -> Result<(u64, u64)> {
         let query = "SELECT (SELECT count(*) FROM run WHERE database = ?1),
@@ -396,9 +404,10 @@ impl History {
         })
     }
 
-    /// Where the page of a finding is; `None` if the history has no finding with this key.
+    /// The page that a finding is about; `None` if the history has no finding with this key.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn page_of_finding(&self, key: i64) -> Result<Option<PageOfFinding>> {
         let query = "SELECT s.database, substr(d.name, 1, 1000), CASE WHEN f.file BETWEEN 0 AND 65535 THEN f.file END,

@@ -1,4 +1,4 @@
-//! How the file of a history is recognized, created and opened.
+//! Recognizes, creates and opens the file of a history.
 
 mod older;
 mod own;
@@ -17,27 +17,28 @@ pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
-/// How long to wait while another program writes. Connections that note progress wait only for `LITTLE_PATIENCE`.
+/// How long to wait while another program writes to the history. Connections that record the progress of a check wait
+/// only for `LITTLE_PATIENCE`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
 /// The most bytes of memory that SQLite may use, whatever the settings in the file are.
 const MEMORY_BYTES: i64 = 64 << 20;
-/// The number of file pages that a connection for notes keeps in memory.
+/// The number of file pages that a connection for recording progress keeps in memory.
 const NOTE_CACHE_PAGES: i64 = 64;
 /// The size in bytes up to which a history is checked in full before each run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
 /// The length of the header of an SQLite file, in bytes.
 const HEADER_BYTES: usize = 100;
 
-/// A history that is open.
+/// An open history.
 #[derive(Debug)]
 pub struct History {
     connection: Connection,
     path: PathBuf,
-    /// The copy in the newest form, if the history has an older form and cannot be written. Must be dropped after the
-    /// connection.
+    /// A temporary copy in the newest form. It exists if the history has an older form and its file cannot be written.
+    /// It must be dropped after the connection.
     copy: Option<NamedTempFile>,
-    /// Must be dropped after the connection.
+    /// The count of this process's connections to the file. It must be dropped after the connection.
     _own: Own,
 }
 
@@ -46,18 +47,20 @@ pub struct History {
 enum Purpose {
     /// To record a run. Opening must be fast.
     Record,
-    /// To answer queries, or to change the content of the history.
+    /// To run queries, or to change the content of the history.
     Ask,
-    /// To note the progress of a check. Opening must be very fast. The notes are soon outdated, so they need not
+    /// To record the progress of a check. Opening must be very fast. The progress is soon outdated, so it need not
     /// survive a power failure.
     Note,
 }
 
 impl History {
-    /// Opens the history at `path` to record runs, and creates it if there is no file.
+    /// Opens the history at `path` to record runs. If the file does not exist, it is created.
     ///
     /// # Errors
-    /// If the file cannot be created, or is not a sound history. An existing file is then unchanged.
+    ///
+    /// If the file cannot be created, or is not a sound history. An existing file that is not a sound history is not
+    /// changed.
     pub fn open_or_create(path: &Path) -> Result<Self> {
         if matches!(fs::symlink_metadata(path), Err(cause) if cause.kind() == ErrorKind::NotFound) {
             create(path)?;
@@ -65,18 +68,20 @@ impl History {
         Self::open_for(path, Purpose::Record, MIGRATIONS)
     }
 
-    /// Opens the history at `path`, and reads all of it to check that it is sound.
+    /// Opens the history at `path`, and reads the whole file to check that it is sound.
     ///
     /// # Errors
-    /// If the file is not a sound history. It is then unchanged.
+    ///
+    /// If the file is not a sound history. In this case, the file is not changed.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
-    /// Opens the history at `path` to note progress. The history was just found to be sound. Later writes wait at most
-    /// 250 ms for other writers.
+    /// Opens the history at `path` to record the progress of a check. The caller has just found the history to be
+    /// sound. Later writes wait at most 250 ms for other writers.
     ///
     /// # Errors
+    ///
     /// If the file is not a history, or is read-only.
     pub fn open_to_note(path: &Path) -> Result<Self> {
         Self::open_for(path, Purpose::Note, MIGRATIONS)
@@ -130,27 +135,30 @@ impl History {
         Ok(self)
     }
 
-    /// Whether this is a copy of a history that has an older form and cannot be written. The copy does not show later
-    /// changes of the file.
+    /// Whether this is a temporary copy of a history that has an older form and cannot be written. Later changes to the
+    /// file do not appear in the copy.
     pub fn is_copy(&self) -> bool {
         self.copy.is_some()
     }
 
-    /// A number that differs after another connection has changed the history.
+    /// A number that changes when another connection changes the history.
     ///
     /// # Errors
-    /// If it cannot be read.
+    ///
+    /// If the number cannot be read.
     pub fn data_version(&self) -> Result<i64> {
         let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
         version.map_err(|error| self.failed(&error))
     }
 
-    /// Runs several queries on one snapshot of the history, even while other processes write.
+    /// Runs the queries of `ask` on one snapshot of the history. Changes that other processes write meanwhile are not
+    /// visible to these queries.
     ///
     /// # Errors
-    /// Errors of `ask`, or if the history cannot be read.
+    ///
+    /// The errors of `ask`; another error if the history cannot be read.
     pub fn at_one_moment<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
-        // Dropping the transaction ends it.
+        // The end of this function drops the transaction, which ends the snapshot.
         let moment = self.connection.unchecked_transaction().map_err(|error| self.failed(&error))?;
         let answer = ask();
         drop(moment);
@@ -167,10 +175,11 @@ impl History {
         of_sqlite(&self.path, error)
     }
 
-    /// Runs `work` as one transaction: afterwards either all of its changes are on disk, or none of them.
+    /// Runs `work` as one transaction. Afterwards, either all of its changes are on disk or none of them.
     ///
     /// # Errors
-    /// Errors of `work`, or if other programs keep the file locked.
+    ///
+    /// The errors of `work`; another error if other programs keep the file locked.
     pub(crate) fn transaction<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
         let path = &self.path;
         let failed = |error: rusqlite::Error| of_sqlite(path, &error);
@@ -200,8 +209,8 @@ impl History {
         }
     }
 
-    /// Checks that the schema has exactly the definitions of `version`. A changed schema may contain code that SQLite
-    /// would run.
+    /// Checks that the schema of the file has exactly the definitions of `version`. Otherwise, the file might contain
+    /// triggers or views, which are code that SQLite would run.
     fn compare_schema(&self, version: i64, migrations: &[&str]) -> Result<()> {
         let failed = |error| self.failed(&error);
         let expected = schema::expected(version, migrations).map_err(failed)?;
@@ -218,14 +227,14 @@ impl History {
     }
 }
 
-/// Opens the file. If the file cannot be written and the purpose is `Ask`, it is opened read-only.
+/// Opens the file. If the file cannot be written and the purpose is `Ask`, the file is opened read-only.
 fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags) {
         Ok(connection) if purpose != Purpose::Ask || is_readable(&connection, path) => Ok(connection),
         Err(error) if purpose != Purpose::Ask => Err(error),
-        // On read-only storage, SQLite cannot create the -shm file. There can be no writer, so the file is opened as
-        // immutable.
+        // On read-only storage, SQLite cannot create the -shm file. No process can write to the history there, so the
+        // file is opened as immutable.
         _ => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(uri(path), flags)
@@ -238,8 +247,8 @@ fn is_readable(connection: &Connection, path: &Path) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
         Some(CannotOpen) => false,
-        // On a full disk, SQLite cannot create the -shm file. If the -wal file has content, it must not be ignored, so
-        // the file is not opened as immutable.
+        // On a full disk, SQLite cannot create the -shm file. An immutable file is read without its -wal file.
+        // Therefore, the file is not opened as immutable if the -wal file has content.
         Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
         _ => true,
     }
@@ -275,13 +284,13 @@ fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Creates an empty history under a temporary name and renames it last, so that no process ever sees an incomplete
-/// history.
+/// Creates an empty history under a temporary name. The file is renamed only when it is complete, so that no process
+/// ever sees an incomplete history.
 fn create(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".mdfsck-history.");
-    // The file gets the same permissions as any other new file in this folder.
+    // The file gets the same permissions as other new files in its folder.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder).map_err(|cause| {
@@ -293,8 +302,8 @@ fn create(path: &Path) -> Result<()> {
     })?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    // `into_temp_path` closes the file before the rename. Other threads may open the file after the rename, and closing
-    // it then would drop their locks.
+    // `into_temp_path` closes the file before it is renamed. After the rename, other threads may open the file. If it
+    // were closed only then, those threads would lose their locks.
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process has created the history meanwhile.
@@ -315,8 +324,8 @@ fn make(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Checks that the file begins as a history does, and is at least as long as its header says. This must run before
-/// SQLite opens the file, because opening may already write to it.
+/// Checks that the file begins like a history, and that it is at least as long as its header states. This must run
+/// before SQLite opens the file, because opening a file in SQLite may already write to it.
 fn recognize(path: &Path) -> Result<()> {
     let foreign = |what: &str| Err(HistoryError::Foreign { path: path.to_owned(), what: what.to_owned() });
     let metadata = match fs::metadata(path) {
@@ -364,7 +373,7 @@ fn recognize(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The path of a history with a suffix appended.
+/// The path of a file beside the history: the path of the history with `suffix` appended.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,5 +1,5 @@
-//! Which backups contain a finding. A finding is gone only when no backup contains it any more: a later backup without
-//! it proves nothing about an earlier file that still exists.
+//! Records which backups contain a finding. A finding is gone only when no backup contains it any more. A later backup
+//! without the finding proves nothing about an earlier backup that still exists.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 
 use crate::identity::{Identity, Ids};
 
-/// The files that a run has read. If these are a backup, the run's findings are recorded for that backup.
+/// The files that a run has read. If these files are a backup, the run's findings are recorded for that backup.
 pub(crate) struct Held<'a> {
     pub(crate) transaction: &'a Transaction<'a>,
     pub(crate) identity: &'a Identity,
@@ -39,7 +39,8 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Deletes the records of backups of this machine that no longer exist, because they no longer contain any finding.
+    /// Deletes the records of this machine's backups that no longer exist, because a backup that no longer exists
+    /// contains no finding.
     pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -85,8 +86,8 @@ impl Held<'_> {
             return Ok(true);
         }
         if holder.paths == self.identity.files {
-            // The files contain the image that this run read. They still contain another image if one of its sets is
-            // still there.
+            // This run read the image `ids.image` from the files, so they contain that image. They still contain a
+            // different image if at least one of its backup sets is still in the files.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
@@ -96,12 +97,12 @@ impl Held<'_> {
             let is_gone: bool = self.transaction.query_row(gone, [&holder.paths], |row| row.get(0))?;
             return Ok(!is_gone);
         }
-        // If a path cannot be examined, its file may exist.
+        // If a path cannot be examined, its file is assumed to exist.
         Ok(paths.iter().any(|path| Path::new(path).try_exists().unwrap_or(true)))
     }
 
-    /// Whether the files of this run also contain a set of `image` that the run did not read. `image` is the identity
-    /// of an image; its second word lists the set positions.
+    /// Whether the files of this run also contain a backup set of `image` that the run did not read. `image` is the
+    /// identity of an image; its second word lists the positions of the backup sets.
     fn has_set(&self, image: &str) -> bool {
         let positions = image.split(' ').nth(1).unwrap_or_default().split('+');
         positions

@@ -1,4 +1,5 @@
-//! Identifies what a run checked: the database, the copy of the database, and the point in time of that copy.
+//! Identifies what a run checked: the database, the copy of the database, and the state of that copy at a point in
+//! time.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +13,13 @@ use source::PageSource;
 /// Databases that every server has. On different servers, they may have the same family GUID.
 const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
 
-/// How this machine identifies the databases that it checks.
+/// Settings that determine how this machine identifies the databases that it checks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Naming {
     /// The name of this machine.
     pub host: String,
-    /// The server that data files belong to; `None` if it is this machine. Backups name their own server.
+    /// The server to which data files belong; `None` if it is this machine. A backup contains the name of its own
+    /// server.
     pub server: Option<String>,
     /// Whether databases of one family count as one database, whatever their servers and names.
     pub are_replicas: bool,
@@ -36,23 +38,23 @@ pub(crate) struct Identity {
     /// `files` or `backup`.
     pub(crate) kind: &'static str,
     pub(crate) host: String,
-    /// Where the copy is, without secrets.
+    /// The path or URL of the copy, without secrets.
     pub(crate) location: String,
     /// The identity of the copy's state.
     pub(crate) image: String,
     pub(crate) checkpoint_lsn: Option<String>,
-    /// When the database had this state, as far as known. For data files, this is the start of the run.
+    /// When the database had this state, if known. For data files, this is the start of the run.
     pub(crate) taken_at: String,
     /// The paths of the files that were read.
     pub(crate) paths: String,
     /// The same paths, as a JSON list.
     pub(crate) files: String,
-    /// The positions of the sets that the files of a backup contain besides those that were read.
+    /// The positions of the backup sets that the run did not read, although its files contain them.
     pub(crate) other_sets: Vec<u16>,
 }
 
-/// The identity of a database: its family, server and name. If `server` is empty, as for replicas, the identity is the
-/// family alone.
+/// The identity of a database, which consists of its family, server and name. If `server` is empty, as for replicas,
+/// the identity is the family alone.
 pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     match server {
         "" => family.to_owned(),
@@ -68,9 +70,10 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The family of a database: the database and all databases restored from its backups. A family is identified by its
-/// GUID, if it has one. Databases that exist on every server may share the GUID of their template, and some databases
-/// have no GUID; the place distinguishes them. The place of a backup is its server and its database.
+/// The family of a database, which consists of the database and all databases restored from its backups. A family is
+/// identified by its family GUID and, where this is not enough, by a place. Databases that exist on every server may
+/// share the GUID of their template, and some databases have no GUID. The place distinguishes these databases. The
+/// place of a backup is its server and its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -89,13 +92,13 @@ impl Identity {
         let host = naming.host.as_str();
         let boot = database.boot.as_ref();
         let label = source.backup().map(|backup| backup.set());
-        // The name in the backup's label. A watcher uses this name too.
+        // The database name in the backup's label. Watchers use the same name.
         let name = match label {
             Some(label) if !label.database.is_empty() => storable(&label.database),
             _ => storable(&summary.name),
         };
         let (kind, host, location) = match label {
-            // A backup belongs to the server that made it, wherever the file is stored.
+            // A backup belongs to the server that made it, even if the file is stored on another machine.
             Some(label) if !label.server.is_empty() => ("backup", storable(&label.server), storable(&label.database)),
             Some(_) => ("backup", host.to_owned(), first_path(source)),
             None => ("files", host.to_owned(), first_path(source)),
@@ -106,7 +109,7 @@ impl Identity {
             (false, _) => host.clone(),
         };
         let guid = boot.map(|boot| boot.family_guid).filter(|guid| guid.iter().any(|byte| *byte != 0));
-        // If the boot page is damaged, the family GUID comes from the label of the backup.
+        // If the boot page is damaged, the family GUID is taken from the label of the backup.
         let of_label = || label.filter(|_| boot.is_none()).and_then(|label| label.lasting_id.clone());
         let guid = guid.map(guid_text).or_else(of_label);
         let family = family_of(guid.as_deref(), &name, (&host, &location));
@@ -133,7 +136,7 @@ impl Identity {
                 format!("{} {modified} {pages}", lsn.clone().unwrap_or_default())
             }
         };
-        // The label has the time of the server's clock, which may be hours ahead of UTC.
+        // The label contains the local time of the server, which may be hours ahead of UTC.
         let finished = label.and_then(|label| crate::time::seconds(label.finished.as_deref()?));
         let taken_at = finished.map_or_else(|| now.to_owned(), crate::time::text_of_seconds).min(now.to_owned());
         let sets = summary.sets.iter().flat_map(|set| &set.paths);
@@ -161,7 +164,7 @@ impl Identity {
         }
     }
 
-    /// The row ID of the copy, if the history has it.
+    /// The row ID of the copy; `None` if the history does not contain the copy.
     pub(crate) fn source(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         let query = "SELECT s.id FROM source s JOIN database d ON d.id = s.database
              WHERE d.identity = ?1 AND s.kind = ?2 AND s.host = ?3 AND s.location = ?4";
@@ -208,7 +211,7 @@ fn first_path(source: &dyn PageSource) -> String {
     shown(&path)
 }
 
-/// The absolute path, which does not depend on the current folder, without any secrets.
+/// The absolute path without secrets. An absolute path does not depend on the current folder.
 pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };
@@ -229,7 +232,7 @@ fn without_secrets(text: &str) -> String {
     path.map_or_else(|| format!("{scheme}://{server}"), |path| format!("{scheme}://{server}/{path}"))
 }
 
-/// A text in the form in which it is stored. NULs are replaced, because tools that read the history end a text at a
+/// The form in which a text is stored. NUL characters are replaced, because tools that read the history end a text at a
 /// NUL.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{2400}")

@@ -1,4 +1,5 @@
-//! Leases: which process works on a database of the history, or on the whole history, for longer than one transaction.
+//! Leases. A lease records which process works on a database of the history, or on the whole history, for longer than
+//! one transaction.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -12,7 +13,8 @@ use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::time;
 
-/// A holder that has not renewed its lease for this long is gone. Holders renew their leases every 30 seconds.
+/// After this time without a renewal, the holder of a lease counts as ended. Holders renew their leases every 30
+/// seconds.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// The right to work on a database of a history.
@@ -36,7 +38,8 @@ impl History {
     /// history.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another process holds it.
+    ///
+    /// [`HistoryError::Leased`] if another process holds the lease.
     pub fn lease(&mut self, scope: i64, host: &str) -> Result<Lease> {
         let now = SystemTime::now();
         match self.transaction(|transaction| take(transaction, scope, (host, now)))? {
@@ -45,10 +48,11 @@ impl History {
         }
     }
 
-    /// Renews a lease, because the holder is still working.
+    /// Renews a lease, because its holder is still working.
     ///
     /// # Errors
-    /// [`HistoryError::Leased`] if another process has taken it meanwhile.
+    ///
+    /// [`HistoryError::Leased`] if another process has taken the lease meanwhile.
     pub fn renew(&mut self, lease: &Lease) -> Result<()> {
         let now = time::text(SystemTime::now());
         let renewed = self.transaction(|transaction| beat(transaction, lease, &now))?;
@@ -61,7 +65,8 @@ impl History {
     /// Gives a lease back.
     ///
     /// # Errors
-    /// If the history cannot be written; the lease then expires.
+    ///
+    /// If the history cannot be written. In this case, the lease ends when it expires.
     pub fn release(&mut self, lease: &Lease) -> Result<()> {
         self.transaction(|transaction| {
             transaction.execute(
@@ -73,7 +78,7 @@ impl History {
     }
 }
 
-/// Takes a lease within a transaction, or returns its holder.
+/// Takes a lease within a transaction. If another process holds the lease, returns its holder.
 pub(crate) fn take(
     transaction: &Transaction<'_>,
     scope: i64,
@@ -94,7 +99,7 @@ pub(crate) fn take(
     Ok(Ok(lease))
 }
 
-/// Renews a lease. Returns the number of rows changed: 0 if the holder no longer has the lease.
+/// Renews a lease. Returns the number of rows changed, which is 0 if the holder no longer has the lease.
 pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE lease SET heartbeat = ?1 WHERE scope = ?2 AND host = ?3 AND pid = ?4 AND started = ?5",
@@ -102,8 +107,8 @@ pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> r
     )
 }
 
-/// Whether a holder on this machine was killed, so that its lease need not expire first. False if this process cannot
-/// see other processes.
+/// Whether the holder is a process on this machine that was killed. If so, its lease may be taken before it expires.
+/// False if this process cannot see other processes.
 fn is_gone(holder: &Lease, host: &str) -> bool {
     let is_former = holder.pid == process::id() && holder.started.as_str() < began();
     holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
@@ -122,16 +127,15 @@ fn is_seen(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a holder has stopped renewing its lease. A renewal time in the future came from a wrong clock and does not
-/// count.
+/// Whether a holder has stopped renewing its lease. A renewal time in the future comes from a wrong clock and is
+/// ignored.
 pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
     !(alive.as_str()..=latest.as_str()).contains(&heartbeat)
 }
 
-/// When this process took its first lease. An earlier lease with the same process ID belongs to a process that has
-/// ended.
+/// When this process took its first lease. If an earlier lease has the same process ID, its process has ended.
 fn began() -> &'static str {
     static BEGAN: OnceLock<String> = OnceLock::new();
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
@@ -147,8 +151,8 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
-/// The holder of a lease that covers `scope`. A renewal time in the future came from a wrong clock, so the lease does
-/// not count.
+/// The holder of a lease that covers `scope`. A lease with a renewal time in the future is ignored, because the time
+/// comes from a wrong clock.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

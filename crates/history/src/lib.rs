@@ -1,8 +1,9 @@
-//! The history of checks: one SQLite file that records the checks, their findings, and the age of each proof.
+//! The history of checks: one SQLite file that records the checks, their findings, and when each page and each index
+//! was last checked.
 //!
-//! The history is an aid, and a problem with it never prevents a check: every function here returns an error that says
-//! what is wrong with the file, and the caller checks the database anyway. A file that is damaged or not a history is
-//! never written to.
+//! The history is only an aid. A problem with the history never prevents a check: every function here returns an error
+//! that says what is wrong with the file, and the caller checks the database anyway. If a file is damaged or is not a
+//! history, nothing is written to it.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -1,5 +1,5 @@
-//! The state of each finding: new, confirmed or gone. A finding can be gone only if a run has looked for it again;
-//! otherwise it keeps its state.
+//! The state of each finding: new, confirmed or gone. A finding becomes gone only if a run has looked for it again.
+//! Otherwise it keeps its state.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::scope::Asked;
 
 /// The most findings of one run that are stored.
 const MOST_FINDINGS: usize = 100_000;
-/// The most findings of one run with the same place; they differ only in their order.
+/// The most findings of one run at the same place that are stored. Only their order distinguishes these findings.
 const MOST_ALIKE: u32 = 1000;
 
 /// The number of findings that changed to each state.
@@ -44,7 +44,8 @@ pub(crate) fn write(
         now,
         taken_at,
         options: asked.json(),
-        // Findings of a backup are never past: the backup contains them, whatever a later backup contains.
+        // Findings in a backup never describe a past state: the backup still contains them, even if a later backup does
+        // not.
         is_past: identity.kind == "files" && is_past(transaction, ids, taken_at)?,
         held: Held { transaction, identity, ids, host },
         changes: Changes::default(),
@@ -57,8 +58,8 @@ pub(crate) fn write(
     Ok((life.changes, life.events))
 }
 
-/// Whether a complete CHECKDB has already checked a later state of this copy. The findings of this run then describe a
-/// past state.
+/// Whether a complete CHECKDB has already checked a later state of this copy. If so, the findings of this run describe
+/// a past state.
 fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite::Result<bool> {
     transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM run r JOIN image i ON i.id = r.image
@@ -82,12 +83,12 @@ struct Life<'a> {
     are_all_known: bool,
 }
 
-/// A finding that the history already has.
+/// A finding that the history already contains.
 struct Known {
     id: i64,
     life: String,
     last_run: i64,
-    /// Whether the finding was last seen in the image of this run or an earlier one.
+    /// Whether the finding was last seen in the image of this run or in an earlier image.
     is_before: bool,
 }
 
@@ -100,12 +101,12 @@ struct Missing {
     index_id: Option<i32>,
     page: Option<PageId>,
     then: Asked,
-    /// Whether the finding was last seen in a later state than the state of this run.
+    /// Whether the finding was last seen in a later state of the database than the state that this run checked.
     is_later: bool,
 }
 
 impl Life<'_> {
-    /// Writes the findings of the run. Returns the objects with pages that could not be used.
+    /// Writes the findings of the run. Returns the objects with a page that fails a check of the page itself.
     fn seen(&mut self, report: &Report) -> rusqlite::Result<HashSet<i32>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.life, f.last_run, i.taken_at <= ?3 FROM finding f JOIN image i ON i.id = f.last_image
@@ -246,7 +247,7 @@ impl Life<'_> {
                 }
                 None => false,
             };
-            // A finding about a backup container is gone when the container is gone.
+            // A finding about a backup file itself is gone when the file is gone.
             let is_lost = finding.check.phase == Phase::Container && self.held.is_lost(finding.id)?;
             if !is_lost && (!is_gone || self.held.is_still_held(finding.id)?) {
                 self.changes.not_looked_at += u64::from(!finding.is_later);
@@ -262,7 +263,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Whether a finding of this run may hide the missing finding.
+    /// Whether a finding of this run may prevent the run from seeing the missing finding.
     fn is_hidden(&self, finding: &Missing, damaged: &HashSet<i32>) -> rusqlite::Result<bool> {
         let is_of_pages = is_of_pages(finding.check);
         if !is_of_pages && finding.object_id.is_some_and(|id| damaged.contains(&id)) {
@@ -276,8 +277,8 @@ impl Life<'_> {
             .query_row(params![self.ids.source, page.file, page.page, self.run], |row| row.get(0))
     }
 
-    /// The open findings of this copy that the run did not report: those last seen in its state or an earlier one, and
-    /// those in its backup.
+    /// The open findings of this copy that the run did not report. They are the findings that were last seen in the
+    /// state that the run checked or in an earlier state, and the findings recorded for the backup that the run read.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
@@ -320,15 +321,15 @@ impl Life<'_> {
 struct Proof<'a> {
     report: &'a Report,
     doubts: Doubts,
-    /// The places of demoted findings: contradictions that an unverified place may explain.
+    /// The places of demoted findings. A demoted finding is a contradiction that an unverified place may explain.
     demoted: HashSet<String>,
     demoted_pages: HashSet<PageId>,
     image: i64,
 }
 
 impl<'a> Proof<'a> {
-    /// `None` if the run cannot prove that a finding is gone, because it ended early or its findings are not all known
-    /// here.
+    /// `None` if the run cannot prove that a finding is gone. This is so if the run ended early, or if it had more
+    /// findings than the history stores.
     fn of(report: &'a Report, are_all_known: bool, ids: Ids) -> Option<Self> {
         let has_ended_early = report.findings.groups().iter().any(|group| group.is_primitive);
         let is_unread = report.findings.error().is_some() || report.demoted.error().is_some();
@@ -349,7 +350,7 @@ impl<'a> Proof<'a> {
         let base = finding.place.split(" #").next().unwrap_or_default();
         let is_demoted =
             self.demoted.contains(base) || finding.page.is_some_and(|page| self.demoted_pages.contains(&page));
-        // Another backup has another container, so this run says nothing about the earlier container.
+        // A different backup has its own backup file, so this run says nothing about the earlier backup file.
         let is_other_container =
             finding.check.phase == Phase::Container && !base.ends_with(&format!(" image {}", self.image));
         !is_demoted
@@ -371,12 +372,13 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// Whether a check is about a page itself. If the check fails, findings about the rows on the page are hidden.
+/// Whether a check examines a page itself. A page that fails such a check hides findings about the rows on the page.
 fn is_of_pages(check: &Check) -> bool {
     matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
 
-/// Identifies a finding by its place. The values in its message do not count, because they may differ from run to run.
+/// Identifies a finding by its place. The values in the message of the finding are not part of the place, because they
+/// may differ from run to run.
 fn place(finding: &Finding, ids: Ids) -> String {
     let mut text = finding.check.id.to_owned();
     if let Some(owner) = finding.owner {
@@ -391,7 +393,7 @@ fn place(finding: &Finding, ids: Ids) -> String {
         }
     }
     match finding.check.phase {
-        // In these phases, only the values say which rows the finding is about.
+        // In these phases, only the values in the message say which rows the finding is about.
         Phase::Catalog | Phase::Metadata if finding.page.is_none() => {
             let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
             text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));

@@ -1,4 +1,5 @@
-//! Changes that users make to a history: they acknowledge a finding, or forget a database or old runs.
+//! Changes that users make to a history: they can acknowledge a finding, and remove a database or old runs from the
+//! history.
 
 use std::time::SystemTime;
 
@@ -11,20 +12,21 @@ use crate::lease;
 use crate::query::{Filter, IS_WANTED, Named};
 use crate::time;
 
-/// The number of databases and runs that were forgotten.
+/// The numbers of databases and runs that were removed from the history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Forgotten {
-    /// The number of databases.
+    /// The number of databases that were removed.
     pub databases: u64,
-    /// The number of runs.
+    /// The number of runs that were removed.
     pub runs: u64,
 }
 
 impl History {
-    /// Records who accepts a finding, why, and until when. The finding is still reported.
+    /// Records who accepts a finding, why, and until when. Later runs still report the finding.
     ///
     /// # Errors
-    /// If there is no such finding, or the history cannot be written.
+    ///
+    /// If the history has no finding with this key, or cannot be written.
     pub fn acknowledge(&mut self, key: i64, who: &str, because: &str, until: Option<&str>) -> Result<()> {
         let now = time::text(SystemTime::now());
         let (who, because) = (storable(who), storable(because));
@@ -43,10 +45,11 @@ impl History {
         }
     }
 
-    /// Forgets a database with its copies, runs and findings.
+    /// Removes a database from the history, with its copies, runs and findings.
     ///
     /// # Errors
-    /// If no database has this name, another process works on it, or the history cannot be written.
+    ///
+    /// If no database has this name, another process is working on the database, or the history cannot be written.
     pub fn forget_database(&mut self, name: &str) -> Result<Forgotten> {
         let filter = Filter { database: Some(name.to_owned()), since: None };
         let now = SystemTime::now();
@@ -79,18 +82,19 @@ impl History {
         })?;
         let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
         if forgotten.databases == 0 {
-            // Fails if no database has this name.
+            // Returns an error if no database has this name.
             self.database_names(&filter)?;
         }
         self.shrink()?;
         Ok(forgotten)
     }
 
-    /// Forgets runs that began before `moment`, except the last run and the last full run of each copy. Findings,
-    /// coverage and relations stay.
+    /// Removes runs that began before `moment`. The last run and the last full run of each copy are kept. Findings, and
+    /// the dates of reads and proofs, are also kept.
     ///
     /// # Errors
-    /// If another process works on the history, or it cannot be written.
+    ///
+    /// If another process is working on the history, or the history cannot be written.
     pub fn forget_older(&mut self, moment: &str) -> Result<Forgotten> {
         let now = SystemTime::now();
         let done = self.transaction(|transaction| {
@@ -108,7 +112,7 @@ impl History {
                  )",
                 [moment],
             )?;
-            // The last row and page counts of each object stay: they move to the oldest run that is kept.
+            // The last row and page counts of each object are kept. They are moved to the oldest run that is kept.
             transaction.execute(
                 "INSERT OR IGNORE INTO object_count (object, run, rows, pages)
                  SELECT c.object, (SELECT min(r.id) FROM run r WHERE r.database = o.database AND r.id NOT IN temp.old),
@@ -120,7 +124,7 @@ impl History {
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
             transaction
                 .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
-            // The rows of backups that still exist stay. Otherwise the watcher would check these backups again.
+            // The rows of backups that still exist are kept. Otherwise, the watcher would check these backups again.
             transaction.execute("DELETE FROM backup WHERE gone_at < ?1", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))
@@ -136,7 +140,8 @@ impl History {
     }
 }
 
-/// Forgets the backups of a database. A watcher will find and check those that still exist again.
+/// Removes the backups of a database from the queue. If a backup still exists, a watcher will find it and check it
+/// again.
 fn forget_backups(transaction: &Transaction<'_>, database: &Named) -> rusqlite::Result<()> {
     let Named { family, server, name, .. } = database;
     transaction.execute(

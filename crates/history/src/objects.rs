@@ -1,4 +1,4 @@
-//! Objects and their row and page counts. Counts are stored only when they have changed.
+//! Stores objects with their row and page counts. Counts are stored only when they have changed.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::identity::{Ids, storable};
 use crate::record::stored;
 use crate::scope::Asked;
 
-/// Whether a report covers only some ranges of an image, because its window is still open.
+/// Whether a report covers only some ranges of an image, because its check will continue in a later time window.
 pub(crate) fn is_open(report: &Report) -> bool {
     report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
 }
@@ -47,7 +47,8 @@ pub(crate) fn write(
         .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
     let mut count = transaction
         .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
-    // Until a window has read all pages, its counts cover only some of the rows.
+    // While a check that is spread over several time windows has not read all pages, its counts cover only some of the
+    // rows.
     let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
     let key = |rowset: &RowsetCounts| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id);
     let reported: HashSet<_> = report.rowsets.iter().map(key).collect();

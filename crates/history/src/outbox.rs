@@ -1,5 +1,5 @@
-//! Events for the program that `--on-event` names. Each event is recorded in the transaction that causes it. Delivery
-//! is repeated until the program has succeeded once.
+//! Events for the program that the user names with `--on-event`. Each event is recorded in the transaction that causes
+//! it. Delivery is repeated until the program has succeeded once.
 
 mod alarms;
 
@@ -17,9 +17,10 @@ use crate::{lease, time};
 
 pub use alarms::{Judge, Promise, Raised};
 
-/// The most lines per call of the program. The count that the program gets includes the lines left out.
+/// The most lines that the program gets per call. The number of events that the program gets includes the events
+/// without a line.
 pub(crate) const MOST_LINES: usize = 1000;
-/// How long a process may take to deliver an event.
+/// The time within which a process must deliver an event that it has taken.
 const DELIVERY: Duration = Duration::from_secs(180);
 /// How long events are kept after delivery.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -33,13 +34,13 @@ pub enum Event {
     Failed,
     /// A database has no backup that is recent enough.
     BackupMissing,
-    /// Some pages were not read, or some relations were not proven, within the promised time.
+    /// Within the promised time, some pages were not read, or some heaps or indexes were not proven to be sound.
     PromiseBroken,
-    /// A new finding was seen again.
+    /// A run has seen a new finding again.
     FindingConfirmed,
     /// A broken promise is kept again.
     PromiseKeptAgain,
-    /// A finding was looked for again and no longer exists.
+    /// A run has looked for a finding again, and the finding no longer exists.
     FindingGone,
 }
 
@@ -91,7 +92,7 @@ struct Line<'a> {
     text: String,
 }
 
-/// The events of one database and run, for one call of the program.
+/// The events of one database and one run, which are delivered in one call of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The number of the message.
@@ -114,7 +115,7 @@ pub(crate) struct About<'a> {
     pub(crate) paths: &'a str,
 }
 
-/// Records as events the changes that a run made to findings.
+/// Records the events for the changes that a run made to findings.
 pub(crate) fn findings(
     transaction: &Transaction<'_>,
     about: About<'_>,
@@ -216,10 +217,11 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Takes the oldest event that is due. Events that could not be delivered ten times come last, so that they do not
-    /// delay others.
+    /// Takes the oldest event that is due. Events with ten failed deliveries come last, so that they do not delay other
+    /// events.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn take_event(&mut self, holder: &Holder) -> Result<Option<Message>> {
         let now = SystemTime::now();
@@ -249,10 +251,11 @@ impl History {
         })
     }
 
-    /// Records that an event was delivered, or why it was not. After an error, delivery is tried again, each time after
-    /// a longer pause.
+    /// Records that an event was delivered, or why its delivery failed. After a failure, delivery is tried again, each
+    /// time after a longer pause.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn passed_on(&mut self, message: &Message, error: Option<&str>) -> Result<()> {
         let now = SystemTime::now();
@@ -264,7 +267,7 @@ impl History {
             };
             let tries: u32 =
                 transaction.query_row("SELECT tries FROM outbox WHERE id = ?1", [message.id], |row| row.get(0))?;
-            // The pauses grow from half a minute to an hour.
+            // The pauses between attempts grow from half a minute to an hour.
             let again = now.checked_add(Duration::from_secs((30_u64 << tries.min(7)).min(3600))).unwrap_or(now);
             let later = "UPDATE outbox SET tries = tries + 1, not_before = ?2, holder = NULL, error = ?3 WHERE id = ?1";
             transaction.execute(later, params![message.id, time::text(again), storable(error)])
@@ -289,11 +292,12 @@ impl History {
         .map(drop)
     }
 
-    /// The number of events that this process leaves undelivered. These are the events in `failed`, which it could not
-    /// deliver, and, if it `gave_up`, all events that are due. Events that another process has delivered, is
-    /// delivering, or could not deliver do not count.
+    /// The number of events that this process leaves undelivered. These are the events in `failed`, which this process
+    /// could not deliver. If `gave_up` is set, they also include all events that are due. Events that another process
+    /// has delivered, is delivering, or could not deliver do not count.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn events_left(&self, holder: &Holder, (failed, gave_up): (&BTreeSet<i64>, bool)) -> Result<u64> {
         let query = "SELECT id, not_before IS NULL OR not_before <= ?2 FROM outbox

@@ -1,5 +1,5 @@
-//! Checks that are under way, and their progress. A check removes its row when it ends; the row of a killed check
-//! stays.
+//! Records the checks that are under way, and their progress. A check removes its row when it ends. The row of a check
+//! that was killed stays.
 
 mod lists;
 #[cfg(test)]
@@ -31,14 +31,14 @@ pub const MOST_FILES: usize = 256;
 pub const MOST_CELLS: usize = 4096;
 /// The most checks that are read, including killed ones.
 const MOST_CHECKS: u32 = 200;
-/// The most characters of the paths; below, those of a name and those of a list.
+/// The most characters of the paths that are stored.
 const PATH_CHARS: usize = 4000;
 const NAME_CHARS: usize = 400;
 const LIST_CHARS: u32 = 1 << 16;
 /// How long a killed check is shown if its database is not checked again.
 const KILLED: Duration = Duration::from_secs(7 * 86_400);
-/// The seconds of silence after which a check counts as killed if its process is gone. A check notes its progress at
-/// least every ten seconds.
+/// The time without progress after which a check counts as killed if its process no longer exists, in seconds. A check
+/// records its progress at least every ten seconds.
 const SILENCE_SECONDS: i64 = 15;
 
 /// The progress of a check.
@@ -48,21 +48,22 @@ pub struct Course {
     pub identity: String,
     /// The name of the database; empty until the catalog is read.
     pub name: String,
-    /// The phases, each with the second in which it began. The last phase is under way.
+    /// The phases, each with the number of seconds from the start of the check to the start of the phase. The last
+    /// phase is under way.
     pub phases: Vec<(&'static str, f64)>,
-    /// The number of pages done in the last phase.
+    /// The number of pages that the last phase has processed.
     pub done: u64,
-    /// The number of pages in the last phase; 0 if unknown.
+    /// The number of pages that the last phase must process; 0 if unknown.
     pub pages: u64,
     /// The number of bytes of memory that the check may use.
     pub granted_bytes: Option<u64>,
-    /// Samples of the totals of the process, the oldest first.
+    /// Samples of the resources that the process has used, the oldest first.
     pub samples: Vec<Sample>,
-    /// The pages that are done, by file.
+    /// The pages that the check has processed, by file.
     pub files: Vec<SweptFile>,
 }
 
-/// The pages of a file that are done.
+/// The pages of a file that a check has processed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SweptFile {
     /// The file ID.
@@ -71,18 +72,18 @@ pub struct SweptFile {
     pub pages: u32,
     /// The number of pages per cell.
     pub cell_pages: u32,
-    /// The cells of the file, from page 0 on.
+    /// The cells of the file, starting at page 0.
     pub cells: Vec<Swept>,
 }
 
-/// How much of a cell is done.
+/// How many pages of a cell the check has processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swept {
-    /// No page of the cell is done.
+    /// No page of the cell was processed.
     Nothing,
-    /// Some pages of the cell are done.
+    /// Some pages of the cell were processed.
     Some,
-    /// All pages of the cell are done.
+    /// All pages of the cell were processed.
     All,
 }
 
@@ -91,7 +92,7 @@ pub enum Swept {
 pub struct RunningCheck {
     /// The number of the check.
     pub id: i64,
-    /// The number of the database, if the history has it.
+    /// The number of the database; `None` if the history does not contain the database.
     pub database: Option<i64>,
     /// The machine that runs the check.
     pub host: String,
@@ -101,15 +102,16 @@ pub struct RunningCheck {
     pub paths: String,
     /// When the check began.
     pub started: String,
-    /// When the check last noted its progress.
+    /// When the check last recorded its progress.
     pub seen: String,
-    /// Whether the check has been silent for too long: it was killed, or can no longer write to the history.
+    /// Whether the check has not recorded any progress for too long. Either the check was killed, or it can no longer
+    /// write to the history.
     pub is_stopped: bool,
     /// The progress of the check.
     pub course: Course,
 }
 
-/// The checks that a query asks for.
+/// Selects the checks that a query returns.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
     /// All checks, without samples and files.
@@ -161,9 +163,10 @@ impl History {
         })
     }
 
-    /// Stores the progress of a check. Returns whether the history still has the check.
+    /// Stores the progress of a check. Returns whether the history still contains the row of the check.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn note_progress(&mut self, id: i64, course: &Course) -> Result<bool> {
         let name: String = storable(&course.name).chars().take(NAME_CHARS).collect();
@@ -196,10 +199,12 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM progress WHERE id = ?1", [id])).map(drop)
     }
 
-    /// The checks that are under way and the killed checks, newest first, at most `most`. A killed check is left out if
-    /// its database was checked later. `host` is this machine, where the process of a check can be looked up.
+    /// The checks that are under way and the checks that were killed, newest first, at most `most`. A killed check is
+    /// left out if its database was checked later. `host` is this machine. Only on this machine can it be seen whether
+    /// the process of a check still exists.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn running_checks(&self, which: Which<'_>, host: &str, most: u32) -> Result<Vec<RunningCheck>> {
         let (is_whole, filter, value): (bool, &str, rusqlite::types::Value) = match which {
@@ -211,8 +216,8 @@ impl History {
             true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
             false => "'', ''".to_owned(),
         };
-        // Times are in whole seconds. A run that began in the same second may be an earlier one, so it does not count
-        // as a later run.
+        // Times are stored in whole seconds. A run that began in the same second as the check may have begun before it.
+        // Therefore, the run does not count as later.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
                  substr(p.heartbeat, 1, 40), substr(p.identity, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
@@ -253,8 +258,8 @@ fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<Runni
     })
 }
 
-/// Whether a check was killed, as seen from machine `own` at `now`. For a check on another machine, only its silence
-/// counts, and the clocks of the machines may differ.
+/// Whether a check was killed, as seen from machine `own` at `now`. For a check on another machine, only the time since
+/// its last progress counts, and the clocks of the two machines may differ.
 fn has_stopped((host, pid, seen): (&str, i64, &str), (own, now): (&str, SystemTime)) -> bool {
     let silent = time::seconds(&time::text(now)).zip(time::seconds(seen)).map(|(now, seen)| now - seen);
     let is_gone = u32::try_from(pid).is_ok_and(|pid| lease::has_ended(host, pid, own));

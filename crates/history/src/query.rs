@@ -16,7 +16,7 @@ pub struct Filter {
     pub since: Option<String>,
 }
 
-/// The SQL condition that the filter `?1` selects the database `d`.
+/// The SQL condition that tests whether the filter `?1` selects the database `d`.
 pub(crate) const IS_WANTED: &str = "(?1 IS NULL OR d.name = ?1 COLLATE NOCASE OR d.family = ?1 COLLATE NOCASE
     OR d.name || ' on ' || d.server = ?1 COLLATE NOCASE)";
 
@@ -64,7 +64,7 @@ pub struct RunRow {
     pub started: String,
     /// When the run ended.
     pub ended: String,
-    /// The point in time of the state that was checked.
+    /// The point in time of the database state that the run checked.
     pub taken_at: Option<String>,
     /// The exit status of the run.
     pub exit_status: u8,
@@ -78,7 +78,7 @@ pub struct RunRow {
     pub findings_new: u64,
     /// The number of findings that this run found to be gone.
     pub findings_gone: u64,
-    /// The number of things that could not be verified.
+    /// The number of places that the run could not verify.
     pub not_verified: u64,
     /// The number of bytes read.
     pub bytes_read: u64,
@@ -95,15 +95,15 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// Whether both runs checked the same database.
+    /// Whether this run and `other` checked the same database.
     fn is_of_database_of(&self, other: &Self) -> bool {
         let identity =
             |run: &Self| Some(identity_of(run.family.as_deref()?, run.server.as_deref()?, run.database.as_deref()?));
         identity(self) == identity(other)
     }
 
-    /// The verdict on the part that the run was asked to check: `sound`, `corrupt`, `unknown`, or `failed`. For the
-    /// verdict on the whole database, see [`DatabaseState`](crate::state::DatabaseState).
+    /// The verdict on the part of the database that the run was asked to check: `sound`, `corrupt`, `unknown`, or
+    /// `failed`. For the verdict on the whole database, see [`DatabaseState`](crate::state::DatabaseState).
     pub fn verdict(&self) -> &'static str {
         match self {
             Self { error: Some(_), .. } => "failed",
@@ -114,7 +114,7 @@ impl RunRow {
     }
 }
 
-/// A finding, with the facts that all runs have recorded about it.
+/// A finding, with everything that the runs have recorded about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FindingRow {
     /// The key of the finding.
@@ -127,9 +127,9 @@ pub struct FindingRow {
     pub server: String,
     /// `files` or `backup`.
     pub source: String,
-    /// The machine or server that the copy belongs to.
+    /// The machine or server to which the copy belongs.
     pub host: String,
-    /// Where the copy is.
+    /// The path or URL of the copy.
     pub location: String,
     /// The state of the finding: `new`, `confirmed` or `gone`.
     pub life: String,
@@ -163,13 +163,13 @@ pub struct FindingRow {
     pub seen: u64,
     /// The user who has acknowledged the finding.
     pub ack_by: Option<String>,
-    /// Why the finding is accepted.
+    /// Why the user has accepted the finding.
     pub ack_text: Option<String>,
-    /// Until when the finding is accepted.
+    /// The point in time until which the finding is accepted.
     pub ack_until: Option<String>,
 }
 
-/// A partition of a heap or index over time.
+/// The row and page counts of a partition of a heap or index over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectRow {
     /// The name of the database.
@@ -184,7 +184,7 @@ pub struct ObjectRow {
     pub object_id: i32,
     /// The index ID.
     pub index_id: i32,
-    /// When the partition was first counted within the requested time.
+    /// The time of the first count of the partition within the requested time span.
     pub first_at: String,
     /// The numbers of rows and pages at the first count.
     pub first: (u64, u64),
@@ -192,7 +192,8 @@ pub struct ObjectRow {
     pub last_at: String,
     /// The numbers of rows and pages at the last count.
     pub last: (u64, u64),
-    /// When the relations of the partition were last proven; the older time if they have two.
+    /// When the partition was last proven to be sound. For an index that is checked by itself and also compared with
+    /// its table, this is the older of the two times.
     pub closed_at: Option<String>,
 }
 
@@ -221,8 +222,8 @@ pub(crate) const FINDING: &str = "SELECT f.id, d.name, d.family, s.kind, s.host,
     f.ack_until, d.server
     FROM finding f JOIN source s ON s.id = f.source JOIN database d ON d.id = s.database";
 
-/// Like [`RUN`], for HTML pages. Texts are cut, so that many rows take little memory, and numbers are brought into
-/// their range.
+/// Like [`RUN`], for HTML pages. Long texts are cut, so that many rows need little memory. Numbers outside their valid
+/// range are replaced by valid numbers.
 pub(crate) const RUN_OF_PAGE: &str = "SELECT r.id, substr(d.name, 1, 1000), substr(d.family, 1, 1000), s.kind, substr(r.host, 1, 1000),
     substr(r.paths, 1, 1000), substr(r.command, 1, 100), substr(r.started, 1, 40), substr(r.ended, 1, 40), substr(i.taken_at, 1, 40),
     r.exit_status & 255, r.complete, substr(r.error, 1, 1000), max(r.findings, 0), max(r.findings_new, 0), max(r.findings_gone, 0),
@@ -298,10 +299,11 @@ pub(crate) fn finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
 }
 
 impl History {
-    /// The names of the databases that a filter selects, in order.
+    /// The names of the databases that a filter selects, in alphabetical order.
     ///
     /// # Errors
-    /// If the history cannot be read, or has no database of this name.
+    ///
+    /// If the history cannot be read, or contains no database that the filter selects.
     pub fn database_names(&self, filter: &Filter) -> Result<Vec<String>> {
         let found = filter.databases(self.connection()).map_err(|error| self.failed(&error))?;
         match &filter.database {
@@ -313,19 +315,22 @@ impl History {
         }
     }
 
-    /// The runs, newest first.
+    /// The runs that a filter selects, newest first.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>> {
         let query = format!("{RUN} WHERE {IS_WANTED} AND (?2 IS NULL OR r.started >= ?2) ORDER BY r.id DESC");
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
-    /// The findings, ordered by database and object: only the open ones, or with `is_all` also those that are gone. If
-    /// the filter has a point in time, only findings that have changed their state since then.
+    /// The findings that a filter selects, ordered by database and object. Without `is_all`, only open findings are
+    /// returned; with `is_all`, also findings that are gone. If the filter has a point in time, only findings are
+    /// returned that have changed their state since that time.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn findings(&self, filter: &Filter, is_all: bool) -> Result<Vec<FindingRow>> {
         let query = format!(
@@ -334,9 +339,10 @@ impl History {
         self.rows(&query, &[text(&filter.database), text(&filter.since), Value::Integer(is_all.into())], finding)
     }
 
-    /// Objects with their counts over time.
+    /// The row and page counts of the objects that a filter selects, over time.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn objects(&self, filter: &Filter) -> Result<Vec<ObjectRow>> {
         let query = format!(
@@ -369,10 +375,11 @@ impl History {
         })
     }
 
-    /// The changes between two runs of one database; by default its last two.
+    /// The changes between two runs of one database. If `runs` is `None`, these are the last two runs of the database.
     ///
     /// # Errors
-    /// If the runs do not exist, or are of different databases.
+    ///
+    /// If one of the runs does not exist, or the runs are of different databases.
     pub fn difference(&self, filter: &Filter, runs: Option<(i64, i64)>) -> Result<Difference> {
         let request = |what: String| HistoryError::Request(format!("{}: {what}", self.path().display()));
         let (from, to) = match runs {

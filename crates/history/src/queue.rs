@@ -1,5 +1,5 @@
-//! The queue of backups that watchers have found: backups that wait, backups that are ready to be checked, and results.
-//! The queue outlives the watchers.
+//! The queue of backups that watchers have found. It contains backups that wait for something, backups that are ready
+//! to be checked, and the results of checks. When a watcher ends, the queue is kept.
 
 mod claim;
 mod finding;
@@ -28,14 +28,15 @@ pub struct Seen {
     pub path: String,
     /// The length of the file in bytes.
     pub size: u64,
-    /// A text that changes when the file is written, even if a program sets its time back. It contains the time of the
-    /// last write and, if the system records it, the time of the last change of any kind; or it is the ETag.
+    /// A text that changes when the file is written, even if a program sets the time of the file back. It contains the
+    /// time of the last write. If the system records the time of the last change of any kind, the text contains that
+    /// time too. For a URL, the text is the ETag.
     pub version: String,
 }
 
 impl Seen {
-    /// Whether `now` is the same state of the file. Earlier versions of the program stored only the time of the last
-    /// write.
+    /// Whether `now` is the same state of the file as `self`. Earlier versions of the program stored only the time of
+    /// the last write.
     fn is_same(&self, now: &Self) -> bool {
         let is_version = finding::is_version(&self.version, &now.version, 1);
         (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
@@ -47,24 +48,25 @@ impl Seen {
 pub struct Looked {
     /// The state of the file.
     pub seen: Seen,
-    /// Whether the content of the file is known: the file has stopped changing, and its labels were read.
+    /// Whether the content of the file is known. This is so if the file has stopped changing and its labels were read.
     pub is_known: bool,
-    /// A fingerprint of the bytes at a few places of the file, if these places were read.
+    /// A fingerprint of the bytes at a few places of the file; `None` if these bytes were not read.
     pub fingerprint: Option<String>,
 }
 
-/// A file that was seen, with the time for which it has been unchanged.
+/// A file that a scan has seen, and how long it has been unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
     /// The state of the file.
     pub seen: Seen,
     /// When the file was first seen (milliseconds since 1970).
     pub first_seen: i64,
-    /// The time since which size and version have not changed (milliseconds since 1970).
+    /// The time since which the size and version of the file have been unchanged (milliseconds since 1970).
     pub since: i64,
     /// The content of the file's labels, if they were read since the file last changed.
     pub labels: Option<String>,
-    /// A fingerprint of the bytes at a few places of the file, if they were read since the file last changed.
+    /// A fingerprint of the bytes at a few places of the file; `None` if these bytes were not read since the file last
+    /// changed.
     pub fingerprint: Option<String>,
 }
 
@@ -73,19 +75,20 @@ pub struct FileState {
 pub struct Item {
     /// The number of the backup in the queue.
     pub id: i64,
-    /// The backup that was found; `waits_for` says why it is not ready.
+    /// The backup as a scan found it. If the backup is not ready, `waits_for` states the reason.
     pub found: Found,
     /// When the backup was first found.
     pub first_seen: String,
     /// The state in the queue: `waiting`, `ready`, `running`, `done` or `skipped`.
     pub state: String,
-    /// Why the backup waits, was skipped or could not be checked; or the first problem found in it.
+    /// Why the backup waits, was skipped or could not be checked. If the backup was checked, this is the first problem
+    /// that was found in it.
     pub reason: String,
     /// The number of failed attempts to check the backup.
     pub tries: u32,
     /// How many times the process that was checking the backup was killed.
     pub losses: u32,
-    /// The earliest time of the next attempt.
+    /// The earliest time at which the next attempt to check the backup may begin.
     pub not_before: Option<String>,
     /// When the check of the backup began.
     pub started: Option<String>,
@@ -95,11 +98,11 @@ pub struct Item {
     pub verdict: Option<String>,
     /// The number of findings.
     pub findings: u64,
-    /// The number of things that could not be verified.
+    /// The number of places that could not be verified.
     pub not_verified: u64,
     /// The run that checked the backup.
     pub run: Option<i64>,
-    /// When the backup was last reported.
+    /// When a watcher last reported the backup to the user.
     pub reported_at: Option<String>,
     /// Size and version of each file at the time when the backup was put into the queue.
     pub versions: String,
@@ -113,7 +116,7 @@ impl Item {
         identity_of(family, if are_replicas { "" } else { server }, name)
     }
 
-    /// Whether the files of the backup have not changed since it was put into the queue.
+    /// Whether the files of the backup are unchanged since the backup was put into the queue.
     pub fn is_as_found(&self, files: &[Seen]) -> bool {
         finding::versions_of(files.iter().map(Some)) == self.versions
     }
@@ -167,10 +170,12 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 }
 
 impl History {
-    /// Records which files exist at `now` (milliseconds since 1970), and returns how long each has been unchanged. A
-    /// known file that is not in `seen` is gone if `is_listed` is true for it, because the scan would have found it.
+    /// Records which files exist at `now` (milliseconds since 1970), and returns how long each file has been unchanged.
+    /// A known file that is missing in `seen` is gone if `is_listed` is true for it: `is_listed` tells whether the scan
+    /// would have found the file.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn see(&mut self, seen: &[Seen], now: i64, is_listed: &dyn Fn(&str) -> bool) -> Result<Vec<FileState>> {
         self.transaction(|transaction| {
@@ -180,7 +185,7 @@ impl History {
             for seen in seen {
                 let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
-                    // A time later than `now` came from a wrong clock.
+                    // A stored time later than `now` comes from a wrong clock.
                     Some(state) if state.seen == *seen => {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
@@ -201,7 +206,7 @@ impl History {
                         FileState { seen: seen.clone(), first_seen, since: now, labels: None, fingerprint: None }
                     }
                 };
-                // The list may contain a file twice.
+                // The list of seen files may contain a file twice.
                 known.insert(seen.path.clone(), state.clone());
                 states.push(state);
             }
@@ -227,11 +232,12 @@ impl History {
         .map(drop)
     }
 
-    /// Stores a fingerprint of the bytes at a few places of a file, unless the file has changed since it was seen. If
-    /// the stored fingerprint differs, the file counts as changed at `now` (milliseconds since 1970), although its size
-    /// and times are unchanged.
+    /// Stores a fingerprint of the bytes at a few places of a file, unless the file has changed since the scan saw it.
+    /// If an earlier fingerprint differs, the file counts as changed at `now` (milliseconds since 1970), although its
+    /// size and times are unchanged.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn keep_fingerprint(&mut self, state: &mut FileState, fingerprint: &str, now: i64) -> Result<()> {
         let has_changed = state.fingerprint.as_deref().is_some_and(|known| known != fingerprint);
@@ -250,9 +256,10 @@ impl History {
         Ok(())
     }
 
-    /// The backups that are not done: `waiting`, `ready` or `running`.
+    /// The backups in the queue with the state `waiting`, `ready` or `running`.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn queued(&self) -> Result<Vec<Item>> {
         self.items("WHERE state IN ('waiting', 'ready', 'running') ORDER BY id")
@@ -276,9 +283,10 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Whether a check has ended or failed since its backup was last reported.
+    /// Whether there is a backup with a check that has ended or failed since the backup was last reported.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn has_unreported(&self) -> Result<bool> {
         let query = "SELECT EXISTS (SELECT 1 FROM backup WHERE reported_at IS NULL
@@ -286,17 +294,18 @@ impl History {
         self.connection().query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// The databases that have no full or differential backup newer than `most`. With `are_replicas`, all databases of
-    /// one family count as one. Without it, databases count as one only if their name and server agree too. A backup
-    /// counts only if it exists, is complete, and is not known to be corrupt.
+    /// The databases that have no full or differential backup younger than `most`. If `are_replicas` is set, all
+    /// databases of one family count as one database. Otherwise, they count as one only if they also have the same name
+    /// and server. A backup counts only if it exists, is complete, and is not known to be corrupt.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn families_without_backup(&self, most: Duration, are_replicas: bool) -> Result<Vec<Raised>> {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // A backup that a policy has skipped (`not chosen:`) is complete too, so it counts.
+            // A backup that the policy of the watcher has skipped (`not chosen:`) is complete, so it counts too.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
@@ -328,10 +337,11 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last full check of each database ended. Checks of backups and of data files both count. The key is the
-    /// identity of the database, or its family if `are_replicas`.
+    /// When the last full check of each database ended. Checks of backups and checks of data files count. The key is
+    /// the identity of the database, or the family of the database if `are_replicas` is set.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn last_checked(&self, are_replicas: bool) -> Result<HashMap<String, String>> {
         let read = || {
@@ -353,9 +363,10 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Skips ready backups, and stores a reason for each.
+    /// Skips backups that are ready, and stores a reason for each of them.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn skip(&mut self, chosen: &[(i64, String)]) -> Result<()> {
         let now = time::now();
@@ -371,11 +382,12 @@ impl History {
         })
     }
 
-    /// The backups to report. These are backups with a check that has ended or failed since they were last reported.
-    /// They also include backups that have been waiting since `patience` or still could not be checked, if they were
-    /// not reported after `reminded`.
+    /// The backups that must be reported to the user. These are backups with a check that has ended or failed since
+    /// they were last reported. They also include backups that have been waiting since before `patience` and backups
+    /// that still could not be checked, unless they were reported after `reminded`.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn unreported(&self, patience: &str, reminded: &str) -> Result<Vec<Item>> {
         let read = || {
@@ -390,16 +402,17 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Records that these backups were reported. With a listener, the first report that a backup has waited too long is
-    /// an event.
+    /// Records that these backups were reported. If there is a listener, the first report that a backup has waited too
+    /// long also becomes an event.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn reported(&mut self, items: &[Item], has_listener: bool) -> Result<()> {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
-                // A backup with a state that has changed meanwhile is reported the next time.
+                // If the state of a backup has changed meanwhile, the backup will be reported again next time.
                 let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],
@@ -412,10 +425,11 @@ impl History {
         })
     }
 
-    /// Minutes since midnight, in the time zone of this machine.
+    /// The number of minutes since midnight, in the time zone of this machine.
     ///
     /// # Errors
-    /// If SQLite cannot tell the local time.
+    ///
+    /// If SQLite cannot determine the local time.
     pub fn minute_of_day(&self) -> Result<u16> {
         let query = "SELECT CAST(strftime('%H', 'now', 'localtime') AS INTEGER) * 60
              + CAST(strftime('%M', 'now', 'localtime') AS INTEGER)";

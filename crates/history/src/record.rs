@@ -19,14 +19,15 @@ use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
 use crate::{objects, time};
 
-/// The most unverified places that are stored per run. All of them are counted.
+/// The most unverified places that are stored per run. The stored number of unverified places includes those that are
+/// not stored.
 const MOST_NOT_VERIFIED: usize = 1000;
 
-/// A run that was completed.
+/// A run that reached its end and has a report.
 pub struct Run<'a> {
     /// The result of the run.
     pub report: &'a Report,
-    /// The pages that the run checked.
+    /// The source of the pages that the run checked.
     pub source: &'a dyn PageSource,
     /// The catalog of the database.
     pub database: &'a Database,
@@ -36,9 +37,9 @@ pub struct Run<'a> {
     pub started: SystemTime,
     /// The exit status of the run.
     pub exit_status: u8,
-    /// The ranges and the lease of the window, if the run was a window.
+    /// The ranges and the lease of the time window; `None` if the run was not in a time window.
     pub window: Option<InWindow<'a>>,
-    /// The watcher's backup that the run checked.
+    /// The backup in a watcher's queue that the run checked, if any.
     pub watched: Option<Watched<'a>>,
     /// Whether changes of findings are recorded as events.
     pub has_listener: bool,
@@ -57,13 +58,13 @@ pub struct FailedRun<'a> {
     pub exit_status: u8,
     /// The error that ended the run.
     pub error: &'a str,
-    /// The watcher's backup that could not be checked.
+    /// The claim on the backup in a watcher's queue that could not be checked, if any.
     pub watched: Option<&'a Claim>,
     /// Whether the failure is recorded as an event.
     pub has_listener: bool,
 }
 
-/// The changes that a run made to the findings.
+/// The number of the recorded run, and the numbers of findings that it changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recorded {
     /// The number of the run.
@@ -74,7 +75,7 @@ pub struct Recorded {
     pub confirmed: u64,
     /// The number of findings that the run looked for again and that no longer exist.
     pub gone: u64,
-    /// The number of findings that the run could not look for again.
+    /// The number of findings for which the run could not look again.
     pub not_looked_at: u64,
 }
 
@@ -82,11 +83,14 @@ impl History {
     /// Records a run.
     ///
     /// # Errors
-    /// If the history cannot be written, or another process is using this database. The history is then unchanged.
+    ///
+    /// If the history cannot be written, or another process is using this database. In both cases, the history is not
+    /// changed.
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        // Pages of data files may change right after they are read, so the results are dated to the start of the run.
+        // Pages of data files may change right after they are read, so the results get the date of the start of the
+        // run.
         let started = time::text(run.started);
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.naming, &started));
         let done = self.transaction(|transaction| {
@@ -109,7 +113,8 @@ impl History {
                     let outcome = Outcome::of(run.report, doubt);
                     queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
                 }
-                // An unverified place is no failure if the user allows it or the next window will read it.
+                // An unverified place does not count as a failure if the user allows it or if the next time window will
+                // read it.
                 None if run.has_listener && run.exit_status != 0 => {
                     if let Some(why) = queue::why_unknown(run.report) {
                         outbox::failed(transaction, about(&identity), &why, &ended)?;
@@ -130,7 +135,8 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // Successful runs store their paths in this form, so the database can be recognized by its paths.
+        // Successful runs store absolute paths. The same form is used here, so that the database can be recognized by
+        // its paths.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
@@ -138,11 +144,11 @@ impl History {
                 Some(claim) => queue::fail(transaction, claim, None, run.error)?,
                 None => Some(1),
             };
-            // The process that has taken over the backup will record the failure.
+            // Another process has claimed the backup meanwhile and will record the failure itself.
             if tries.is_none() {
                 return Ok(0);
             }
-            // Only the first failed attempt is an event.
+            // Only the first failed attempt becomes an event.
             if run.has_listener && tries == Some(1) {
                 let of = match run.watched {
                     Some(claim) => queue::names(transaction, claim.id)?,
@@ -176,7 +182,7 @@ fn about(identity: &Identity) -> About<'_> {
     About { database: &identity.name, family: &identity.family, paths: &identity.paths }
 }
 
-/// The name and family of the database at these paths, from the last run that could open the database.
+/// The name and family of the database at these paths. They come from the last run that could open the database.
 fn names(transaction: &Transaction<'_>, host: &str, paths: &str) -> rusqlite::Result<Option<(String, String)>> {
     let query = "SELECT d.name, d.family FROM run r JOIN database d ON d.id = r.database
          WHERE r.host = ?1 AND r.paths = ?2 ORDER BY r.id DESC LIMIT 1";
@@ -272,7 +278,7 @@ fn write_not_verified(transaction: &Transaction<'_>, report: &Report, run: i64) 
     Ok(())
 }
 
-/// A count in the type that SQLite stores.
+/// Converts a count to the integer type that SQLite stores.
 pub(crate) fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,12 +1,12 @@
-//! The form of a history, that is the version of its schema, and the migrations from older forms.
+//! The form of a history and the migrations from older forms. The form is the version of the database schema.
 
 use rusqlite::Connection;
 
 /// The application ID in the SQLite header that marks a file as a history: "mdfH".
 pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
 
-/// The migration to each version from the one before; the first starts from an empty file. The script of a released
-/// version never changes.
+/// For each version, the migration from the version before it. The first migration starts with an empty file. The
+/// script of a released version never changes.
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/v1.sql"),
     include_str!("schema/v2.sql"),
@@ -15,10 +15,11 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/v5.sql"),
 ];
 
-/// The version that this program writes.
+/// The version of the schema that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// Migrates a history from the form `from` to the last of `migrations`, within the open transaction.
+/// Migrates a history from the form `from` to the form after the last of `migrations`. Runs in the transaction that is
+/// already open.
 pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -> rusqlite::Result<()> {
     let done = usize::try_from(from).unwrap_or_default();
     for step in migrations.iter().skip(done) {

@@ -1,4 +1,4 @@
-//! What a run was asked to check, and whether it looked again for a finding of another run.
+//! What a run was asked to check, and whether it repeated the check that led to a finding of an earlier run.
 
 use check::registry::{Check, Phase};
 use check::{Options, Scope};
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
     pub(crate) extended_logical_checks: bool,
     pub(crate) constraints: bool,
     pub(crate) all_constraints: bool,
-    /// Whether pages were compared with the log.
+    /// Whether the run was asked to compare pages with the log.
     pub(crate) log: bool,
 }
 
@@ -45,7 +45,8 @@ impl Asked {
         }
     }
 
-    /// Converts the request to JSON. A text that a later version cannot parse counts as a request that checked nothing.
+    /// Converts the request to JSON. If a later version of the program cannot parse the JSON, the request counts as one
+    /// that checked nothing.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -59,12 +60,13 @@ impl Asked {
         self.command == Scope::Database.command()
     }
 
-    /// Whether the run was asked to compare links, keys and rows.
+    /// Whether the run had full depth, in which links, keys and rows are compared.
     pub(crate) fn is_full(&self) -> bool {
         !self.physical_only
     }
 
-    /// Whether this run repeated the check that led the run `then` to a finding.
+    /// Whether this run repeated the check that produced a finding in an earlier run. `then` is the request of that
+    /// earlier run.
     pub(crate) fn asks_again(&self, then: &Self, check: &Check, object_id: Option<i32>, index_id: Option<i32>) -> bool {
         let is_in_scope = match self.command.as_str() {
             "CHECKDB" => true,

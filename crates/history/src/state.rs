@@ -1,4 +1,5 @@
-//! The state of a database in one word, and the reason if it is not sound. All outputs use this word.
+//! The state of a database in one word. If the database is not sound, the state includes a reason. All outputs use this
+//! word.
 
 use check::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
@@ -17,23 +18,24 @@ pub struct SourceRow {
 /// The state of a database, which is the state of its worst copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseState {
-    /// `corrupt`: there are open findings, or findings in the newest run of a copy. `sound`: for every copy, the newest run that
-    /// covered the whole database in full depth was complete, and nothing later contradicts it. Otherwise `unknown`.
+    /// `corrupt` if there are open findings, or findings in the newest run of a copy. `sound` if every copy was proven
+    /// to be sound: its newest run that covered the whole database in full depth was complete, and nothing later
+    /// contradicts that run. Otherwise `unknown`.
     pub word: &'static str,
     /// Why the word is `unknown`.
     pub why: Option<String>,
-    /// The copy that the word and the reason refer to, if there are several.
+    /// The copy to which the word and the reason refer, if the database has several copies.
     pub copy: Option<SourceRow>,
 }
 
-/// The first columns that [`read`] reads, from `worst AS c`.
+/// The columns with which a row for [`read`] begins. They come from `worst AS c` and the other tables in [`JOINS`].
 pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), instr(n.options, '\"physical_only\":true') > 0,
     instr(n.options, '\"no_index\":true') > 0, substr(e.error, 1, 400), s.kind, substr(s.host, 1, 400), substr(s.location, 1, 400)";
 /// The joins that provide [`COLUMNS`].
 pub(crate) const JOINS: &str =
     "LEFT JOIN worst c ON c.database = d.id AND c.place = 1 LEFT JOIN source s ON s.id = c.source
     LEFT JOIN run n ON n.id = c.run LEFT JOIN run e ON e.id = c.failure";
-/// SQL for the class of the copy `c`, from its rank: 0 is corrupt, 1 unknown, 2 sound.
+/// SQL that converts the rank of the copy `c` to a class: 0 is corrupt, 1 unknown, 2 sound.
 pub(crate) const CLASS: &str = "CASE c.rank WHEN 0 THEN 0 WHEN 9 THEN 2 ELSE 1 END";
 
 /// SQL that tests whether the files of a run include the file `failed`.
@@ -47,16 +49,16 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
     format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
 }
 
-/// The SQL common table expressions that follow WITH. The last one is `worst`: the copies of each database, ordered so
-/// that place 1 is the worst copy.
+/// The SQL common table expressions that follow WITH. The last of them is `worst`, which lists the copies of each
+/// database. Place 1 is the worst copy.
 ///
-/// A window that has not read all of an image yet neither proves nor disproves anything, unless something could not be
-/// read. A failed run counts against the copy with a newest run on the same machine and the same files, until a later
-/// full check of that copy.
+/// A check that is spread over several time windows and has not read all of an image yet neither proves nor disproves
+/// anything, unless something could not be read. A failed run counts against a copy if the copy's newest run was on the
+/// same machine and read the same files. It counts until a later full check of that copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
-    // The limit that a window reports for the ranges that it has not read yet.
+    // The ID of the limit that a check reports for the ranges that it will read in later time windows.
     let open = WINDOW_OPEN.id;
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
@@ -113,7 +115,7 @@ pub(crate) fn parts() -> String {
     )
 }
 
-/// Reads [`COLUMNS`].
+/// Reads a state from the columns in [`COLUMNS`].
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     let rank: Option<i64> = row.get(0)?;
     let copies: Option<i64> = row.get(1)?;
@@ -149,7 +151,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     Ok(DatabaseState { word, why, copy })
 }
 
-/// How much of a copy was checked, if it was never checked in full.
+/// Describes which part of a copy was checked, for a copy that was never checked in full.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
         "CHECKTABLE" => "the last run checked only some tables, and there was no full check yet".to_owned(),
@@ -174,7 +176,7 @@ mod tests {
     const PHYSICAL: &str = r#"{"command":"CHECKDB","physical_only":true,"no_index":false}"#;
     const NO_INDEX: &str = r#"{"command":"CHECKDB","physical_only":false,"no_index":true}"#;
 
-    /// A history with a database of two copies: source 1 in /data, source 2 in /copy.
+    /// A history with one database that has two copies: source 1 in /data, source 2 in /copy.
     fn history(folder: &Path) -> Connection {
         let path = folder.join("h.db");
         drop(History::open_or_create(&path).unwrap());
@@ -216,7 +218,7 @@ mod tests {
             .unwrap();
     }
 
-    /// The word and the reason of the state. The overview row, the database row and the counts must agree.
+    /// The word and the reason of the database's state. The overview row, the database row and the counts must agree.
     fn state(folder: &Path) -> (&'static str, String, Option<String>) {
         let history = History::open(&folder.join("h.db")).unwrap();
         let mut rows = Vec::new();
@@ -324,7 +326,7 @@ mod tests {
                 "{paths}"
             );
             assert_eq!(failed(), 5, "{paths}");
-            // Neither a partial check nor an unfinished window covers the whole database.
+            // Neither a check of one table nor an unfinished check in a time window covers the whole database.
             run(&connection, 1, ("CHECKTABLE", FULL), true, 0);
             assert_eq!(state(folder.path()).0, "unknown", "{paths}");
             run(&connection, 1, ("CHECKDB", FULL), true, 0);

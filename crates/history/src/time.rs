@@ -37,7 +37,7 @@ pub fn seconds(text: &str) -> Option<i64> {
         return None;
     }
     let days = days_of(year, month, day);
-    // Rejects a 31st in a month of 30 days, which would otherwise become the first of the next month.
+    // Rejects day 31 in a month of 30 days, because it would become the first day of the next month.
     (date_of(days) == (year, month, day)).then_some(days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
 }
 
@@ -62,10 +62,12 @@ pub fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a point in time in the past: a date (UTC), or a span before now.
+/// Parses a point in time in the past. The text is a date (UTC), or a time span that is subtracted from the current
+/// time.
 ///
 /// # Errors
-/// If the text is neither.
+///
+/// If the text is neither a date nor a time span.
 pub fn moment(text: &str) -> Result<String, String> {
     if let Some(seconds) = seconds(text) {
         return Ok(text_of_seconds(seconds));
@@ -74,9 +76,9 @@ pub fn moment(text: &str) -> Result<String, String> {
     Ok(self::text(SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)))
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
+/// Converts a number of days since 1970-01-01 to year, month and day.
 fn date_of(days: i64) -> (i64, i64, i64) {
-    // Years begin in March, so that the leap day is their last day.
+    // Years are counted from March, so that the leap day is the last day of a year.
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

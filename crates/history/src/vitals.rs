@@ -1,4 +1,4 @@
-//! Figures for each database, for monitoring.
+//! Figures about each database, for monitoring systems.
 
 use crate::error::Result;
 use crate::file::History;
@@ -21,11 +21,12 @@ pub struct Vital {
     pub confirmed: u64,
     /// The number of open findings that are acknowledged.
     pub acknowledged: u64,
-    /// The last time (seconds since 1970) at which a CHECKDB in any depth ended, verified everything and found nothing.
+    /// When the last CHECKDB ended that verified everything and found nothing (seconds since 1970). Checks in any depth
+    /// count.
     pub verified_physical: Option<i64>,
     /// Like `verified_physical`, but only for checks in full depth.
     pub verified_full: Option<i64>,
-    /// The share of the pages in use that were ever read.
+    /// The fraction of the pages in use that were read at least once.
     pub coverage: Option<f64>,
     /// The number of pages that all runs over the database have read.
     pub pages_read: u64,
@@ -65,7 +66,7 @@ const DATABASES: &str = r#"SELECT l.database, l.family, CASE c.rank WHEN 0 THEN 
     FROM v_last l JOIN database d ON d.identity = l.identity LEFT JOIN worst c ON c.database = d.id AND c.place = 1
     ORDER BY l.database, d.id"#;
 
-/// The SQL condition that a finding is acknowledged.
+/// The SQL condition that tests whether a finding is acknowledged.
 const ACKNOWLEDGED: &str = "f.ack_by IS NOT NULL AND (f.ack_until IS NULL OR f.ack_until > ?1)";
 
 impl History {

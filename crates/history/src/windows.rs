@@ -1,5 +1,5 @@
-//! Time windows: a check that takes longer than one night continues in the next. The history stores the ranges that
-//! were swept, the results that can be used again, the speed, and the age of reads and proofs.
+//! Time windows. A check that takes longer than one night continues in the next night's time window. The history stores
+//! the ranges that were read, the results that can be used again, the speed, and the age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -24,16 +24,17 @@ use crate::time;
 use pace::{Swept, WINDOWS};
 use promise::Range;
 
-/// The most pages with new findings that are read first, for a second look.
+/// The most pages with new findings that are considered. The ranges of these pages are read first, to see whether the
+/// findings are still there.
 const MOST_DOUBTED: u32 = 100_000;
-/// The time between two windows that is assumed until it is known.
+/// The assumed time between two time windows, while the real time is unknown.
 const A_DAY: Duration = Duration::from_secs(86_400);
-/// The shortest and the longest time between windows that counts, in seconds.
+/// Limits for the time between two time windows, in seconds. A shorter or longer time is replaced by the nearest limit.
 const RHYTHM_SECONDS: [i64; 2] = [43_200, 31 * 86_400];
 
-/// What is needed to open a window.
+/// The data that is needed to open a time window.
 pub struct Opening<'a> {
-    /// The pages that the window reads.
+    /// The source of the pages that the check reads.
     pub source: &'a dyn PageSource,
     /// The catalog of the database.
     pub database: &'a Database,
@@ -43,11 +44,11 @@ pub struct Opening<'a> {
     pub started: SystemTime,
     /// How long the window may take.
     pub allowed: Duration,
-    /// Whether links, keys and rows are compared.
+    /// Whether the check has full depth, in which links, keys and rows are compared.
     pub is_full: bool,
 }
 
-/// An open window. While it is open, no other process may work on its database.
+/// An open time window. While it is open, no other process may work on its database.
 #[derive(Debug)]
 pub struct Window {
     id: i64,
@@ -58,7 +59,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The point in time of the image that the window reads.
+    /// The point in time of the image that is read in this time window.
     pub fn taken_at(&self) -> &str {
         &self.taken_at
     }
@@ -69,70 +70,74 @@ impl Window {
     }
 }
 
-/// A part: the stored result for a range of an image that is not closed yet.
+/// A part, which is the stored result for one range of an image. It is stored until all ranges of the image have been
+/// read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartRow {
     /// Whether every page of the range could be read.
     pub is_read: bool,
-    /// A fingerprint of the pages of the range that have findings; `None` if it has no findings.
+    /// A fingerprint of the pages of the range that have findings; `None` if no page has findings.
     pub held: Option<String>,
-    /// When the window that swept the range began.
+    /// When the time window in which the range was read began.
     pub started: String,
 }
 
-/// The known state of a database, before or after a window.
+/// What the history knows about a database before or after a time window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
     /// The ranges of the database, ordered by file and page.
     pub ranges: Vec<Range>,
-    /// The file ID, first page and number of pages of each of these ranges.
+    /// The file ID, first page and number of pages of each range in `ranges`.
     pub places: Vec<(u16, u32, u32)>,
-    /// The bytes that each of the last windows swept, and the seconds it took; the newest window first.
+    /// For each of the last time windows, the number of bytes read and the seconds that this took. The newest time
+    /// window comes first.
     pub windows: Vec<Swept>,
-    /// The time from the start of a window to the start of the next one.
+    /// The time from the start of a time window to the start of the next one.
     pub every: Duration,
     /// The time since which the history has known the database, in seconds since 1970.
     pub known_since: i64,
-    /// The point in time of the last image that was closed, in seconds since 1970.
+    /// The point in time of the last image that was read completely, in seconds since 1970.
     pub closed: Option<i64>,
-    /// The relations of the database, and how many of them are proven.
+    /// The numbers of heaps, indexes and index comparisons, and how many of them are proven to be sound.
     pub relations: Relations,
 }
 
-/// The number of relations of a database, and how many of them are proven.
+/// The number of relations of a database, and how many of them are proven to be sound. A relation is a heap or index
+/// that is checked by itself, or an index that is compared with its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Relations {
-    /// Heaps and indexes that are checked by themselves.
+    /// The number of heaps and indexes that are checked by themselves.
     pub units: u64,
-    /// Those of `units` that are proven to be sound.
+    /// How many of the `units` are proven to be sound.
     pub units_sound: u64,
-    /// Indexes that are compared with their tables.
+    /// The number of indexes that are compared with their tables.
     pub pairs: u64,
-    /// Those of `pairs` that are proven to be sound.
+    /// How many of the `pairs` are proven to be sound.
     pub pairs_sound: u64,
 }
 
-/// A range that was swept.
+/// A range that has been read and checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
-    /// The range, as given when the window was opened.
+    /// The range, in the form in which it was passed when the time window was opened.
     pub range: &'a RangeRead,
     /// Whether every page of the range could be read.
     pub is_read: bool,
     /// Whether there are findings on the pages of the range.
     pub has_findings: bool,
-    /// The plan and the task that the part of this range belongs to, if the part can be used again.
+    /// The plan and the task of the part for this range; `None` if the result cannot be used again.
     pub part: Option<(&'a str, u32)>,
     /// A fingerprint of the pages of the range that have findings.
     pub held: Option<&'a str>,
-    /// The bytes of the range, and the seconds that sweeping them took.
+    /// The bytes of the range, and the seconds that reading and checking them took.
     pub swept: Swept,
 }
 
 impl History {
-    /// Opens a window.
+    /// Opens a time window.
     ///
     /// # Errors
+    ///
     /// [`HistoryError::Leased`] if another process is using this database; another error if the history cannot be
     /// written.
     pub fn open_window(&mut self, opening: &Opening<'_>) -> Result<Window> {
@@ -157,10 +162,11 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Divides the known state of a database into the ranges `tiles`, which cover all pages of the database, and
-    /// returns that state.
+    /// Divides what the history knows about a database into the ranges `tiles`, which cover all pages of the database.
+    /// Returns the result.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn known_of(&mut self, window: &Window, tiles: &[RangeRead]) -> Result<Known> {
         let now = time::text(SystemTime::now());
@@ -171,9 +177,10 @@ impl History {
         })
     }
 
-    /// The parts of a plan that can be used again, by task.
+    /// The parts of a plan that can be used again. The key is the number of the task.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn parts(&self, plan: &str) -> Result<BTreeMap<u32, PartRow>> {
         let read = || {
@@ -188,17 +195,19 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Forgets the parts of a plan.
+    /// Deletes the parts of a plan.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn forget_parts(&mut self, plan: &str) -> Result<()> {
         self.transaction(|transaction| transaction.execute("DELETE FROM part WHERE plan = ?1", [plan])).map(drop)
     }
 
-    /// Forgets the parts of all plans that are not in `plans`, because those plans no longer exist.
+    /// Deletes the parts of all plans that are not in `plans`, because those plans no longer exist.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn keep_parts(&mut self, plans: &BTreeSet<String>) -> Result<()> {
         self.transaction(|transaction| {
@@ -211,10 +220,11 @@ impl History {
         })
     }
 
-    /// Records in one transaction that a range was swept. A range with findings gets its date only when
+    /// Records in one transaction that a range was read and checked. A range with findings gets its date only when
     /// [`History::record`] stores these findings. If the run is killed before that, the range still counts as unread.
     ///
     /// # Errors
+    ///
     /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; another error if the history cannot
     /// be written.
     pub fn range_done(&mut self, window: &Window, done: &Done<'_>) -> Result<()> {
@@ -245,9 +255,10 @@ impl History {
         }
     }
 
-    /// Ends a window, so that other processes may work on its database.
+    /// Ends a time window, so that other processes may work on its database.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn end_window(&mut self, window: &Window) -> Result<()> {
         let now = time::text(SystemTime::now());
@@ -257,10 +268,11 @@ impl History {
         self.release(&window.lease)
     }
 
-    /// The present known state of a database, divided into the ranges of a run. Without ranges, it is divided as
-    /// stored.
+    /// What the history knows about a database now, divided into the ranges of a run. If `ranges` is empty, the stored
+    /// division is used.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read or written.
     pub fn known(&mut self, opening: &Opening<'_>, ranges: &[RangeRead]) -> Result<Known> {
         let now = time::text(SystemTime::now());
@@ -271,9 +283,11 @@ impl History {
         })
     }
 
-    /// What the last windows over a copy of a database swept, the newest first. Does not change the history.
+    /// The numbers of bytes and seconds of the last time windows over a copy of a database, the newest first. Does not
+    /// change the history.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn swept(&self, opening: &Opening<'_>) -> Result<Vec<Swept>> {
         let source = identity(opening, &time::text(opening.started)).source(self.connection());
@@ -286,7 +300,7 @@ impl History {
 }
 
 impl Opening<'_> {
-    /// An alarm about the database, with this text.
+    /// An alarm about the database of this time window, with the given text.
     pub fn raised(&self, text: String) -> Raised {
         let Identity { family, server, name, .. } = identity(self, "");
         Raised { family, server, name, text }
@@ -298,7 +312,7 @@ fn identity(opening: &Opening<'_>, now: &str) -> Identity {
     Identity::of(&summary, opening.source, opening.database, (opening.naming, now))
 }
 
-/// The known state at `now`. A date after `now` came from a wrong clock and does not count.
+/// What the history knows about a database at `now`. A date after `now` comes from a wrong clock and is ignored.
 fn known(
     transaction: &Transaction<'_>,
     ids: Ids,
@@ -310,7 +324,8 @@ fn known(
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
-    // Every window over data files moves their `taken_at`, so for them the time counts at which the image was closed.
+    // Every time window over data files changes their `taken_at`. For data files, the time at which all ranges had been
+    // read (`closed_at`) is used instead.
     let closed: Option<String> = transaction.query_row(
         "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
          FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",
@@ -351,7 +366,8 @@ fn known(
     })
 }
 
-/// The pages of a copy that have a new finding. Once the finding is confirmed, its range is read in its normal turn.
+/// The pages of a copy that have a new finding. After the finding is confirmed, the range of its page is no longer read
+/// first.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
         "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL
@@ -361,7 +377,8 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
     rows.collect()
 }
 
-/// What the last windows over a copy swept, the newest first, and the median time between their starts.
+/// The numbers of bytes and seconds of the last time windows over a copy, the newest first. Also returns the median
+/// time between the starts of these time windows.
 fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image

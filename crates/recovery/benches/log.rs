@@ -1,6 +1,7 @@
-//! Measures reading a log from the system's cache on one thread, compared with the least work that each block needs:
-//! `cargo bench -p mdfsck-recovery --bench log`. After `--`, give the size of the log in MB (default 256), or the path
-//! of an existing log, which is only read.
+//! Measures how long one thread needs to read a log from the file cache of the operating system. The result is compared
+//! with the time for reading the blocks and computing their checksums. Run it with `cargo bench -p mdfsck-recovery
+//! --bench log`. After `--`, give the size of the log to generate in MB (default 256), or the path of an existing log.
+//! The benchmark only reads an existing log.
 
 use std::error::Error;
 use std::fs::File;
@@ -15,7 +16,7 @@ use log::{Log, Walk};
 use recovery::{Analysis, RecoveredPages, Recovery, Settings};
 use source::{DataFiles, PageSource, read_fully_at};
 
-/// Approximate number of bytes of log per transaction of the lab.
+/// Approximate number of bytes of log that each transaction of the lab writes.
 const BYTES_PER_TRANSACTION: u64 = 22_000;
 const RUNS: usize = 9;
 const READ_BYTES: usize = 1 << 20;
@@ -90,7 +91,8 @@ fn print(name: &str, timed: Timed, least: Timed) {
     println!("{name:<40} {megabytes:>8.1} {:>8.2} {share:>10.2}", rate(timed) / 1e9);
 }
 
-/// Measures only reading. Returns the time for the checksums alone, which is the least work.
+/// Measures only the reading of the log, without recovery. Returns the time for computing the checksums alone, which is
+/// the lower bound.
 fn read(log: &Log) -> Result<Timed, Box<dyn Error>> {
     let least = fastest(|| sums(log))?;
     print("least: each block read and summed", least, least);

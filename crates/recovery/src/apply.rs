@@ -25,13 +25,13 @@ use crate::undo::Undo;
 /// The most steps for tracking moved rows of open transactions, in total. This number of steps takes about half a
 /// minute.
 const MAX_STEPS: u64 = 1 << 28;
-/// The most pages to remember that are newer than the log. One allocated page among them is enough to refuse the
-/// recovery.
+/// The most pages with an LSN after the end of the log that are remembered. If one of these pages is allocated, the
+/// recovery is refused.
 const MAX_NEWER: usize = 10_000;
 /// The context number of bulk operations in log records.
 const BULK: u8 = 29;
 
-/// A page that could not be brought to its state at the end of the log.
+/// A page that recovery could not bring to its state at the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NotRecovered {
     /// ID of the page.
@@ -43,7 +43,7 @@ pub struct NotRecovered {
 /// A summary of the work of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// Number of pages that differ from the files.
+    /// Number of recovered pages that differ from the pages in the files.
     pub pages: u64,
     /// Number of records that were applied.
     pub records: u64,
@@ -70,8 +70,10 @@ impl Recovery {
     /// Recovers the pages.
     ///
     /// # Errors
-    /// [`Refusal`] if the log cannot be read a second time, a temporary file fails, the memory grant is too small, the
-    /// rows of open transactions were moved too often, or the files are newer than the log.
+    ///
+    /// [`Refusal`] if the log cannot be read a second time, a temporary file fails, or the memory grant is too small.
+    /// Also if later changes moved the rows of open transactions too often, or if the data files are newer than the
+    /// log.
     pub fn new(
         source: &dyn PageSource,
         log: &Log,
@@ -79,8 +81,8 @@ impl Recovery {
         settings: &Settings,
     ) -> Result<Self, Refusal> {
         let mut applied = Applied::default();
-        // Without this table, the records of all pages are sorted. The LSN of each page then shows which records the
-        // page lacks.
+        // Without the table of pages, the records of all pages are sorted. The LSN of each page then shows which
+        // changes the page lacks.
         let mut lacking = analysis.pages.take();
         let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
@@ -94,8 +96,8 @@ impl Recovery {
                 let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
                 let is_lacking = match &lacking {
                     Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
-                    // Records for files that were not given are left out, and so are records for the header of the log
-                    // file.
+                    // Records for pages in files that were not given are left out. Records for the header of the log
+                    // file are left out too.
                     None => source.file(change.page.file).is_some(),
                 };
                 if is_lacking {
@@ -126,7 +128,7 @@ impl Recovery {
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
-            // Like the table, this considers only pages that the log changes after the start of redo.
+            // Like the table of pages, this test considers only pages that the log changes after the start of redo.
             let is_newer = lacking.is_none() && to_redo == Some(page) && making.stored_lsn > analysis.end;
             if is_newer && newer.len() < MAX_NEWER {
                 newer.push((page, making.stored_lsn));
@@ -139,7 +141,7 @@ impl Recovery {
                 making.take_back(bytes);
                 is_changed = true;
             }
-            // The page already contains all its changes.
+            // The stored page already contains the changes of all its records.
             if !is_changed && !heaps.contains(&page) {
                 continue;
             }
@@ -159,7 +161,7 @@ impl Recovery {
         }
         set_fullness(source, &mut store, &filled)?;
         store.finish()?;
-        // A newer page that is free proves nothing: it may be left over from another database.
+        // A free page that is newer than the log proves nothing, because its content may come from another database.
         let newer = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page));
         if let Some((page, lsn)) = newer.or_else(|| newer_again(source, &store, analysis.end)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
@@ -171,9 +173,9 @@ impl Recovery {
     }
 }
 
-/// Finds a page that is newer than the end of the log and that only recovery makes allocated; returns the page and its
-/// LSN. If the undo of a transaction allocates a page again, the page's rows should return with it. Here, a later use
-/// of the page, after the end of the log, has overwritten them.
+/// Finds a page that is free in the files, that recovery allocates again, and that is newer than the end of the log.
+/// Returns the page ID and the LSN of the page. If undoing a transaction allocates a page again, the rows of the page
+/// should return too. A page newer than the log was used again later, so its old rows were overwritten.
 fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(PageId, Lsn)> {
     let maps = store.pages().iter().map(|stored| stored.page).filter(|page| pfs_page_of(page.page) == page.page);
     for map in maps {
@@ -196,10 +198,11 @@ fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(
     None
 }
 
-/// Offset on a PFS page of the byte for the first page of its range.
+/// Offset on a PFS page of the first PFS byte, which describes the first page of the PFS interval.
 const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
 
-/// The recovered PFS page for `page`: its ID, its bytes, and the offset of the byte for `page`.
+/// Finds the recovered PFS page that describes `page`. Returns the ID of the PFS page, its bytes, and the offset of the
+/// PFS byte for `page`.
 fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<(PageId, Box<PageBytes>, usize)> {
     let map = PageId::new(page.file, pfs_page_of(page.page));
     let bytes = store.get(map).or_else(|| readable(source, map))?;
@@ -208,8 +211,8 @@ fn pfs_byte(source: &dyn PageSource, store: &PageStore, page: PageId) -> Option<
     is_map.then_some((map, bytes, PFS_BYTES_AT + (page.page % PFS_PAGES) as usize))
 }
 
-/// Sets the fullness of heap and LOB pages in the PFS pages. When SQL Server undoes a transaction, it does not log the
-/// changes of the fullness but computes it anew.
+/// Sets the fullness of heap and LOB pages in the PFS pages. When SQL Server undoes a transaction, it computes the
+/// fullness of these pages anew and does not log the changed fullness.
 fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMap<PageId, u8>) -> Result<(), Refusal> {
     const CLASS: u8 = 7;
     for (page, class) in filled {
@@ -223,7 +226,7 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
         if has_checksum {
             seal(&mut bytes);
         } else {
-            // The torn-page bits were undone, so the page gets a checksum instead.
+            // The bits that torn-page protection replaced were restored, so the page gets a checksum instead.
             bytes = WorkingPage::load(&bytes).and_then(WorkingPage::finish).unwrap_or(bytes);
         }
         store.put(map, &bytes, PageWork::default())?;
@@ -232,36 +235,40 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
 }
 
 impl Recovery {
-    /// Whether the log may be that of another copy of the database: it has checkpoints that the boot page lacks, or at
-    /// least one page contradicts it for every ten that it changes. The recovered pages prove nothing then.
+    /// Whether the log may belong to another copy of the database. This is so if the log has checkpoints that the boot
+    /// page lacks, or if for every ten pages that the log changes, at least one page contradicts the log. The recovered
+    /// pages then prove nothing.
     pub fn may_be_of_another_copy(&self) -> bool {
         let contradicting = self.applied.not_recovered.iter().filter(|entry| entry.why == Misfit::OtherMoment).count();
         let is_often_contradicted = contradicting > 0 && contradicting as u64 * 10 >= self.applied.pages;
         is_often_contradicted || self.analysis.contradiction().is_some()
     }
 
-    /// Bytes of memory that stay in use.
+    /// Number of bytes of memory that the recovered pages occupy.
     pub fn kept_bytes(&self) -> u64 {
         self.store.memory_bytes() as u64
     }
 
-    /// Moves pages to a temporary file until [`Self::kept_bytes`] is at most `bytes`, as far as possible.
+    /// Moves recovered pages to a temporary file until [`Self::kept_bytes`] is at most `bytes`. Some memory cannot be
+    /// freed, so `kept_bytes` may stay above `bytes`.
     ///
     /// # Errors
+    ///
     /// The error of the temporary file.
     pub fn keep_at_most(&mut self, bytes: u64) -> std::io::Result<()> {
         self.store.keep_at_most(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 
-/// Keeps only the pages that may lack some of their records. Their values become their LSNs on disk, or zero for
-/// unreadable pages. Returns at most [`MAX_NEWER`] pages that are newer than the end of the log.
+/// Keeps in `pages` only the pages that may lack some changes of the log. The value of each of these pages becomes its
+/// LSN on disk, or zero if the page is unreadable. Returns at most [`MAX_NEWER`] pages with an LSN after `end`, the end
+/// of the log.
 fn keep_lacking(
     source: &dyn PageSource,
     pages: &mut HashMap<PageId, Lsn, RandomState>,
     end: Lsn,
 ) -> Vec<(PageId, Lsn)> {
-    // Drop pages of files that were not given, and the header of the log file.
+    // Drop pages in files that were not given. Also drop the header of the log file.
     pages.retain(|page, _| source.file(page.file).is_some());
     let mut order: Vec<PageId> = pages.keys().copied().collect();
     order.sort_unstable();
@@ -295,7 +302,7 @@ struct Making {
     /// The current state of the page, or the reason why it cannot be used. A FORMAT_PAGE record may still create the
     /// page.
     page: Result<WorkingPage, Misfit>,
-    /// The first misfit of a record; after that, the page cannot be recovered.
+    /// Why the first record that did not fit could not be applied. After such a record, the page cannot be recovered.
     misfit: Option<Misfit>,
     work: PageWork,
     has_bulk: bool,
@@ -349,7 +356,7 @@ impl Making {
         Ok(())
     }
 
-    /// Must be called after the last record to redo.
+    /// Ends the redo of this page. Must be called after the last redo record and before any undo.
     fn end_redo(&mut self) {
         let lacks_rows = self.is_bulk && self.page.as_ref().is_ok_and(WorkingPage::is_empty);
         if self.misfit.is_none() && lacks_rows {
@@ -367,7 +374,7 @@ impl Making {
         }
     }
 
-    /// Lays out the page with its rows and its checksum.
+    /// Writes the rows and the checksum into the bytes of the page.
     fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         match self.misfit {
             Some(misfit) => Err(misfit),
@@ -382,7 +389,7 @@ fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
     page.undo(undo.slot, undo.record.context(), &change, &undo.moved_rows(), undo.as_a_whole)
 }
 
-/// The stored page, ready for records; an error if it is damaged.
+/// Loads the stored page so that records can be applied to it. Returns an error if the page is damaged.
 pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
     if format::protection::verify(stored).is_err() {
         return Err(Misfit::PageDamaged);
@@ -397,8 +404,7 @@ pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Mis
     WorkingPage::load(&bytes)
 }
 
-/// Whether a page is allocated after recovery, according to its PFS page. The result is also true if the PFS page
-/// cannot be read.
+/// Whether a page is allocated after recovery, according to its PFS page. Also true if the PFS page cannot be read.
 fn is_allocated(source: &dyn PageSource, store: &PageStore, page: PageId) -> bool {
     let byte = pfs_byte(source, store, page).and_then(|(_, bytes, at)| bytes.get(at).copied());
     byte.is_none_or(|byte| PfsByte(byte).is_allocated())

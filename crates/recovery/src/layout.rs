@@ -13,7 +13,7 @@ use crate::misfit::Misfit;
 /// The fullness class of a heap or LOB page in its PFS byte; `None` for pages with a class that does not depend on
 /// their rows (docs/format/allocation.md#pfs).
 pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
-    /// 50, 80 and 95 percent of the 8096 bytes after the page header.
+    /// 50, 80 and 95 percent of the 8096 bytes that follow the page header.
     const LIMITS: [usize; 3] = [4048, 6476, 7691];
     let header = Page::new(bytes).header();
     let depends = matches!(header.kind()?, PageType::TextMix | PageType::Data);
@@ -23,13 +23,13 @@ pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
     depends.then_some(if is_empty { 0 } else { class })
 }
 
-/// A page pointer in its stored form.
+/// The six bytes with which a row stores a pointer to `page`.
 pub(crate) fn pointer(page: PageId) -> [u8; 6] {
     let ([a, b, c, d], [e, f]) = (page.page.to_le_bytes(), page.file.to_le_bytes());
     [a, b, c, d, e, f]
 }
 
-/// Whether pages of this type contain rows, which are records that show their own length.
+/// Whether pages of this type contain rows. The length of a row can be computed from its bytes.
 pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     matches!(
         kind,
@@ -44,7 +44,8 @@ pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     )
 }
 
-/// Length of the row at the start of `space`. A record without a length of its own has at most `rest` bytes.
+/// Length of the row at the start of `space`. For records that do not state their length, such as those of allocation
+/// maps, this is the length of `space`, but at most `rest` bytes.
 pub(crate) fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<usize, Misfit> {
     let header = page.header();
     let length = match header.kind() {
@@ -58,9 +59,9 @@ pub(crate) fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<us
     length.map_err(|_| if is_compressed { Misfit::Compressed } else { Misfit::PageDamaged })
 }
 
-/// The row that results from the image in a log record. On LOB pages, the length field in the image of a row with a
-/// version tag is too small by the length of the tag, which is not logged (docs/format/log.md#changes). It is set to
-/// the length of the image.
+/// Builds a row from its image in a log record. A version tag is not logged, so on LOB pages, the length field in the
+/// image of a row with a version tag is too small (docs/format/log.md#changes). The length field of the result is set
+/// to the length of the image.
 pub(crate) fn row_of_image(page: Page<'_>, image: &[u8]) -> Vec<u8> {
     let mut row = image.to_vec();
     let is_lob = matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree));
@@ -90,8 +91,8 @@ pub(crate) fn logged_length(page: Page<'_>, row: &[u8]) -> usize {
     length.unwrap_or(row.len()).min(row.len())
 }
 
-/// Whether a row on a page equals the image in a log record. Version tags are ignored because they are not logged; heap
-/// rows may be padded to the size of a forwarding stub.
+/// Whether a row on a page equals the image in a log record. The version tag is ignored, because it is not logged.
+/// Padding of a heap row to the size of a forwarding stub is ignored too.
 pub(crate) fn is_same_row(page: Page<'_>, row: &[u8], image: &[u8]) -> bool {
     let image = row_of_image(page, image);
     row.get(..logged_length(page, row)) == image.get(..logged_length(page, &image))
@@ -112,7 +113,7 @@ mod tests {
         bytes
     }
 
-    /// A LOB row of five bytes with a version tag: the image in the log, and the row on the page.
+    /// A LOB row of five bytes with a version tag. Returns its image in the log, and the row as stored on the page.
     fn lob_row() -> (Vec<u8>, Vec<u8>) {
         let on_page = [&[0x48, 0, 19, 0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 0][..], b"value", &[0xAA; 14]].concat();
         let mut image = on_page[..19].to_vec();
@@ -142,7 +143,7 @@ mod tests {
         let mut other = on_page;
         other[18] ^= 1;
         assert!(!is_same_row(Page::new(&lob), &other, &image));
-        // An index row with a status byte and four bytes of key; a version tag follows on the page.
+        // An index row with a status byte and four bytes of key. On the page, a version tag follows the row.
         let index = page(PageType::Index, 5);
         let row = [&[0x46, 1, 2, 3, 4][..], &[0xBB; 14]].concat();
         assert_eq!(logged_length(Page::new(&index), &row), 5);

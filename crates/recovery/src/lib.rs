@@ -1,11 +1,11 @@
-//! A database in the state that recovery would produce: its files, with the pages that its log changes recovered in
-//! memory.
+//! Shows a database in the state that recovery would produce. The pages come from the database files. Pages that the
+//! log changes are recovered in memory.
 //!
 //! [`Analysis::new`] reads the log from the start of recovery. It finds out whether the log belongs to the database and
-//! what the log would change. [`Recovery::new`] recovers the pages: redo follows the page LSNs stored in the records,
-//! and undo takes back the transactions that were open at the end. [`RecoveredPages`] shows the result as a
-//! [`source::PageSource`], so that checks see the recovered database and need not know about the log. Nothing is
-//! written to the files. docs/format/log.md describes the facts.
+//! what the log would change. [`Recovery::new`] recovers the pages. Redo compares the LSN of each page with the page
+//! LSNs stored in the records. Undo reverses the changes of the transactions that were open at the end of the log.
+//! [`RecoveredPages`] shows the result as a [`source::PageSource`], so that checks see the recovered database and need
+//! not know about the log. Nothing is written to the files. The facts about the log format are in docs/format/log.md.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -1,5 +1,5 @@
-//! Transactions that were open at the end of the log: their changes, and the places to which later records moved their
-//! rows.
+//! Tracks the transactions that were open at the end of the log: their changes, and the pages and slots to which later
+//! records moved the changed rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -17,12 +17,12 @@ use crate::page::KEEPS_SLOTS;
 use crate::store::RecordStore;
 use crate::undo::Undo;
 
-/// Memory in bytes for a record, and for its entry in the list of its page, which may be half full.
+/// Bytes of memory for a record, including its entry in the list of its page. That list may be half full.
 const RECORD_BYTES: usize = size_of::<LoserRecord>() + 2 * size_of::<u32>();
-/// Memory in bytes for the list of a page, or for the data of a page split.
+/// Bytes of memory for the list of a page, or for the data of a page split.
 const PAGE_BYTES: usize = 100;
-/// The most records of a page split between the INSERT_ROWS with the moved rows and the DELETE_SPLIT that drops them.
-/// Real page splits have only a few.
+/// The most records that a page split may have between the INSERT_ROWS with the moved rows and the DELETE_SPLIT that
+/// removes them from the old page. Real page splits have only a few such records.
 const MAX_SPLIT_RECORDS: usize = 100;
 
 /// The effect of a record of an open transaction.
@@ -34,7 +34,7 @@ enum Deed {
     Nothing,
     /// The record inserts this number of rows.
     Insert(u16),
-    /// The record drops this number of rows that were moved to another page.
+    /// The record removes this number of rows from its page, because they were moved to another page.
     DropMoved(u16),
     /// The record changes a page in another way.
     Change,
@@ -50,7 +50,7 @@ struct LoserRecord {
     previous: Lsn,
     /// The page that the record changes, if any.
     page: Option<PageId>,
-    /// The place of the record's row at the end of the log; `None` if the row no longer exists.
+    /// The page and slot of the record's row at the end of the log; `None` if the row no longer exists.
     row: Option<(PageId, u16)>,
     deed: Deed,
     /// Whether the page belongs to a heap or contains LOBs.
@@ -59,14 +59,15 @@ struct LoserRecord {
     is_undone: bool,
 }
 
-/// Records in the order of their LSNs. They are stored in chunks, which are not copied when the list grows.
+/// Records in the order of their LSNs. The records are stored in chunks, so that no record is copied when the list
+/// grows.
 #[derive(Default)]
 struct Records(Vec<Vec<LoserRecord>>);
 
 impl Records {
     const PIECE: usize = 1 << 14;
 
-    /// Adds a record, which must have the greatest LSN. Returns its position.
+    /// Appends a record. Its LSN must be greater than that of all earlier records. Returns the position of the record.
     fn push(&mut self, record: LoserRecord) -> u32 {
         if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
             self.0.push(Vec::with_capacity(Self::PIECE));
@@ -103,26 +104,27 @@ impl Records {
     }
 }
 
-/// Tracks the changes of open transactions, and the places of the rows that they changed.
+/// Tracks the changes of open transactions, and the pages and slots of the changed rows.
 pub(crate) struct Losers<'a> {
     losers: &'a BTreeMap<TransactionId, Loser>,
     records: Records,
-    /// For each page, the positions of the records with a row on this page.
+    /// For each page, the positions in `records` of the records with a row on this page.
     on_page: HashMap<PageId, Vec<u32>, RandomState>,
-    /// The page, slot and number of the rows that each transaction inserted last. In a page split, this is the page
-    /// that receives the moved rows.
+    /// For each transaction, its last insert: the page, the first slot, and the number of rows. In a page split, this
+    /// is the page that receives the moved rows.
     inserted: HashMap<TransactionId, (PageId, u16, u16), RandomState>,
-    /// For each DELETE_SPLIT that must be undone, the INSERT_ROWS with its moved rows.
+    /// For each DELETE_SPLIT that must be undone, the LSN of the INSERT_ROWS record with the moved rows.
     moved_by: BTreeMap<Lsn, Lsn>,
-    /// The last record of each transaction (`last`), and the transactions with a record that does not name its
-    /// predecessor (`broken`). Undo of a broken transaction would skip records.
+    /// `last` is the LSN of each transaction's last record. `broken` lists the transactions with a record that does not
+    /// name its predecessor. Undo of a broken transaction would skip records.
     last: BTreeMap<TransactionId, Lsn>,
     broken: BTreeSet<TransactionId>,
-    /// The most bytes of memory that may be used.
+    /// The most bytes of memory that the lists may use.
     memory_bytes: usize,
-    /// The number of bytes of memory that are needed. Once it exceeds `memory_bytes`, the bytes are only counted.
+    /// The number of bytes of memory that the lists need. Once it exceeds `memory_bytes`, nothing more is stored and
+    /// the bytes are only counted.
     pub(crate) needed_bytes: usize,
-    /// Number of row positions that were updated up to now.
+    /// How many times the position of a row has been updated so far.
     pub(crate) steps: u64,
 }
 
@@ -152,7 +154,8 @@ impl<'a> Losers<'a> {
             self.inserted.remove(&id);
         }
         let loser = self.losers.get(&id);
-        // A structural transaction is undone as a whole, so in the end it moves no rows.
+        // A structural transaction is undone as a whole. Its undo returns all rows to their places, so its moves are
+        // not tracked.
         if loser.is_none_or(|loser| !loser.is_structural) {
             self.follow(record, id);
         }
@@ -167,8 +170,8 @@ impl<'a> Losers<'a> {
         }
         self.needed_bytes += RECORD_BYTES;
         if self.needed_bytes > self.memory_bytes {
-            // The recovery will be refused; the records are only counted, so that the refusal can state the memory
-            // needed for all of them.
+            // The recovery will be refused. Further records are only counted, so that the refusal can state how much
+            // memory all records need.
             (self.records, self.on_page) = Default::default();
             return;
         }
@@ -246,7 +249,7 @@ impl<'a> Losers<'a> {
                     }),
                 };
             }
-            // `moved` is in the same order as `positions`.
+            // `moved` and `positions` are in the same order.
             let mut gone = moved.iter().map(|(position, _)| *position).peekable();
             positions.retain(|position| gone.next_if_eq(position).is_none());
         }
@@ -263,7 +266,7 @@ impl<'a> Losers<'a> {
         heap.filter_map(|record| Some(record.row?.0)).collect()
     }
 
-    /// Decides which records are undone. Pages with changes that cannot be undone are added to `applied`.
+    /// Decides which records are undone. Pages with changes that cannot be undone are added to `applied.not_recovered`.
     pub(crate) fn plan(&mut self, has_version_store: bool, applied: &mut Applied) {
         let mut failed: BTreeMap<PageId, Misfit> = BTreeMap::new();
         let mut left: BTreeMap<TransactionId, Misfit> = BTreeMap::new();
@@ -317,8 +320,8 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Marks a record to be undone. If that is impossible, returns the page that stays unrecovered, if any, as the
-    /// error.
+    /// Marks a record to be undone. If the record cannot be undone, the error is the page that stays unrecovered, if
+    /// the record changes a page.
     fn mark(&mut self, record: &LoserRecord, loser: &Loser) -> Result<(), Option<PageId>> {
         match record.deed {
             Deed::Begin | Deed::Nothing => return Ok(()),
@@ -339,16 +342,17 @@ impl<'a> Losers<'a> {
         Ok(())
     }
 
-    /// The LSN of the INSERT_ROWS with the rows that a DELETE_SPLIT dropped. It is an earlier record of the same
-    /// transaction.
+    /// Finds the LSN of the INSERT_ROWS record with the rows that a DELETE_SPLIT removed. This INSERT_ROWS is an
+    /// earlier record of the same transaction.
     fn moved_by(&self, split: &LoserRecord, rows: u16) -> Option<Lsn> {
         let earlier = std::iter::successors(Some(split), |record| self.records.get(record.previous));
         let mut earlier = earlier.take(MAX_SPLIT_RECORDS);
         earlier.find(|record| record.deed == Deed::Insert(rows)).map(|record| record.lsn)
     }
 
-    /// Reads the log once more and adds the changes to undo to `store`, sorted by page, the latest change first. Pages
-    /// in `failed` are left out, because a page is undone either completely or not at all.
+    /// Reads the log once more and adds the changes to undo to `store`. They are sorted by page, and on each page the
+    /// latest change comes first. Pages in `failed` are left out, because either all changes of a page are undone or
+    /// none.
     pub(crate) fn collect(
         &self,
         log: &Log,

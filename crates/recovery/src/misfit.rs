@@ -3,24 +3,25 @@
 /// The reason why a record cannot be applied to a page, or cannot be undone on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Misfit {
-    /// The page is damaged, and no record formats it anew.
+    /// The page is damaged, and no later record formats it anew.
     PageDamaged,
     /// The page cannot be read, or is beyond the end of its file.
     NotThere,
-    /// The record does not have the form of its operation, or the operation is not understood.
+    /// The content of the record does not fit its operation, or the operation is unknown.
     RecordUnknown,
     /// The LSN of the page is not the LSN that the record expects. The log belongs to another copy of the database, or
     /// a write was lost.
     OtherMoment,
     /// The row that the record changes is not in its slot, or the slot contains another row.
     RowMissing,
-    /// The rows no longer fit on the page.
+    /// After the change, the rows no longer fit on the page.
     TooFull,
     /// The rows are compressed.
     Compressed,
     /// A bulk operation filled the page, and the log does not contain its rows.
     BulkRows,
-    /// A distributed transaction changed the page, and another database decides whether the transaction is committed.
+    /// A distributed transaction changed the page, and only another database knows whether the transaction is
+    /// committed.
     InDoubt,
     /// An open transaction changed the page, and row versions decide which of its changes are kept (accelerated
     /// database recovery).

@@ -24,7 +24,7 @@ pub struct RecoveredPages<'s> {
 }
 
 impl<'s> RecoveredPages<'s> {
-    /// Lays the pages of `recovery` over `source`.
+    /// Combines `recovery` with `source`. A recovered page takes precedence over the page in the files.
     pub fn new(source: &'s dyn PageSource, recovery: Recovery) -> Self {
         let mut files = source.files().to_vec();
         for file in &mut files {
@@ -33,7 +33,8 @@ impl<'s> RecoveredPages<'s> {
             {
                 file.header_pages = Some(header.size_pages());
             }
-            // A file that grew after the backup ends at the size in its file header, near its last recovered page.
+            // A file that grew after the backup ends at the size that its file header states. That size is limited to a
+            // range that begins after the last recovered page.
             if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
                 let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
                 file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);
@@ -47,8 +48,8 @@ impl<'s> RecoveredPages<'s> {
             in_flight.extend(recovery.store.pages().iter().map(|stored| stored.page));
         }
         if applied.transactions_not_undone > 0 {
-            // The extents of a transaction that was not undone are unknown. With the first GAM page in flight, no
-            // allocation counts as certain.
+            // It is unknown which extents a transaction that was not undone has allocated. Adding the first GAM page to
+            // the list makes every allocation uncertain.
             in_flight.push(FIRST_GAM);
         }
         in_flight.sort_unstable();
@@ -56,17 +57,18 @@ impl<'s> RecoveredPages<'s> {
         Self { source, recovery, files, in_flight, damaged }
     }
 
-    /// The recovery that produced the pages.
+    /// The recovery from which the recovered pages come.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// The recovery that produced the pages, for calls of [`Recovery::keep_at_most`].
+    /// The recovery from which the recovered pages come. Mutable, for calls of [`Recovery::keep_at_most`].
     pub fn recovery_mut(&mut self) -> &mut Recovery {
         &mut self.recovery
     }
 
-    /// The work done on a page; `None` if the page was taken from the files unchanged.
+    /// The numbers of changes that recovery redid and undid on a page; `None` if the page comes unchanged from the
+    /// files.
     pub fn work(&self, page: PageId) -> Option<PageWork> {
         self.recovery.store.work(page)
     }

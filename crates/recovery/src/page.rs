@@ -1,5 +1,5 @@
-//! A page during its recovery. Its header and its rows are changed record by record, and the page is laid out at the
-//! end.
+//! A page during its recovery. Records change the header and the rows one by one. At the end, the rows are written into
+//! the bytes of the page.
 //!
 //! The log does not contain the offset of a row on its page. If the number or the length of a page's rows has changed,
 //! all rows get new offsets; otherwise, the rows keep their offsets. The records of allocation maps always keep their
@@ -17,14 +17,14 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 use crate::layout::{FRAGMENT_LENGTH, has_rows, is_same_row, logged_length, pointer, row_length, row_of_image};
 use crate::misfit::Misfit;
 
-/// Offset of a field in the page header.
+/// Offset of the page header field `name`, which must have `bytes` bytes.
 const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::PageHeader, name, bytes)
 }
 
 /// The bits of a record's first byte that hold its type.
 const KIND_MASK: u8 = 0b1110;
-/// The types of rows on data pages and on index pages, each with the type of its ghost.
+/// The record type of a row and of its ghost, on data pages and on index pages.
 const GHOSTS: [(u8, u8); 2] = [(0, 6 << 1), (3 << 1, 5 << 1)];
 /// The context numbers of heaps and LOB pages, on which rows keep their slots.
 pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
@@ -33,17 +33,17 @@ const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
 const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
 const IAM_HEADER_BYTES: usize = 94;
 const IAM_BITMAP_BYTES: usize = 7992;
-/// Offset, in the header record of an IAM page, of the pointer to the first page of the GAM interval.
+/// Offset of the pointer to the first page of the GAM interval, in the header record of an IAM page.
 const IAM_START_AT: usize = 40;
-/// The least length of a new heap or LOB row: the length of a forwarding stub.
+/// The smallest length of a new heap or LOB row, in bytes. It is the length of a forwarding stub.
 const MIN_HEAP_ROW_BYTES: usize = 9;
 
-/// A page to which records are applied, or on which records are undone.
+/// A page on which log records are redone or undone.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkingPage {
     bytes: Box<PageBytes>,
     rows: Vec<Option<Row>>,
-    /// Whether rows must get new offsets.
+    /// Whether all rows must get new offsets.
     is_moved: bool,
     /// Whether the page header was changed. It contains the length of the fixed part of index rows.
     is_header_changed: bool,
@@ -58,9 +58,9 @@ struct Row {
     length: u16,
     /// The bytes of the row, if they are not stored on the page.
     own: Option<Vec<u8>>,
-    /// Whether the row's bytes may now state another length than before.
+    /// Whether the row's bytes may now state a different length.
     is_changed: bool,
-    /// Whether the bytes are not a valid row. Such bytes stay unchanged at their offset.
+    /// Whether the bytes are not a valid row. The bytes of an invalid row stay unchanged at their offset.
     is_damaged: bool,
 }
 
@@ -77,7 +77,8 @@ impl Row {
 }
 
 impl WorkingPage {
-    /// Reads the page in `bytes`; torn-page bits must already be undone.
+    /// Reads the page in `bytes`. Before the call, the bits that torn-page protection replaced must already be
+    /// restored.
     pub(crate) fn load(bytes: &PageBytes) -> Result<Self, Misfit> {
         let page = Page::new(bytes);
         let header = page.header();
@@ -265,9 +266,9 @@ impl WorkingPage {
         }
     }
 
-    /// Undoes a change. `moved` contains the rows that a DELETE_SPLIT dropped. With `as_a_whole`, which is for
-    /// structural changes, rows inserted into an index are removed. Without it, they become ghosts, as SQL Server
-    /// leaves them.
+    /// Undoes a change. `moved` contains the rows that a DELETE_SPLIT removed from the page. `as_a_whole` is set for
+    /// structural changes: rows that the change inserted into an index are then removed. Otherwise these rows become
+    /// ghosts, as in SQL Server.
     pub(crate) fn undo(
         &mut self,
         slot: u16,
@@ -363,13 +364,13 @@ impl WorkingPage {
         Ok(())
     }
 
-    /// Puts a removed row back into its slot; with `is_ghost`, as a ghost.
+    /// Puts a removed row back into its slot. If `is_ghost` is set, the row becomes a ghost.
     pub(crate) fn put_back(&mut self, slot: u16, context: u8, image: &[u8], is_ghost: bool) -> Result<(), Misfit> {
         self.insert(slot, &[image], context)?;
         if is_ghost { self.mark_ghost(slot) } else { Ok(()) }
     }
 
-    /// Replaces the bytes of the ghost in the slot; it stays a ghost.
+    /// Replaces the bytes of the ghost in the slot. The row stays a ghost.
     pub(crate) fn replace_ghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
         self.unghost(slot, image)?;
         self.mark_ghost(slot)
@@ -398,7 +399,7 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
-        // The usual case: a single piece replaces as many bytes as it has.
+        // The usual case: there is only one piece, and its new bytes are as many as the bytes that it replaces.
         if let [piece] = pieces
             && self.replace_in_place(slot, piece, forward)?
         {
@@ -428,7 +429,8 @@ impl WorkingPage {
         self.set_row(slot, row)
     }
 
-    /// Replaces bytes in place if the new bytes have the same number; returns `false` if the numbers differ.
+    /// Replaces bytes in place if the old and the new bytes have the same length. Returns `false` if the lengths
+    /// differ.
     fn replace_in_place(&mut self, slot: u16, piece: &Piece<'_>, forward: bool) -> Result<bool, Misfit> {
         let (at, gone, put) = replacement(piece, forward)?;
         let row = self.row(slot)?;
@@ -442,7 +444,7 @@ impl WorkingPage {
     }
 
     /// Undoes the changes of single bits in an allocation map. Later records may have changed other bits of the same
-    /// bytes, so only the bits that the pieces changed are set back.
+    /// bytes. Therefore, only the bits that the pieces changed are set back to their old values.
     fn take_back_bits(&mut self, slot: u16, pieces: &[Piece<'_>]) -> Result<(), Misfit> {
         let row = self.row_in_place(slot)?;
         for piece in pieces {
@@ -491,7 +493,7 @@ impl WorkingPage {
         self.set_row(slot, new.to_vec())
     }
 
-    /// Lays out the page in the form in which it would be written, with a checksum.
+    /// Returns the bytes of the page as the server would write them, with a checksum.
     pub(crate) fn finish(mut self) -> Result<Box<PageBytes>, Misfit> {
         let has_rows = has_rows(self.page().header().kind());
         if has_rows {
@@ -510,7 +512,8 @@ impl WorkingPage {
             }
             self.lay_out()?;
         }
-        // The flag IN_SYSXACT marks a page in an unfinished structural change; that change has ended.
+        // The flag IN_SYSXACT marks a page in an unfinished structural change. After recovery, no structural change is
+        // unfinished.
         let flags = self.page().header().flags.get();
         let flags = flags & !(page_flags::IN_SYSXACT | page_flags::TORN_BITS) | page_flags::CHECKSUM;
         self.put(const { at("m_flagBits", 2) }, &flags.to_le_bytes());
@@ -574,7 +577,7 @@ impl WorkingPage {
     }
 }
 
-/// The offset of a piece, the number of bytes that it replaces, and the new bytes.
+/// The offset at which a piece replaces bytes, the number of replaced bytes, and the new bytes.
 fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'p [u8]), Misfit> {
     let (at, gone, put) = match forward {
         true => (piece.old_offset, usize::from(piece.old_length), piece.after),
@@ -586,8 +589,8 @@ fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'
     Ok((at.into(), gone, put))
 }
 
-/// Whether the bytes of a row are the bytes that a piece wrote. They are compared only up to the version tag, which is
-/// not logged.
+/// Whether the bytes of a row are the bytes that a piece wrote. Only the bytes before the version tag are compared,
+/// because the tag is not logged.
 fn is_as_logged(place: &[u8], piece: &Piece<'_>, at: usize, logged: usize) -> bool {
     let compared = logged.saturating_sub(at).min(place.len());
     place.get(..compared) == piece.after.get(..compared)
@@ -622,8 +625,8 @@ mod tests {
             true,
         )
         .unwrap();
-        // The piece covers the column count, the NULL bitmap, and two bytes of the version tag with the values at that
-        // time.
+        // The piece covers the column count, the NULL bitmap, and two bytes of the version tag. The bytes of the tag
+        // are those at the time of the change.
         let piece = Piece {
             old_offset: 8,
             new_offset: 8,

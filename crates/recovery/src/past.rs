@@ -1,6 +1,6 @@
-//! Earlier states of pages. The records of a page are undone one by one, whatever their transaction, from the newest to
-//! the oldest (docs/format/log.md#redo). The old bytes come from the record, the page, or earlier records. If none of
-//! them contains the bytes, undo stops.
+//! Reconstructs earlier states of pages. The records of a page are undone one by one, from the newest to the oldest,
+//! whatever their transaction (docs/format/log.md#redo). The bytes before a change come from the record, the page, or
+//! earlier records. If none of these contains the bytes, undo stops.
 
 use format::log::LogRecord;
 use format::log::change::Change;
@@ -11,10 +11,10 @@ use crate::apply::on_disk;
 use crate::misfit::Misfit;
 use crate::page::{KEEPS_SLOTS, WorkingPage};
 
-/// A page that is taken back to earlier states.
+/// A page that is changed back to its earlier states, one record at a time.
 #[derive(Clone, Debug)]
 pub struct PastPage {
-    /// The page; `None` in its state before it was formatted.
+    /// The page; `None` if all its records, including FORMAT_PAGE, are undone.
     page: Option<WorkingPage>,
 }
 
@@ -27,16 +27,17 @@ impl PastPage {
         Ok(Self { page: Some(on_disk(id, stored)?) })
     }
 
-    /// LSN of the page; zero in its state before it was formatted.
+    /// LSN of the page; zero if all its records, including FORMAT_PAGE, are undone.
     pub fn lsn(&self) -> Lsn {
         self.page.as_ref().map(WorkingPage::lsn).unwrap_or_default()
     }
 
     /// Undoes the last record of the page. `earlier` contains the earlier records of the page, from the oldest to the
-    /// newest. If the record is a DELETE_SPLIT, `moved` contains the rows that it moved, from the INSERT_ROWS before
-    /// it.
+    /// newest. If the record to undo is a DELETE_SPLIT, `moved` contains the rows that it removed. They come from the
+    /// INSERT_ROWS record before it.
     ///
     /// # Errors
+    ///
     /// [`Misfit`] if the page does not contain the record's change, or if the state before the change is unknown. The
     /// page can then no longer be used.
     pub fn take_back(
@@ -61,7 +62,7 @@ impl PastPage {
             Change::Delete { marks_ghost: true, image: [] } => page.revive(slot)?,
             Change::Insert { images, over_ghost: true } => {
                 page.undo(slot, context, &change, moved, true)?;
-                // The ghost before the insert may have been another row with the same key.
+                // Before the insert, the ghost may have been another row with the same key.
                 if let (Some(ghost), [_]) = (row_before(earlier, slot)?, images.as_slice()) {
                     page.replace_ghost(slot, ghost)?;
                 }
@@ -81,16 +82,19 @@ impl PastPage {
         Ok(())
     }
 
-    /// The page, laid out and with a checksum; zeros in its state before it was formatted.
+    /// Returns the bytes of the page, with a checksum. If all its records, including FORMAT_PAGE, are undone, the bytes
+    /// are zeros.
     ///
     /// # Errors
-    /// [`Misfit`] if the rows of the page do not fit or are invalid.
+    ///
+    /// [`Misfit`] if the rows do not fit on the page or are invalid.
     pub fn finish(self) -> Result<Box<PageBytes>, Misfit> {
         self.page.map_or_else(|| Ok(Box::new([0; PAGE_BYTES])), WorkingPage::finish)
     }
 }
 
-/// The slot in which a row was before a record; `None` if the record inserted the row.
+/// The slot that a row had before `record`. `slot` is the slot of the row after the record. `None` if the record
+/// inserted the row.
 fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option<u16> {
     let at = record.on_page()?.slot;
     if KEEPS_SLOTS.contains(&record.context()) {
@@ -107,7 +111,7 @@ fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option
     }
 }
 
-/// The bytes of a row after the records in `earlier`; `None` if no record contains the bytes.
+/// The bytes that a row had after the last record in `earlier`; `None` if no record contains the bytes.
 fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a [u8]>, Misfit> {
     for record in earlier.iter().rev() {
         let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
@@ -133,11 +137,11 @@ fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a
     Ok(None)
 }
 
-/// Counters as in a COUNT_DELTA record: offset in the row, value, length in bytes.
+/// Counters as in a COUNT_DELTA record. Each has its offset in the row, its value, and its length in bytes.
 type Counters = Vec<(u32, i64, u32)>;
 
-/// The counters of a row before a COUNT_DELTA. They come from the previous COUNT_DELTA or from the inserted row; `None`
-/// if `earlier` contains neither record.
+/// The counters of a row before a COUNT_DELTA record. They come from the previous COUNT_DELTA or from the inserted row.
+/// `None` if `earlier` contains neither of these records.
 fn counters_before(
     earlier: &[LogRecord<'_>],
     mut slot: u16,
@@ -188,7 +192,7 @@ mod tests {
         (bytes[0x16], bytes[0x17]) = (operation, context);
         bytes[0x18..0x1E].copy_from_slice(&[100, 0, 0, 0, 1, 0]);
         bytes[0x1E..0x20].copy_from_slice(&slot.to_le_bytes());
-        // The record is for a rowset; each element is one row.
+        // The record changes a page of a rowset. Each element of the record is one row.
         bytes[0x30] = 1;
         bytes.extend((elements.len() as u16).to_le_bytes());
         elements.iter().for_each(|element| bytes.extend((element.len() as u16).to_le_bytes()));
@@ -221,8 +225,8 @@ mod tests {
             record(DELETE, GHOST, 4, &[&row]),
             record(EXPUNGE, CLUSTERED, 0, &[]),
         ];
-        // The row is in slot 3 now; it became a ghost in slot 4 before. The DELETE_ROWS record for slot 4 contains its
-        // image.
+        // The row is in slot 3 now. When it became a ghost, it was in slot 4. The DELETE_ROWS record for slot 4
+        // contains its image.
         assert_eq!(row_before_of(&records, 3), Ok(Some(row.to_vec())));
         assert_eq!(row_before_of(&records, 0), Ok(Some(other.to_vec())), "slot 1 before slot 0 was removed");
         assert_eq!(row_before_of(&records[..2], 4), Ok(Some(row.to_vec())));

@@ -8,18 +8,18 @@ pub(crate) const GRANT_PER_TABLE: u64 = 4;
 pub(crate) const GRANT_PER_UNDO: u64 = 8;
 const GRANT_PER_RECORDS: u64 = 16;
 const GRANT_PER_PAGES: u64 = 4;
-/// The least number of bytes for each part.
+/// The minimum size of each part of the grant, in bytes.
 const LEAST_BYTES: u64 = 512 << 10;
 
 /// Limits and options of a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Memory grant in bytes. About a quarter of it stays in use after the recovery.
+    /// Memory grant in bytes. After the recovery, the recovered pages continue to use about a quarter of it.
     pub grant_bytes: u64,
     /// Folder for temporary files; `None` for the system's default folder.
     pub temp_dir: Option<PathBuf>,
-    /// Whether the database uses the row versions of accelerated database recovery. These versions decide which changes
-    /// of open transactions are kept, so open transactions are not undone.
+    /// Whether the database uses accelerated database recovery. Its row versions decide which changes of open
+    /// transactions are kept, so open transactions are not undone.
     pub has_version_store: bool,
 }
 
@@ -39,7 +39,7 @@ impl Settings {
         self.part(GRANT_PER_UNDO) as usize
     }
 
-    /// Number of bytes for records to redo; records to undo may use as many bytes again.
+    /// Number of bytes for records to redo. Records to undo may use the same number of bytes in addition.
     pub(crate) fn record_bytes(&self) -> usize {
         self.part(GRANT_PER_RECORDS) as usize
     }

@@ -8,7 +8,7 @@ use source::PageSource;
 
 use crate::analysis::{Refusal, readable};
 
-/// The points at which reading the log and redo start.
+/// The LSNs at which recovery starts: the checkpoint, the start of redo, and the start of reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
     /// The LSN of the checkpoint that the boot page names.
@@ -21,10 +21,11 @@ pub struct Start {
 }
 
 impl Start {
-    /// Verifies that the log belongs to the data files: both must have the same binding ID, and the log must contain
-    /// the checkpoint that the boot page names.
+    /// Verifies that the log belongs to the data files. The log and the data files must have the same binding ID, and
+    /// the log must contain the checkpoint that the boot page names.
     ///
     /// # Errors
+    ///
     /// [`Refusal`] if the log belongs to another database or to another point in time, or cannot be read.
     pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
         let binding = source.files().first().and_then(|file| file.binding_guid);
@@ -81,8 +82,8 @@ fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     if is_found { Ok(oldest) } else { Err(without_checkpoint(log, checkpoint)?) }
 }
 
-/// The reason why a checkpoint is not in the log: the log is damaged or cut off at that place, or it is from another
-/// point in time.
+/// The reason why the log does not contain a checkpoint. Either the log is damaged or cut off there, or it comes from
+/// another point in time.
 fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     if let Some(file) = log.files().iter().find(|file| file.is_cut()) {
         return Ok(Refusal::CutOff { at: file.bytes });
@@ -94,7 +95,8 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     let mut is_first = true;
     while let Some(block) = walk.next_block()? {
         let first = block.first_lsn();
-        // A valid block is at the checkpoint's place or covers it, so this is not the log to which the files belong.
+        // A valid block begins at or after the LSN of the checkpoint, and the checkpoint was not found. Unless bytes
+        // before this block are lost, the log does not belong to these data files.
         if (first.vlf, first.block) >= (checkpoint.vlf, checkpoint.block) {
             let is_lost = is_first && walk.lost_bytes() > 0 && first.block > checkpoint.block;
             return Ok(if is_lost { Refusal::CheckpointDamaged { checkpoint } } else { other_moment });

@@ -7,13 +7,13 @@ use format::log::{LogRecord, LogTime, Operation, TransactionId};
 
 use crate::analysis::Refusal;
 
-/// The most marked transactions with the same name that may be open at the same time.
+/// The most marked transactions with the requested name that may be open at the same time.
 const MAX_MARKED: usize = 10_000;
 
 /// The point at which a restore stops.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A point in time, in the local time of the server. The restore stops before the first later commit.
+    /// A point in time, in the local time of the server. The restore stops before the first commit after this time.
     At(LogTime),
     /// A mark (STOPATMARK). The restore stops after the commit of the first transaction with this name.
     AtMark(String),
@@ -24,7 +24,7 @@ pub enum Stop {
 /// Searches the log for the point at which a restore stops.
 pub(crate) struct Search<'a> {
     stop: &'a Stop,
-    /// The first LSN after the backup's own log. No page has a later LSN than the record before it.
+    /// The first LSN after the backup's own log. No page of the backup has this LSN or a later one.
     pages_to: Lsn,
     marked: HashSet<TransactionId>,
 }
@@ -34,7 +34,8 @@ impl<'a> Search<'a> {
         Self { stop, pages_to, marked: HashSet::new() }
     }
 
-    /// The LSN of the first record to leave out, if this record determines it.
+    /// Examines the next record of the log. Returns the LSN of the first record to leave out, if this record determines
+    /// where the restore stops.
     pub(crate) fn decide(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<Option<Lsn>, Refusal> {
         let next = Lsn { slot: lsn.slot.saturating_add(1), ..lsn };
         match (self.stop, record.operation()) {
@@ -42,8 +43,8 @@ impl<'a> Search<'a> {
                 let ended = record.end_transaction().and_then(|(ended, _)| ended);
                 Ok(ended.filter(|ended| ended > moment).map(|_| lsn))
             }
-            // The pages contain everything that was committed before the checkpoint of their backup. If this checkpoint
-            // is later than the requested time, the restore would have to stop here.
+            // The pages of the backup contain everything that was committed before the backup's checkpoint. If this
+            // checkpoint is later than the requested time, the pages are already newer than the requested state.
             (Stop::At(moment), Operation::BEGIN_CKPT) if lsn < self.pages_to => {
                 let began = record.begin_checkpoint().and_then(|begin| begin.began);
                 Ok(began.filter(|began| began > moment).map(|_| lsn))

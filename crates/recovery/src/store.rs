@@ -11,12 +11,12 @@ use format::bytes::u32_at;
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::read_fully_at;
 
-/// Number of bytes before each record in a run: the key and the length of the record.
+/// Number of bytes before each record in a run. They contain the key and the length of the record.
 const HEAD_BYTES: usize = LENGTH_AT + 4;
 const LENGTH_AT: usize = size_of::<u128>();
-/// Size in bytes of the chunks in which pages are kept in memory, and of a write to the file.
+/// Size in bytes of the memory chunks that hold pages. Pages are written to the file in chunks of the same size.
 const PIECE_BYTES: usize = 1 << 18;
-/// Number of bytes per write, and per read of a run. With many runs, reads are smaller.
+/// Number of bytes per write of records, and per read of a run. If there are many runs, reads are smaller.
 const BUFFER_BYTES: usize = 64 << 10;
 const LEAST_BUFFER_BYTES: usize = 4 << 10;
 
@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-/// A record in memory: its key, its offset in the arena, and its length.
+/// A record in memory: its key, the offset of its bytes in the arena, and its length.
 type Placed = (Key, usize, u32);
 
 /// Collects records in any order and returns them sorted by page and LSN.
@@ -130,8 +130,8 @@ struct Run {
 }
 
 impl Run {
-    /// Number of bytes that must still be read into the buffer: the rest of the next record's head, or, if the head is
-    /// there, the rest of the record.
+    /// Number of bytes that must still be read into the buffer to complete the next record. While the head of the
+    /// record is incomplete, this counts only the missing bytes of the head.
     fn missing_bytes(&self) -> usize {
         let here = self.buffer.len().saturating_sub(self.start);
         let record_bytes = self.buffer.get(self.start..).and_then(|rest| u32_at(rest, LENGTH_AT));
@@ -146,7 +146,7 @@ pub(crate) struct SortedRecords {
     arena: Vec<u8>,
     file: Option<File>,
     runs: Vec<Run>,
-    /// The next key of each run.
+    /// The next key of each run, with the index of the run.
     heads: BinaryHeap<Reverse<(Key, usize)>>,
     /// Number of bytes per read of a run.
     read_bytes: usize,
@@ -155,7 +155,7 @@ pub(crate) struct SortedRecords {
 }
 
 impl SortedRecords {
-    /// The page of the next record.
+    /// The page to which the next record belongs.
     pub(crate) fn next_page(&mut self) -> io::Result<Option<PageId>> {
         self.catch_up()?;
         let in_memory = self.keys.last().map(|(key, ..)| key.page());
@@ -220,7 +220,7 @@ impl SortedRecords {
     }
 }
 
-/// The work done on a page.
+/// The numbers of changes that recovery redid and undid on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PageWork {
     /// Number of records that were applied because the page lacked their changes.
@@ -235,11 +235,12 @@ pub(crate) struct PageStore {
     memory_bytes: usize,
     /// The pages, sorted by page ID.
     pages: Vec<Stored>,
-    /// The bytes of the first pages, in chunks that are not copied when the list grows.
+    /// The bytes of the pages that are in memory. They are stored in chunks, so that no page is copied when the list
+    /// grows.
     memory: Vec<Vec<u8>>,
-    /// The file with all further pages.
+    /// The temporary file with the pages that are not in memory.
     file: Option<File>,
-    /// Pages that have not been written to the file yet (`waiting`), and their offset in the file (`waiting_at`).
+    /// `waiting` contains pages that have not been written to the file yet. `waiting_at` is their offset in the file.
     waiting: Vec<u8>,
     waiting_at: u64,
 }
@@ -249,7 +250,7 @@ pub(crate) struct PageStore {
 pub(crate) struct Stored {
     /// ID of the page.
     pub(crate) page: PageId,
-    /// Position of the page among all pages, for [`PageStore::read`].
+    /// Position of the page in the order in which pages were added, for [`PageStore::read`].
     pub(crate) place: u32,
     work: PageWork,
 }
@@ -267,8 +268,8 @@ impl PageStore {
         }
     }
 
-    /// Adds a page, or replaces its bytes and keeps the work noted for it. This takes constant time if pages are added
-    /// in ascending order.
+    /// Adds a page, or replaces the bytes of a page that was added before and keeps its `work`. This takes constant
+    /// time if pages are added in ascending order.
     pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes, work: PageWork) -> io::Result<()> {
         let place = match self.position(page) {
             Ok(at) => self.pages.get(at).map_or(0, |stored| stored.place),
@@ -297,14 +298,14 @@ impl PageStore {
         }
     }
 
-    /// The chunk of memory that contains the page at byte position `at`, and the offset in the chunk; `None` if the
-    /// page is in the file.
+    /// The memory chunk that contains the page at byte position `at`, and the offset of the page in this chunk. `None`
+    /// if the page is in the file.
     fn in_memory(&self, at: usize) -> Option<(usize, usize)> {
         let is_in_memory = at + PAGE_BYTES <= self.memory_bytes / PIECE_BYTES * PIECE_BYTES;
         is_in_memory.then_some((at / PIECE_BYTES, at % PIECE_BYTES))
     }
 
-    /// Adds a page to the pages that will be written to the file in one write.
+    /// Adds a page to the pages that wait to be written to the file together.
     fn write(&mut self, at: u64, bytes: &PageBytes) -> io::Result<()> {
         let is_next = at == self.waiting_at + self.waiting.len() as u64;
         if !is_next || self.waiting.len() >= PIECE_BYTES {
@@ -330,15 +331,15 @@ impl PageStore {
         Ok(())
     }
 
-    /// Must be called after the last page was added.
+    /// Writes the remaining pages to the file. Must be called after the last page was added.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.waiting = Vec::new();
         Ok(())
     }
 
-    /// Moves pages to the file until at most `bytes` bytes of memory are in use. This may not be possible, because the
-    /// list of pages stays in memory.
+    /// Moves pages to the file until at most `bytes` bytes of memory are in use. If `bytes` is too small, more memory
+    /// stays in use, because the list of pages is always in memory.
     pub(crate) fn keep_at_most(&mut self, bytes: usize) -> io::Result<()> {
         let over = self.memory_bytes().saturating_sub(bytes);
         let left = self.memory.len().saturating_sub(over.div_ceil(PIECE_BYTES));
@@ -361,7 +362,7 @@ impl PageStore {
         &self.pages
     }
 
-    /// The work done on `page`; `None` if the page was not added.
+    /// The numbers of changes that recovery redid and undid on `page`; `None` if the page was not added.
     pub(crate) fn work(&self, page: PageId) -> Option<PageWork> {
         self.position(page).ok().and_then(|at| self.pages.get(at)).map(|stored| stored.work)
     }
@@ -370,7 +371,7 @@ impl PageStore {
         self.pages.binary_search_by_key(&page, |stored| stored.page)
     }
 
-    /// The number of the last page of a file.
+    /// The page number of the last page that was added for a file.
     pub(crate) fn last_of(&self, file_id: u16) -> Option<u32> {
         let end = self.pages.partition_point(|stored| stored.page.file <= file_id);
         let last = self.pages.get(end.checked_sub(1)?)?.page;

@@ -1,4 +1,4 @@
-//! The data needed to undo a record, in the form in which it is stored until the page of the record is recovered.
+//! The data needed to undo a record. It is stored as bytes until the page of the record is recovered.
 
 use format::bytes::{u16_at, u32_at};
 use format::log::LogRecord;
@@ -14,14 +14,14 @@ pub(crate) struct Undo<'a> {
     pub(crate) slot: u16,
     /// Whether the change is part of a structural change, which is undone as a whole.
     pub(crate) as_a_whole: bool,
-    /// The bytes of the INSERT_ROWS record with the rows that a DELETE_SPLIT dropped.
+    /// The bytes of the INSERT_ROWS record with the moved rows, if the record to undo is a DELETE_SPLIT.
     pub(crate) moved: Option<&'a [u8]>,
     /// The record to undo.
     pub(crate) record: LogRecord<'a>,
 }
 
 impl<'a> Undo<'a> {
-    /// Reads the bytes that [`Self::bytes`] returned.
+    /// Parses the bytes that [`Self::bytes`] returned.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let moved_bytes = u32_at(bytes, 4)? as usize;
         let (moved, record) = bytes.get(HEAD_BYTES..)?.split_at_checked(moved_bytes)?;
@@ -33,7 +33,7 @@ impl<'a> Undo<'a> {
         })
     }
 
-    /// The bytes in which the data is stored.
+    /// Converts the data to bytes, for [`Self::read`].
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let moved = self.moved.unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + moved.len() + self.record.bytes().len());

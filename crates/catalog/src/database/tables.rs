@@ -9,9 +9,9 @@ use crate::layout::RowLayout;
 pub struct Boot {
     /// The database name.
     pub name: String,
-    /// The internal version of the database.
+    /// The internal version number of the database's format.
     pub version: u16,
-    /// The internal version with which the database was created.
+    /// The internal version number that the database had when it was created.
     pub create_version: u16,
     /// The status bits, see [`format::boot::status`].
     pub status: u32,
@@ -23,9 +23,9 @@ pub struct Boot {
     pub checkpoint_lsn: Lsn,
     /// The LSN at which the redo phase of recovery starts.
     pub redo_lsn: Lsn,
-    /// The LSN up to which the log was last backed up; zero if it never was.
+    /// The LSN up to which the log was last backed up; zero if the log was never backed up.
     pub log_backup_lsn: Lsn,
-    /// The LSN at which the chain of log backups starts; zero if there was no full backup to start it.
+    /// The LSN at which the chain of log backups starts; zero if no full backup has started a chain.
     pub log_backup_chain_origin: Lsn,
     /// The ID of the default collation.
     pub collation: u32,
@@ -37,24 +37,26 @@ pub struct Boot {
     pub modified: Option<String>,
     /// When DBCC CHECKDB last found no errors, if known.
     pub last_known_good: Option<String>,
-    /// When a user last updated system tables directly; `None` if never, or if the field holds no valid time.
+    /// When a user last updated system tables directly; `None` if no user ever did, or if the field holds no valid
+    /// time.
     pub catalog_updated: Option<String>,
-    /// Whether data purity is checked by default.
+    /// Whether DBCC CHECKDB checks data purity by default.
     pub data_purity: bool,
-    /// The build of the engine that last wrote the database: major, minor, build.
+    /// The build of the engine that last wrote the database: the major version, the minor version and the build number.
     pub engine_build: (u8, u8, u16),
     /// The first page of sysallocunits.
     pub first_sysallocunits: PageId,
 }
 
 impl Boot {
-    /// Whether the files contain all changes in the log. Always false for tempdb, because each start of the server
-    /// recreates tempdb, and much of its content is in no catalog.
+    /// Whether the files contain all changes in the log. Always false for tempdb. Each start of the server recreates
+    /// tempdb, and no catalog describes much of its content.
     pub fn clean_shutdown(&self) -> bool {
         self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
     }
 
-    /// Whether checkpoints discard log that would otherwise be kept for log backups.
+    /// Whether the database uses the simple recovery model, in which checkpoints discard log that log backups would
+    /// need.
     pub fn is_simple_recovery(&self) -> bool {
         self.status & format::boot::status::SIMPLE != 0
     }
@@ -94,32 +96,33 @@ impl UnitKind {
 /// A row of sysallocunits.
 #[derive(Clone, Debug)]
 pub struct AllocUnit {
-    /// The allocation unit ID, as page headers store it.
+    /// The allocation unit ID in the form in which page headers store it.
     pub id: AllocUnitId,
     /// What the unit stores.
     pub kind: UnitKind,
-    /// The ID of the rowset that the unit belongs to, according to this row.
+    /// The ID of the rowset to which the unit belongs, according to this row of sysallocunits.
     pub owner_id: u64,
-    /// The index of that rowset in [`crate::Database::rowsets`], if the rowset exists.
+    /// The position of the unit's rowset in [`crate::Database::rowsets`], if the rowset exists.
     pub rowset: Option<usize>,
     /// The filegroup ID.
     pub filegroup: u16,
-    /// The first page. This field is not reliable.
+    /// The first page of the unit. This field is not reliable.
     pub first_page: PageId,
     /// The root page of the B-tree, or the first page of a heap.
     pub root: PageId,
     /// The first IAM page.
     pub first_iam: PageId,
-    /// The number of pages in use, as the engine counts it.
+    /// The number of pages in use, according to the engine's own count.
     pub used_pages: i64,
-    /// The number of data pages, as the engine counts it.
+    /// The number of data pages, according to the engine's own count.
     pub data_pages: i64,
-    /// The number of reserved pages, as the engine counts it.
+    /// The number of reserved pages, according to the engine's own count.
     pub reserved_pages: i64,
 }
 
 impl AllocUnit {
-    /// Whether the unit is dropped and its pages wait for deallocation: type 0 or owner 0 (sys.allocation_units).
+    /// Whether the unit is dropped and its pages wait for deallocation. Such a unit has type 0 or owner 0
+    /// (sys.allocation_units).
     pub fn is_dropped(&self) -> bool {
         self.kind == UnitKind::Other(0) || self.owner_id == 0
     }
@@ -132,28 +135,29 @@ pub struct Rowset {
     pub id: u64,
     /// The object ID.
     pub object_id: i32,
-    /// The index ID: 0 for a heap, 1 for a clustered index.
+    /// The index ID. It is 0 for a heap, and 1 for a clustered index.
     pub index_id: i32,
-    /// The partition number, from 1.
+    /// The partition number. The first partition has number 1.
     pub partition: i32,
     /// The status bits.
     pub status: u32,
-    /// The kind of the owner: 1 for ordinary rowsets.
+    /// The kind of the rowset's owner. It is 1 for ordinary rowsets.
     pub owner_type: u8,
-    /// The number of rows, as the engine counts it.
+    /// The number of rows, according to the engine's own count.
     pub rows: i64,
-    /// The compression: 0 none, 1 row, 2 page, 3 columnstore, 4 columnstore archive.
+    /// The compression. 0 means none, 1 row, 2 page, 3 columnstore and 4 columnstore archive.
     pub compression: u8,
-    /// The largest null bit; 0 if unknown.
+    /// The largest number of a null bit; 0 if unknown.
     pub max_null_bit: u16,
     /// The length of the fixed part of leaf records; 0 if unknown.
     pub min_leaf: u16,
-    /// The length of the fixed part of non-leaf records; 0 if unknown or if there are none.
+    /// The length of the fixed part of non-leaf records; 0 if the length is unknown or the rowset has no non-leaf
+    /// records.
     pub min_node: u16,
-    /// The allocation units of the rowset, as indexes into [`crate::Database::units`].
+    /// The positions of the rowset's allocation units in [`crate::Database::units`].
     pub units: Vec<usize>,
-    /// The places of the columns; empty if unknown. For a compressed rowset with [`Self::expansion`], these are the
-    /// places in expanded rows.
+    /// The positions of the columns in the rows; empty if unknown. For a compressed rowset with [`Self::expansion`],
+    /// these are the positions in expanded rows.
     pub layout: RowLayout,
     /// How the rows are expanded; `None` if the rows are not compressed, or if the catalog does not describe their
     /// compression.
@@ -161,17 +165,17 @@ pub struct Rowset {
 }
 
 impl Rowset {
-    /// Whether each row is compressed individually, as a CD record.
+    /// Whether the rows are compressed one by one, each as a CD record.
     pub fn is_row_compressed(&self) -> bool {
         matches!(self.compression, 1 | 2)
     }
 
-    /// Whether pages of the rowset may also have anchors and dictionaries.
+    /// Whether pages of the rowset may also contain an anchor record and a dictionary (PAGE compression).
     pub fn is_page_compressed(&self) -> bool {
         self.compression == 2
     }
 
-    /// Whether the key alone makes every index row unique.
+    /// Whether no two index rows have the same key.
     pub fn is_unique(&self) -> bool {
         self.status & 0x4 != 0
     }
@@ -190,7 +194,8 @@ pub struct Object {
     pub type_code: String,
     /// The object ID of the parent object; 0 if there is none.
     pub parent_id: i32,
-    /// The value of intprop: for a table, the highest column ID ever used; for a default, the ID of its column.
+    /// The value of the column intprop. For a table, it is the highest column ID ever used. For a default, it is the ID
+    /// of the column to which the default belongs.
     pub number: i32,
 }
 
@@ -203,9 +208,9 @@ pub enum IndexType {
     Clustered,
     /// A nonclustered index.
     Nonclustered,
-    /// An XML index. Its rows are in an internal table.
+    /// An XML index. An internal table contains its rows.
     Xml,
-    /// A spatial index. Its rows are in an internal table.
+    /// A spatial index. An internal table contains its rows.
     Spatial,
     /// A clustered columnstore index.
     ClusteredColumnstore,
@@ -248,7 +253,7 @@ impl IndexType {
         }
     }
 
-    /// Whether the rows are stored in columnstore segments.
+    /// Whether the index stores its rows in columnstore segments.
     pub fn is_columnstore(self) -> bool {
         matches!(self, Self::ClusteredColumnstore | Self::NonclusteredColumnstore)
     }
@@ -275,7 +280,7 @@ impl Index {
         self.status & 0x8 != 0
     }
 
-    /// Whether the index is disabled. Its rows are then not maintained.
+    /// Whether the index is disabled. The engine does not maintain the rows of a disabled index.
     pub fn is_disabled(&self) -> bool {
         self.status & 0x80 != 0
     }
@@ -305,8 +310,8 @@ pub struct TableColumn {
 }
 
 impl TableColumn {
-    /// Whether the column is declared NOT NULL. sysrscols has a bit for this too, but that bit is also set for some
-    /// columns that hold NULLs in every sound file (docs/format/catalog.md#sysrscols).
+    /// Whether the column is declared NOT NULL. sysrscols also has a bit for NOT NULL. That bit is not used, because in
+    /// every sound file it is set for some columns that contain NULLs (docs/format/catalog.md#sysrscols).
     pub fn is_not_null(&self) -> bool {
         self.status & 0x1 != 0
     }
@@ -338,7 +343,7 @@ pub enum ExpressionKind {
 pub struct Expression {
     /// What the text defines.
     pub kind: ExpressionKind,
-    /// The object ID.
+    /// The ID of the object to which the expression belongs.
     pub object_id: i32,
     /// The column ID or the index ID, depending on the kind.
     pub sub_id: i32,
@@ -368,6 +373,6 @@ pub struct FileRow {
     pub state: u8,
     /// The logical name.
     pub logical_name: String,
-    /// The path on the server.
+    /// The path of the file on the server.
     pub physical_name: String,
 }

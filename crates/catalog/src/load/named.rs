@@ -1,4 +1,5 @@
-//! Reads the base tables with columns that are found by name. syscolpars must have been read before.
+//! Reads the base tables of which the columns are found by name. syscolpars, which contains the names, must have been
+//! read before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,8 +16,8 @@ use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
 use crate::{bootstrap, constraints, partitions};
 
-/// The columns of syscolpars, by column ID, that are needed to read the column names of all other tables, and those
-/// that are read at the same time.
+/// The column IDs and names of the columns of syscolpars. Some are needed to find the column names of all other tables;
+/// the others are read at the same time.
 const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (1, "id"),
     (2, "number"),
@@ -38,13 +39,13 @@ fn names_of(database: &Database, object_id: i32) -> Vec<(u32, &str)> {
     columns.map(|column| (column.id, column.name.as_str())).collect()
 }
 
-/// Reads base tables with columns that are found by name.
+/// Reads base tables and finds their columns by name.
 pub(crate) struct Loader<'a> {
     pub(super) source: &'a dyn PageSource,
 }
 
 impl Loader<'_> {
-    /// Reads all tables of this kind.
+    /// Reads all base tables of which the columns are found by name.
     pub(super) fn load_named_tables(self, database: &mut Database, is_2005: bool) {
         let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
         self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {
@@ -133,7 +134,8 @@ impl Loader<'_> {
                 parent_id: row.int("pid"),
                 number: row.int("intprop"),
             };
-            // Only rows with nsclass 0 name objects in schemas. Rows of other namespace classes have their own IDs.
+            // Only rows with nsclass 0 name objects in schemas. In rows with other values of nsclass, the IDs are not
+            // object IDs.
             if row.number("nsclass") == 0 {
                 objects.insert(id, object);
             }
@@ -174,7 +176,7 @@ impl Loader<'_> {
         database.index_columns = index_columns;
     }
 
-    /// Reads the defaults of columns that were added to a table with rows (2012 and later;
+    /// Reads the default values of columns that were added to a table that had rows (2012 and later;
     /// docs/format/catalog.md#added-column-defaults).
     fn load_defaults(&self, database: &mut Database) {
         const CLASS_DEFAULT: u64 = 1;
@@ -224,7 +226,7 @@ impl Loader<'_> {
 
     fn load_files(&self, database: &mut Database) {
         let mut filegroups = Vec::new();
-        // This table exists since 2008. 2005 has other tables for files and filegroups.
+        // Base table 23 exists since SQL Server 2008. SQL Server 2005 stores files and filegroups in other tables.
         if database.columns.contains_key(&23) {
             self.scan(database, (23, "sysphfg"), |row| {
                 filegroups.push(Filegroup { id: row.number("fgid") as u16, name: row.text("name") });
@@ -244,7 +246,7 @@ impl Loader<'_> {
             });
         }
         if files.is_empty() {
-            // 2005 lists its files here. Status bit 0x40 marks a log file.
+            // SQL Server 2005 lists the files of the database in this table. Status bit 0x40 marks a log file.
             const IS_LOG: u64 = 0x40;
             self.scan(database, (8, "sysfiles1"), |row| {
                 files.push(FileRow {
@@ -264,7 +266,7 @@ impl Loader<'_> {
     }
 }
 
-/// The value in a sql_variant, if its bytes are exactly those of a column of type `info`.
+/// The value in a sql_variant; `None` unless its bytes are exactly those of a column of type `info`.
 fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     let value = variant_value(variant)?;
     let scale_at = match info.xtype {
@@ -285,7 +287,7 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     is_one.then(|| Box::from(value))
 }
 
-/// The value in a sql_variant. It follows the base type, the version and the properties of the type
+/// The value in a sql_variant. The base type, the version and the properties of the type come before the value
 /// (docs/format/types-and-keys.md#sql_variant).
 pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     let properties = match *bytes.first()? {
@@ -297,9 +299,9 @@ pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(2 + properties..)
 }
 
-/// Marks the descending columns in 2005. The bit of syshobtcolumns for descending columns is unknown
-/// (docs/format/README.md#open-questions). Instead, sysiscols shows which columns are descending, both for the index's
-/// own columns and for the clustering key that a nonclustered index uses as its locator.
+/// Marks the descending columns in databases of SQL Server 2005. It is unknown which bit of syshobtcolumns marks
+/// descending columns (docs/format/README.md#open-questions). Instead, sysiscols shows which columns are descending.
+/// This covers the index's own columns and the clustering key that a nonclustered index uses as its locator.
 fn mark_descending_2005(database: &mut Database) {
     let descending = |object: i32, index: i32, position: u32| {
         database

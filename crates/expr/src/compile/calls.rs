@@ -11,7 +11,7 @@ use crate::program::{CallTypes, Node};
 use crate::types::{Label, Ty, common};
 use crate::value::Datum;
 
-/// Functions that return another value at every call.
+/// Functions that may return a different value at every call.
 const NOW_OR_NEW: [&str; 11] = [
     "getdate",
     "getutcdate",
@@ -92,7 +92,7 @@ impl Compiler<'_> {
                 if !number.ty.is_integer() {
                     return no(format!("dateadd of a number of type {}", number.ty.info.name()));
                 }
-                // A literal becomes a datetime in dateadd, but not in the other date functions.
+                // DATEADD converts a literal to datetime, but the other date functions do not.
                 let text = date.ty.is_string() || date.ty.is_integer();
                 let date = if text { implicit(date, &Ty::of(xtype::DATETIME))? } else { date };
                 let date = dated(date, part)?;
@@ -112,7 +112,8 @@ fn arguments<T>(name: &str) -> Result<T, Unsupported> {
 }
 
 fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported> {
-    // The strongest label among the strings; two columns of different collations are refused.
+    // The collation with the strongest collation label among the strings. Two columns with different collations are
+    // refused.
     let mut collation = Ty::default();
     for ty in args.iter().map(|arg| &arg.ty).filter(|ty| ty.is_string()) {
         if ty.label == collation.label && ty.label != Label::Coercible && ty.collation != collation.collation {
@@ -136,8 +137,8 @@ fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported
     Ok(Typed { node: Node::Call(func, nodes, Box::new(types)), ty })
 }
 
-/// Converts a date argument: a string becomes a datetime2, an integer a datetime. An error if the type does not have
-/// the date part `part`.
+/// Converts a date argument. A string becomes a datetime2, and an integer becomes a datetime. Returns an error if the
+/// type does not have the date part `part`.
 fn dated(date: Typed, part: Part) -> Result<Typed, Unsupported> {
     let date = if date.ty.is_string() {
         let to = literal::type_named(&TypeName { name: "datetime2".into(), args: Vec::new() })?;
@@ -162,7 +163,8 @@ fn first_not_null(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     }
     let mut shared = Ty::null();
     for arg in &args {
-        // The result of isnull has the type of the first argument; the result of coalesce has the common type.
+        // The result of ISNULL has the type of the first argument. The result of COALESCE has the common type of all
+        // arguments.
         if name == "coalesce" || shared.is_null() {
             shared = common(&shared, &arg.ty)?;
         }
@@ -243,7 +245,7 @@ fn numbers(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     finish(func, args, result)
 }
 
-/// The value of an argument that is a constant integer and determines the length of the result.
+/// The value of an argument that must be a constant integer, because it determines the length of the result.
 fn constant(arg: Option<&Typed>) -> Option<u16> {
     match arg.map(|arg| &arg.node) {
         Some(Node::Const(Datum::Int(number))) => u16::try_from(*number).ok(),
@@ -252,7 +254,7 @@ fn constant(arg: Option<&Typed>) -> Option<u16> {
 }
 
 fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
-    // One letter for each argument: s for a string, i for an integer, a for any.
+    // One letter for each argument: s means a string, i an integer, and a any type.
     let (func, shape) = match name {
         "ascii" => (Func::Ascii, "s"),
         "char" => (Func::Char, "i"),
@@ -300,7 +302,8 @@ fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     let result = match func {
         Func::Ascii | Func::Unicode | Func::IsNumeric => Ty::of(xtype::INT),
         Func::Len | Func::DataLength if source.is_max() && (source.is_string() || func == Func::DataLength) => {
-            // A (max) type has a length of 0 and gives a bigint. Other types here have a fixed length and give an int.
+            // For a (max) type, which has a length of 0, the result is a bigint. The other types here have a fixed
+            // length, and the result is an int.
             Ty::of(if fixed_length(source.info).is_some() { xtype::INT } else { xtype::BIGINT })
         }
         Func::DataLength if source.is_decimal() => return no("datalength of decimal"),

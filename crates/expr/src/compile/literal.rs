@@ -1,4 +1,4 @@
-//! Constants, type names and collation names.
+//! Compiles constants, and resolves type names and collation names.
 
 use format::collation::{CollationId, append_char};
 use format::types::xtype;
@@ -10,7 +10,7 @@ use crate::program::Node;
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// A constant and its type (Microsoft, "Constants").
+/// Compiles a constant and determines its type (Microsoft, "Constants").
 pub(super) fn literal(expr: &Expr, database: CollationId) -> Result<Typed, Unsupported> {
     match expr {
         Expr::Number(digits) => number(digits),
@@ -59,7 +59,7 @@ fn constant(value: Datum<Box<[u8]>>, ty: Ty) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Const(value), ty: Ty { nullable: false, ..ty } })
 }
 
-/// Parses digits with an optional sign and point. Returns the unscaled value, the scale and the precision.
+/// Parses digits with an optional sign and decimal point. Returns the unscaled value, the scale and the precision.
 fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     let (negative, digits) = match digits.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -79,8 +79,8 @@ fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     Some((if negative { -value } else { value }, fraction.len() as u8, precision))
 }
 
-/// The type of a number constant: int; numeric with just the digits needed; or float if there is an exponent. An
-/// integer that is too large for int is numeric too.
+/// The type of a number constant. A constant with an exponent is a float. An integer that fits an int is an int. All
+/// other constants are numeric, with exactly as many digits as needed.
 fn number(digits: &str) -> Result<Typed, Unsupported> {
     if digits.contains(['e', 'E']) {
         return match digits.parse::<f64>() {
@@ -162,7 +162,8 @@ pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     }
 }
 
-/// A collation by name; one with ID 0, under which little is decided, for an unknown name.
+/// The ID of the collation with this name. For an unknown name, the ID is 0, and few comparisons under this collation
+/// are decided.
 pub(super) fn collation(name: &str, database: CollationId) -> CollationId {
     if name.eq_ignore_ascii_case("database_default") {
         return database;

@@ -17,7 +17,7 @@ pub(super) fn unary(op: UnaryOp, value: Typed) -> Result<Typed, Unsupported> {
     let refused = || no(format!("unary operator of {}", ty.info.name()));
     let func = match op {
         UnaryOp::Plus if ty.is_number() => return Ok(value),
-        // The type of a negated tinyint is undocumented.
+        // Microsoft does not document the type of a negated tinyint.
         UnaryOp::Minus if ty.is_number() && !matches!(ty.kind(), xtype::TINYINT | xtype::BIT) => Func::Negate,
         UnaryOp::BitNot if ty.is_integer() || ty.kind() == xtype::BIT => Func::BitNot,
         _ => return refused(),
@@ -47,8 +47,8 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // A string that is combined with an integer becomes an integer. If it is combined with another number, its
-    // precision would be a guess.
+    // A string that is combined with an integer is converted to an integer. If it is combined with a number of another
+    // type, the precision of the string would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;
@@ -60,7 +60,8 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
     Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty })
 }
 
-/// `+` of strings. The lengths add up, to at most 8000 bytes unless one operand is (max).
+/// Compiles `+` of strings. The length of the result is the sum of both lengths, but at most 8000 bytes, unless one
+/// operand is (max).
 fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     let (collation, label) = collate(&left.ty, &right.ty)?;
     let unicode = left.ty.is_unicode() || right.ty.is_unicode();
@@ -87,7 +88,8 @@ fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
 }
 
-/// Two strings to compare, and how. Strings that are both char are converted to the code page of one collation.
+/// Prepares two strings for a comparison, and returns the rules of the comparison. If both strings are char, they are
+/// converted to the code page of one collation.
 pub(super) fn comparable(left: Typed, right: Typed) -> Result<(Typed, Typed, Comparison), Unsupported> {
     let collation = collate(&left.ty, &right.ty)?.0;
     let is_char = |ty: &Ty| ty.is_string() && !ty.is_unicode();
@@ -99,12 +101,12 @@ pub(super) fn comparable(left: Typed, right: Typed) -> Result<(Typed, Typed, Com
     Ok((left, right, how))
 }
 
-/// A char value, converted to the code page of a collation if its own collation has another one.
+/// Converts a char value to the code page of `collation`, if the value's own collation has a different code page.
 pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Unsupported> {
     let own = value.ty.collation;
     let is_char = value.ty.is_string() && !value.ty.is_unicode();
     let (from, to) = (code_page(own), code_page(collation));
-    // A literal without a collation is ASCII, as is a value that no code page is needed for.
+    // A literal without a collation is ASCII, and so is a value for which no code page is needed.
     if !is_char || own == collation || own.0 == 0 || collation.0 == 0 || from.is_some() && from == to {
         return Ok(value);
     }
@@ -113,7 +115,7 @@ pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Uns
     Ok(Typed { node: folded(Node::Convert(Box::new(conversion))), ty: to })
 }
 
-/// A char value, converted to nchar if `unicode` is set.
+/// Converts a char value to nchar if `unicode` is set.
 pub(super) fn widened(value: Typed, unicode: bool) -> Result<Typed, Unsupported> {
     if !unicode || value.ty.is_unicode() || value.ty.is_null() {
         return Ok(value);

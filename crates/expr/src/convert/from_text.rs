@@ -1,5 +1,5 @@
-//! Conversions from char and nchar to all other types. Only unambiguous spellings are read; other spellings are
-//! undecided.
+//! Conversions from char and nchar to all other types. Only unambiguous spellings are converted. For all other
+//! spellings, the result is undecided.
 
 use format::collation::{CollationId, append_char, append_utf16, code_page};
 use format::types::xtype;
@@ -18,7 +18,7 @@ const FAILED: Undecided = Undecided { reason: "a conversion of text that is not 
 const CUT: Undecided = Undecided { reason: "cutting text outside ASCII" };
 const CODE_PAGE: Undecided = Undecided { reason: "a code page is needed to convert text" };
 
-/// The longest text that is read as a number, date or guid.
+/// The longest text, in characters, that is converted to a number, date or guid.
 const LONGEST: usize = 64;
 
 pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
@@ -59,7 +59,7 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     }
 }
 
-/// Converts text to another length, width or code page.
+/// Converts text to a string type with another length, another code page, or another character width (char or nchar).
 fn to_string<'a>(value: Cell<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let (text, wide) = match value {
         Datum::Ansi(text) => (text, false),
@@ -96,7 +96,8 @@ fn to_string<'a>(value: Cell<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outc
     to_text::pad(part, to, env)
 }
 
-/// Text in the width and the code page of another type, if each character is known in both code pages.
+/// Converts text to the code page and the character width of another type. `None` if a character is unknown in one of
+/// the code pages.
 fn recoded(source: Chars<'_>, collation: CollationId, to: &Ty) -> Option<Vec<u8>> {
     let mut units = Vec::new();
     if source.wide {
@@ -111,7 +112,7 @@ fn recoded(source: Chars<'_>, collation: CollationId, to: &Ty) -> Option<Vec<u8>
     append_char(&units, to.collation, &mut bytes).then_some(bytes)
 }
 
-/// Reads a number in plain digits.
+/// Parses a number that is written in plain digits.
 fn number(text: &str, to: &Ty) -> Outcome<'static> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
@@ -119,7 +120,8 @@ fn number(text: &str, to: &Ty) -> Outcome<'static> {
         _ => (false, text),
     };
     if text.is_empty() {
-        // An empty string is 0 as an integer, but an error as a decimal (Microsoft, CAST and CONVERT).
+        // An empty string is 0 when converted to an integer, but an error when converted to a decimal (Microsoft, CAST
+        // and CONVERT).
         return if to.is_integer() { Ok(Datum::Int(0)) } else { Err(FAILED) };
     }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -145,7 +147,8 @@ fn number(text: &str, to: &Ty) -> Outcome<'static> {
     }
 }
 
-/// Reads `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces. Returns the bytes in storage order.
+/// Parses a guid such as `6F9619FF-8B86-D011-B42D-00C04FC964FF`, with or without braces. Returns the bytes in storage
+/// order.
 fn guid(text: &str) -> Option<[u8; 16]> {
     let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let mut bytes = [0; 16];

@@ -12,7 +12,7 @@ use crate::program::Conversion;
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// Prints a decimal without allocating.
+/// Prints a decimal, from its unscaled value and its scale, without allocating memory.
 struct Digits(i128, u8);
 
 impl fmt::Display for Digits {
@@ -26,7 +26,7 @@ impl fmt::Display for Digits {
     }
 }
 
-/// Prints whole digits in groups of three.
+/// Prints an amount in hundredths, with two decimal digits and with commas between groups of three digits.
 struct Grouped(i128);
 
 impl fmt::Display for Grouped {
@@ -87,8 +87,8 @@ fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<T
     }
 }
 
-/// Fits a text into its type. If the text is too long, an integer becomes `*` in char, a date is cut, and any other
-/// value is an error (Microsoft, CAST and CONVERT, "Truncating and rounding results").
+/// Converts a printed value to its string type. If the text is too long, an integer becomes `*` in char, a date is cut
+/// off, and any other value is an error (Microsoft, CAST and CONVERT, "Truncating and rounding results").
 fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();
@@ -105,7 +105,7 @@ fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     pad(text, to, env)
 }
 
-/// The text as a string of type `to`. It is padded with blanks if that type has a fixed length.
+/// Converts the text to a string of type `to`. If `to` has a fixed length, the text is padded with blanks.
 pub(super) fn pad<'a>(text: Text<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();

@@ -46,12 +46,12 @@ impl Part {
         })
     }
 
-    /// Whether the date part belongs to the time of day.
+    /// Whether the date part is a part of the time of day.
     pub(crate) fn is_time(self) -> bool {
         self.units().is_some()
     }
 
-    /// The length in units of 100 ns, if the date part belongs to the time of day.
+    /// The length of the date part in units of 100 ns, if it is a part of the time of day.
     fn units(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3600 * UNITS_PER_SECOND,
@@ -155,7 +155,8 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     }
 }
 
-/// Evaluates DATEDIFF, which counts the boundaries that are crossed. Weeks begin on Sunday, whatever DATEFIRST is.
+/// Evaluates DATEDIFF, which counts the date part boundaries between the two dates. Weeks begin on Sunday, whatever
+/// DATEFIRST is.
 pub(super) fn difference(part: Part, from: Cell<'_>, to: Cell<'_>) -> Outcome<'static> {
     let (from, to) = (moment(from).ok_or(OVERFLOW)?, moment(to).ok_or(OVERFLOW)?);
     if part == Part::Millisecond && !(from.exact && to.exact) {
@@ -168,7 +169,7 @@ pub(super) fn difference(part: Part, from: Cell<'_>, to: Cell<'_>) -> Outcome<'s
             (Part::Year, _) => year.into(),
             (Part::Quarter, _) => i64::from(year) * 4 + i64::from((month - 1) / 3),
             (Part::Month, _) => i64::from(year) * 12 + i64::from(month),
-            // Day 0 was a Monday.
+            // Day 0, 0001-01-01, was a Monday.
             (Part::Week, _) => i64::from(moment.days + 1).div_euclid(7),
             _ => moment.days.into(),
         }

@@ -1,4 +1,4 @@
-//! Mathematical functions. They are evaluated only if the result is exact.
+//! Evaluates mathematical functions. A function has a value only if its result is exact.
 
 use format::types::xtype;
 
@@ -78,8 +78,8 @@ fn rounded(value: i128, scale: u8, length: i64, truncates: bool) -> Result<i128,
     part.checked_mul(unit).ok_or(OVERFLOW)
 }
 
-/// Evaluates power, sqrt and square. A whole number raised to a whole power is exact in every implementation if the
-/// result is below 2^53. Other results differ in the last bit between C libraries.
+/// Evaluates POWER, SQRT and SQUARE. A whole number raised to a whole power is exact in every implementation if the
+/// result is below 2^53. For other results, the last bit depends on the C library.
 pub(super) fn float_function(func: Func, a: Cell<'_>, b: Cell<'_>, types: &CallTypes) -> Outcome<'static> {
     const SOFT: Undecided = Undecided { reason: "a float whose last bit depends on the library" };
     let to = &types.result;
@@ -120,7 +120,8 @@ pub(super) fn float_function(func: Func, a: Cell<'_>, b: Cell<'_>, types: &CallT
     }
 }
 
-/// Evaluates STR for a whole number. The text is right-justified, or consists of asterisks if the number is too long.
+/// Evaluates STR for a whole number. The text is right-justified. If the number is too long, the text consists of
+/// asterisks.
 pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> {
     let value = as_float(*args.first().ok_or(WRONG)?)?;
     let length = args.get(1).map_or(Ok(10), |&length| integer(length))?;
@@ -136,7 +137,7 @@ pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> 
         (0..length).for_each(|_| env.push(u16::from(b'*'), false));
         return Ok(Datum::Ansi(env.made(start)));
     }
-    // Decimals that do not fit are cut off. The decimal point needs one place too.
+    // Decimal digits that do not fit are cut off. The decimal point needs one character too.
     let room = (length - digits - 1).clamp(0, decimals) as usize;
     let width = length as usize;
     Ok(Datum::Ansi(if room == 0 {

@@ -1,5 +1,5 @@
-//! String functions. They count characters, so text outside ASCII is evaluated only if each character is one byte, or
-//! one code unit that is not a surrogate.
+//! Evaluates string functions. They count characters. Text outside ASCII is therefore evaluated only if each character
+//! is one byte, or one code unit that is not a surrogate.
 
 use format::collation::{CollationId, has_one_byte_per_character};
 
@@ -26,7 +26,7 @@ fn rewrap(text: Text<'_>, wide: bool) -> Cell<'_> {
     if wide { Datum::Unicode(text) } else { Datum::Ansi(text) }
 }
 
-/// Whether every byte, or code unit, is one character.
+/// Whether every byte of a char value, or every code unit of an nchar value, is one character.
 fn countable(chars: Chars<'_>, id: CollationId) -> bool {
     if chars.wide {
         return chars.iter().all(|unit| !(0xD800..0xE000).contains(&unit));
@@ -39,7 +39,7 @@ fn counted<'e>(cell: Cell<'e>, id: CollationId, env: &'e Env<'_>) -> Result<Char
     if countable(chars, id) { Ok(chars) } else { Err(NOT_ASCII) }
 }
 
-/// Concatenates strings, and cuts the result to the maximum number of bytes of its type.
+/// Concatenates strings, and cuts the result to `most` bytes, the maximum length of its type.
 pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> Outcome<'a> {
     let mut wide = false;
     let start = env.begin();
@@ -57,8 +57,8 @@ pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> 
 
 /// Evaluates CONCAT, which treats NULL as an empty string.
 pub(super) fn concat_all<'a>(args: &'a [Node], types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
-    // An argument may append text of its own to the buffer, so each argument is evaluated before it is joined to the
-    // earlier ones.
+    // The evaluation of an argument may append text to the buffer. Therefore, each argument is evaluated before it is
+    // joined to the earlier arguments.
     let wide = types.result.is_unicode();
     let mut all = rewrap(Text::Lent(b""), wide);
     for arg in args {
@@ -74,7 +74,7 @@ fn most_bytes(types: &CallTypes) -> usize {
     if types.result.is_max() { usize::MAX / 2 } else { 8000 }
 }
 
-/// Functions with one string argument.
+/// Evaluates functions with one string argument.
 pub(super) fn one<'a>(func: Func, value: Cell<'a>, types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     if func == Func::DataLength {
         let length = match value {
@@ -118,8 +118,8 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
     if !text.is_ascii() {
         return Err(NOT_ASCII);
     }
-    // In Turkish and Azeri, `i` and `I` are two different letters. Only locales that are known to pair them are
-    // evaluated.
+    // In Turkish and Azeri, `i` and `I` are two different letters. The function is evaluated only in locales in which
+    // they are known to be the two cases of one letter.
     let plain = matches!(id.locale(), 0x01..=0x19 | 0x24) && id.locale() != 0;
     let dotted = |unit: u16| unit == u16::from(if up { b'i' } else { b'I' });
     if !plain && text.iter().any(dotted) {
@@ -179,7 +179,7 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
     let most = most_bytes(types);
     let length = env.bytes(text).len();
     let start = env.begin();
-    // One repetition more than fits whole; the last one is then cut.
+    // One repetition more than the number that fits completely. The last repetition is then cut off.
     let enough = most.checked_div(length).map_or(0, |whole| (whole as i64).saturating_add(1));
     for _ in 0..times.min(enough) {
         env.append(text)?;
@@ -232,8 +232,9 @@ pub(super) fn stuff<'a>(args: [Cell<'a>; 4], types: &CallTypes, env: &mut Env<'a
     Ok(rewrap(made, wide))
 }
 
-/// Where `what` begins in `text`, from a place on; an error if the comparison of a character before the end of `what`
-/// there is uncertain, or if the character after it may be a part of it, as an accent is.
+/// The first place in `text`, starting at `from`, where `what` begins. Returns an error if a comparison of two
+/// characters is uncertain before `what` is found. Also returns an error if the character after the match may be a part
+/// of the match, like a combining accent.
 fn find(
     what: Chars<'_>,
     text: Chars<'_>,
@@ -245,7 +246,8 @@ fn find(
     for start in from..=text.len() {
         let end = start + what.len();
         if end > text.len() {
-            // What is left is shorter than `what`, unless an uncertain character counts as several.
+            // The remaining text is shorter than `what`, so there is no match, unless an uncertain character counts as
+            // several characters.
             let are_alone = (start..text.len()).all(|at| text.get(at).is_some_and(is_alone));
             return if are_alone { Ok(None) } else { Err(COLLATION) };
         }
@@ -266,7 +268,7 @@ fn find(
     Ok(None)
 }
 
-/// REPLACE.
+/// Evaluates REPLACE.
 pub(super) fn replace<'a>(
     value: Cell<'a>,
     what: Cell<'a>,
@@ -280,7 +282,7 @@ pub(super) fn replace<'a>(
     if step == 0 {
         return Ok(value);
     }
-    // All pieces are found before any is copied, because the text may be in the same buffer as the copies.
+    // All matches are found before any text is copied, because the text may be in the same buffer as the copies.
     let start = env.begin();
     let mut from = 0;
     loop {
@@ -317,7 +319,7 @@ pub(super) fn char_index(
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 
-/// Evaluates ISNUMERIC, but only for text that is clearly a number or clearly not a number.
+/// Evaluates ISNUMERIC. The result is decided only for text that is clearly a number or clearly not a number.
 pub(super) fn is_numeric(value: Cell<'_>, env: &Env<'_>) -> Outcome<'static> {
     let chars = match value {
         Datum::Null => return Ok(Datum::Int(0)),
@@ -331,8 +333,8 @@ pub(super) fn is_numeric(value: Cell<'_>, env: &Env<'_>) -> Outcome<'static> {
     if (1..=30).contains(&digits) && points <= 1 && digits + points + first_is_sign == chars.len() {
         return Ok(Datum::Int(1));
     }
-    // Text with these characters is never a number. d and e are exponents; x, signs, points, commas, blanks and
-    // currencies may be tolerated.
+    // Text with one of these characters is never a number. The letters d and e may be exponents. SQL Server may also
+    // accept x, signs, points, commas, blanks and currency symbols in a number.
     let never = |unit: u16| is(unit, b"abcfghijklmnopqrstuvwyzABCFGHIJKLMNOPQRSTUVWYZ#&*/:;<=>?@[]^_`{|}~!");
     if chars.len() == 0 || chars.iter().any(never) {
         return Ok(Datum::Int(0));

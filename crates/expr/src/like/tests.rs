@@ -9,7 +9,7 @@ const CS: CollationId = CollationId(0x0000_C008);
 const TURKISH: CollationId = CollationId(0x0000_D01A);
 const BIN2: CollationId = CollationId(0x0808);
 
-/// The result (`None` if uncertain) and the number of steps.
+/// The result of the match and the number of steps. The result is `None` if it is uncertain.
 fn counted(value: &[u8], pattern: &[u8], escape: Option<u8>, collation: CollationId) -> (Option<bool>, u64) {
     let text = |bytes| Chars { bytes, wide: false };
     let pattern = Pattern::new(text(pattern), escape.map(u16::from), collation);
@@ -123,8 +123,8 @@ fn what_cannot_be_linear_ends_with_the_steps() {
     assert_eq!(pattern.matches(text, &steps, &mut Vec::new()), Err(crate::steps::TOO_EXPENSIVE));
 }
 
-/// The meaning of LIKE in as little code as possible. It covers certain characters, but not the rule for trailing
-/// blanks.
+/// A model of LIKE in as little code as possible. It covers only characters with certain comparisons, and does not
+/// model the rule for trailing blanks.
 fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     let Some((first, rest)) = pattern.split_first() else { return Some(value.is_empty()) };
     let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
@@ -165,8 +165,8 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     }
 }
 
-/// The usual algorithm, which backtracks only to the last `%`. Returns the result if it is certain, and may take any
-/// amount of time.
+/// The usual algorithm for LIKE, which backtracks only to the last `%`. Returns the result if it is certain. Its run
+/// time is not limited.
 fn walk(value: &[u8], pattern: Pattern<'_>) -> Option<bool> {
     let (mut at, mut from) = (0, 0);
     let mut back: Option<(usize, usize)> = None;

@@ -1,4 +1,4 @@
-//! Tests that no text breaks the parser or the compiler, and that no value breaks the evaluation.
+//! Tests that no text makes the parser or the compiler panic, and that no value makes the evaluation panic.
 
 use expr::table::{CONVERSIONS, FUNCTIONS, OPERATORS};
 use expr::{ColumnType, Program, STEPS_PER_ROW, Scratch, Undecided, compile, compile_within, parse};
@@ -24,7 +24,7 @@ fn nesting_is_bounded() {
     }
     let chain = "1+".repeat(100_000) + "1";
     assert_eq!(parse(&chain).unwrap_err().what, "an expression nested more than 96 deep");
-    // Lists and chains of AND and OR may be long.
+    // IN lists and chains of AND and OR may have many terms.
     let list = format!("1 in ({}1)", "1,".repeat(10_000));
     assert!(compile(&list, &|_| None).is_ok());
     assert!(compile(&("1=1 OR ".repeat(10_000) + "1=1"), &|_| None).is_ok());
@@ -94,7 +94,7 @@ fn ordinary_expressions_take_few_steps() {
     }
     let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));
     assert!(cost(&compile(&states, &|_| None).unwrap(), &mut scratch).1 < 700);
-    // Eight REPLACEs over a text of the greatest length that a row can have.
+    // Eight nested REPLACE calls on a text of the greatest length that a row can store.
     let cleaned = (b'0'..=b'7')
         .fold("space(8000)".to_owned(), |text, digit| format!("replace({text},'{}','')", char::from(digit)));
     let cleaned = compile(&format!("ltrim(rtrim({cleaned})) like '%a%b%'"), &|_| None).unwrap();
@@ -102,7 +102,7 @@ fn ordinary_expressions_take_few_steps() {
 }
 
 /// An operation that takes longer than reading a byte must use more steps. Otherwise, a page of expressions with such
-/// operations could cost ten times the time that the limit is meant to allow.
+/// operations could take ten times as long as the limit is meant to allow.
 #[test]
 fn a_slow_operation_takes_as_many_steps_as_it_takes_time() {
     let mut scratch = Scratch::default();
@@ -156,7 +156,7 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
     ];
     (proptest::sample::select(kinds.to_vec()), any::<u32>(), any::<u32>()).prop_map(|(kind, ti, collation)| {
         let mut info = TypeInfo::from_ti((ti << 8) | u32::from(kind));
-        // The compiler refuses other precisions.
+        // The compiler refuses a precision outside 1 to 38.
         info.precision = info.precision % 38 + 1;
         info.scale %= if kind == 106 { info.precision + 1 } else { 8 };
         info.length = format::types::fixed_length(info).unwrap_or(info.length % 4000 * 2 + 2);
@@ -294,8 +294,8 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                // The number of steps depends only on the expression and the row. With exactly that number of steps the
-                // value is the same; with one step less there is no value.
+                // The number of steps depends only on the expression and the row. If the limit is exactly this number
+                // of steps, the value is the same. If the limit is one step lower, there is no value.
                 scratch.allow(u64::MAX);
                 let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
                 let steps = u64::MAX - scratch.allowed();
@@ -312,7 +312,7 @@ proptest! {
                 if let Ok(value) = program.evaluate(&row, &mut scratch)
                     && let Some(info) = program.result_type()
                 {
-                    // A value of the result type must be storable as that type.
+                    // A value of the result type must be storable in a column of this type.
                     let stored = expr::encode(value, info);
                     prop_assert!(value.is_null() || stored.is_some(), "{text} {value:?} {info:?}");
                     if let Some(stored) = stored {

@@ -1,5 +1,5 @@
-//! Every form of expression found in real catalogs (docs/format/expressions.md#inventory) can be parsed. Every form
-//! that depends only on the row can be compiled.
+//! Tests with every form of expression that was found in real catalogs (docs/format/expressions.md#inventory). All of
+//! them can be parsed. Every expression that depends only on the row can be compiled.
 
 use expr::{ColumnType, compile, parse};
 use format::collation::CollationId;
@@ -11,7 +11,7 @@ fn ty(kind: u8, length: u16, precision: u8, scale: u8) -> ColumnType {
     ColumnType { info, collation: CollationId(0x3400_D008), nullable: true }
 }
 
-/// Columns with names that say their types.
+/// The types of the columns. The name of a column determines its type.
 fn column(name: &str) -> Option<ColumnType> {
     Some(match name {
         "Cantidad" | "n" | "m" | "SalesOrderID" | "a" | "b" | "id" | "q" | "RequiredQty" => ty(xtype::INT, 4, 0, 0),

@@ -1,4 +1,4 @@
-//! Tests of expressions: their values, expressions of real catalogs, and hostile texts.
+//! Tests of expressions: their values, expressions from real catalogs, and texts that are meant to cause failures.
 
 mod hostile;
 mod inventory;

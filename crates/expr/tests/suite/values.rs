@@ -63,7 +63,7 @@ fn arithmetic() {
         ("2.0/3.0", "0.666666"),
         ("$18.4172*$1.1562", "21.2940"),
         ("$1.00/$18.4172", "0.0542"),
-        // The rounding of a product at exactly half, and of quotients below zero, is undocumented.
+        // How SQL Server rounds a product at exactly half, and quotients below zero, is undocumented.
         ("$0.0001*$0.5", "undecided: money rounded at exactly half"),
         ("$-1.00/$3", "undecided: a negative quotient of money"),
         ("1/0", "undecided: division by zero"),
@@ -74,7 +74,7 @@ fn arithmetic() {
         ("NULL+1", "NULL"),
         ("~CONVERT([tinyint],(170))", "85"),
         ("1.5e0+1", "2.5"),
-        // The product has 76 digits after the point, but only 37 are kept.
+        // The exact product has 76 digits after the decimal point, but SQL Server keeps only 37.
         ("cast(0.5 as decimal(38,38))*cast(0.5 as decimal(38,38))", "undecided: a product of more than 38 digits"),
         (
             "cast(0.0000000000000000000000000000000000001 as decimal(38,38))*cast(0 as decimal(38,38))",
@@ -102,7 +102,7 @@ fn conversions() {
         ("cast('abc' as int)", "undecided: a conversion of text that is not certain to succeed"),
         ("CONVERT([decimal](10,5),193.57)", "193.57000"),
         ("CONVERT([bit],(5))", "1"),
-        // From the page "Constants": one guid as text and as bytes.
+        // From the page "Constants": the same guid as text and as bytes.
         ("CONVERT([uniqueidentifier],'6F9619FF-8B86-D011-B42D-00C04FC964FF')", "6F9619FF-8B86-D011-B42D-00C04FC964FF"),
         // From the page "datetime": its seconds end in .000, .003 and .007.
         ("CONVERT([datetime],'19980101 23:59:59.995')", "1998-01-01 23:59:59.997"),
@@ -183,8 +183,8 @@ fn functions() {
     }
 }
 
-/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261). A row may have been written before
-/// that change.
+/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261). They are undecided, because a row may
+/// have been written before the change.
 #[test]
 fn what_compatibility_level_130_changed_is_not_told() {
     let datetime = |text: &str| format!("CONVERT([datetime],'{text}',121)");
@@ -274,7 +274,7 @@ fn strings_compare_as_far_as_it_is_certain() {
     );
     let case_sensitive = ColumnType { collation: CollationId(0x3300_C008), ..char10 };
     assert_eq!(over("([c]='gc')", case_sensitive, Some(b"GC        ")), "0");
-    // A literal and a converted number both have the database's collation.
+    // Both a literal and a number converted to a string have the collation of the database.
     let within = expr::compile_within("('a'+CONVERT([varchar](5),(1)))", CollationId(0xD008), &|_| None);
     assert!(within.is_ok());
     let turkish = ColumnType { collation: CollationId(0xD01A), ..char10 };
@@ -314,12 +314,12 @@ fn char_and_nchar_compare_by_the_code_page_of_the_char_side() {
     assert_eq!(over("([c] like N'Мос%')", cyrillic, Some(moscow)), "1");
     assert_eq!(over("([c] like N'М%ск')", cyrillic, Some(moscow)), "0");
     assert_eq!(over("(N'Москва' like [c])", cyrillic, Some(b"\xCC%        ")), "0", "blanks of a pattern count");
-    // A byte that code page 1252 does not have, and pages with two bytes for a character.
+    // A byte without a character in code page 1252, and code pages with two bytes per character.
     assert_eq!(over("([c]=N'a')", char10, Some(b"\x81")), NO_PAGE);
     let chinese = ColumnType { collation: CollationId(0xD024), ..char10 };
     assert_eq!(over("([c]=N'中')", chinese, Some(b"\xD6\xD0")), NO_PAGE);
     assert_eq!(over("([c]=N'a')", chinese, Some(b"a")), "1");
-    // Other conversions.
+    // Conversions from char to nchar, and from nchar to char.
     assert_eq!(over("(convert([nvarchar](10),[c]))", cyrillic, Some(b"\xCC\xEE")), "Мо");
     assert_eq!(
         over("(convert([nvarchar](1),[c]))", cyrillic, Some(b"\xCC\xEE")),
@@ -336,7 +336,7 @@ fn a_collation_of_another_code_page_converts_char() {
     let char10 = ty(xtype::CHAR, 10, 0, 0);
     let cyrillic = ColumnType { collation: CollationId(0xD015), ..char10 };
     let no_page = "undecided: a code page is needed to convert text";
-    // A server makes both sides '?': they are equal there.
+    // SQL Server converts both operands to '?', so there they are equal.
     assert_eq!(over("([c]='\u{414}' collate Latin1_General_BIN2)", cyrillic, Some(b"\xC6")), no_page);
     assert_eq!(over("([c]='d' collate Latin1_General_BIN2)", cyrillic, Some(b"d")), "1");
     // The euro sign is 0x88 in code page 1251 and 0x80 in 1252.
@@ -346,7 +346,7 @@ fn a_collation_of_another_code_page_converts_char() {
     );
     let same = "([c] collate Latin1_General_BIN2=convert([varchar](1),N'\u{20AC}' collate Latin1_General_BIN2))";
     assert_eq!(over(same, cyrillic, Some(b"\x88")), "1");
-    // A literal is in the code page of the database.
+    // A literal is stored in the code page of the database.
     let literal = |collation| {
         let column = |_: &str| Some(cyrillic);
         let program = expr::compile_within("([c]='\u{20AC}')", CollationId(collation), &column).unwrap();
@@ -366,7 +366,7 @@ fn searches_outside_ascii_are_decided_where_each_character_is() {
     assert_eq!(over("(charindex(N'ÜR',[c]))", nvarchar, Some(&text)), "2", "case is ignored");
     assert_eq!(over("(charindex(N'u',[c]))", nvarchar, Some(&text)), uncertain, "u and \u{FC} differ by accent alone");
     assert_eq!(over("(replace([c],N'ü',N'ue'))", nvarchar, Some(&text)), "Zuerich, Åby");
-    // A mark joins the character before it, and some characters count as two.
+    // A combining mark belongs to the character before it, and some characters count as two.
     assert_eq!(over("(charindex(N'a',[c]))", nvarchar, Some(&wide("a\u{301}"))), uncertain);
     assert_eq!(over("(charindex(N's',[c]))", nvarchar, Some(&wide("\u{DF}"))), uncertain);
     assert_eq!(over("(charindex(N'xs',[c]))", nvarchar, Some(&wide("x\u{DF}"))), uncertain);
@@ -376,7 +376,7 @@ fn searches_outside_ascii_are_decided_where_each_character_is() {
     assert_eq!(over("([c] like N'a%')", nvarchar, Some(&wide("a\u{301}"))), unclear);
     assert_eq!(over("([c] like N'%abcd%')", nvarchar, Some(&wide("abcd\u{301}"))), unclear);
     assert_eq!(over("([c] like N'%rich%')", nvarchar, Some(&text)), "1");
-    // In sort order 52 each byte counts in place.
+    // In sort order 52, each byte counts as one character.
     let sql = ty(xtype::VARCHAR, 40, 0, 0);
     assert_eq!(over("(charindex('@',[c]))", sql, Some(b"J\xFCrgen@example.org")), "7");
     assert_eq!(over("(charindex('U',[c]))", sql, Some(b"J\xFCrgen")), uncertain);

@@ -1,8 +1,9 @@
-//! The page ranges of a database, and the age of each range in both depths: full and physical.
+//! The page ranges of a database, with the date of the last read of each range. There are two dates, one for each depth
+//! of a check: full and physical.
 //!
-//! Checks divide a database in different ways: into ranges of 1 GB, by `--range`, or by tasks. The dates of earlier
-//! reads are still kept: if dates differ within a range of the newest division, the range is stored in pieces. Both
-//! depths are divided into the same pieces, so that the newer of the two dates is known for each page.
+//! Checks divide a database into ranges in different ways: into ranges of 1 GB, by `--range`, or by tasks. The dates of
+//! earlier reads are still kept. If these dates differ within a range of the newest division, the range is stored in
+//! pieces. Both depths have the same pieces, so that the later of the two dates is known for each page.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::record::stored;
 
-/// The name of the depth of a check.
+/// The name under which the history stores the depth of a check.
 pub(crate) fn depth_of(is_full: bool) -> &'static str {
     if is_full { FULL } else { PHYSICAL }
 }
@@ -66,8 +67,8 @@ pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> r
     rows.collect()
 }
 
-/// The dates by which a promise in one depth is judged: one row for each of `tiles`, or one for each stored piece if
-/// `tiles` is empty. A page that was read in full depth counts as read in physical depth too.
+/// The dates by which a promise in one depth is judged. There is one row for each of `tiles`, or one row for each
+/// stored piece if `tiles` is empty. A page that was read in full depth counts as read in physical depth too.
 pub(crate) fn promised(
     connection: &Connection,
     (database, depth): (i64, &str),
@@ -82,8 +83,8 @@ pub(crate) fn promised(
         } else if !full.is_empty() {
             for row in &mut known {
                 let other = cut(&full, row.clone(), now);
-                // A row without its own date has been known for as long as the database, and then the result has no
-                // date either.
+                // `known_since` is `None` if the row has been known for as long as the database. If one of the two rows
+                // has no `known_since`, the result has none either.
                 let known_since =
                     row.known_since.clone().zip(other.known_since.clone()).map(|(own, other)| own.min(other));
                 if other.read_at > row.read_at {
@@ -99,8 +100,8 @@ pub(crate) fn promised(
     })
 }
 
-/// Divides the known rows into pieces of `tiles`, which cover all pages of an image taken at `taken_at`. Rows of pages
-/// beyond the ends of these files stay only if they are newer than the image.
+/// Divides the known rows into the pieces of `tiles`, which cover all pages of an image taken at `taken_at`. Rows of
+/// pages beyond the ends of the image's files stay only if they are newer than the image.
 pub(crate) fn retile(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -137,8 +138,8 @@ fn replace(transaction: &Transaction<'_>, (database, depth): (i64, &str), rows: 
     Ok(())
 }
 
-/// Sets the date of a range that was passed to [`retile`], unless the known date is newer. A known date after `now`
-/// came from a wrong clock and is replaced.
+/// Sets the date of a range that was passed to [`retile`], unless the stored date is later. A stored date after `now`
+/// comes from a wrong clock and is replaced.
 pub(crate) fn mark(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -162,15 +163,15 @@ fn unknown(tile: &RangeRead) -> Row {
     Row { file, first, pages, in_use, read_at: None, known_since: None, image: None, evidence }
 }
 
-/// The rows of pages that a newer image had beyond the present ends of the files. If there are any, the present image
-/// is an older one.
+/// The rows of pages that are beyond the present ends of the files and belonged to a newer image. If there are such
+/// rows, the present image is older than an image that was already checked.
 fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -> Vec<Row> {
     let mut ends: BTreeMap<u16, u64> = BTreeMap::new();
     for tile in tiles {
         let end = ends.entry(tile.file).or_default();
         *end = tile.end().max(*end);
     }
-    // A row of pages that were never read counts as newer if its `known_since` is newer.
+    // A row of pages that were never read is newer than the image if its `known_since` is later.
     let is_newer = |row: &&Row| {
         [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
     };
@@ -196,9 +197,9 @@ fn over<'r>(rows: &'r [Row], range: &Row) -> impl Iterator<Item = &'r Row> + use
     rows.iter().skip(from).take_while(move |row| row.file == file && u64::from(row.first) < end)
 }
 
-/// Divides a range into pieces at each page where the known dates of either depth change. Which pages of the range are
-/// in use is unknown, so each piece gets a share of their number, at least one. A range with fewer pages in use than
-/// pieces stays whole.
+/// Divides a range into pieces at each page where the known dates of either depth change. It is unknown which pages of
+/// the range are in use, so the number of pages in use is shared among the pieces, and each piece gets at least one. If
+/// a range has fewer pages in use than pieces, it is not divided.
 fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     let mut bounds = vec![tile.first];
     for rows in known {
@@ -231,8 +232,8 @@ fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     bounds.iter().zip(ends).map(piece).collect()
 }
 
-/// Gives a range the dates of the oldest known row that it overlaps. Pages by which a file has grown get the dates of
-/// the pages before them.
+/// Gives a range the dates of the known row that was last read longest ago, among the rows that overlap the range.
+/// Pages that were added to a file get the dates of the pages before them.
 fn cut(known: &[Row], range: Row, now: &str) -> Row {
     // A row that was never read is older than all others.
     let oldest = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at));
@@ -245,7 +246,7 @@ fn cut(known: &[Row], range: Row, now: &str) -> Row {
     Row { read_at, known_since, image, evidence, ..range }
 }
 
-/// Whether a known page of the range comes after an unknown one.
+/// Whether the range has a page that no known row covers, followed by a page that a known row covers.
 fn has_gap(known: &[Row], range: &Row) -> bool {
     let mut end = u64::from(range.first);
     over(known, range).any(|row| {

@@ -11,12 +11,12 @@ use super::{History, Purpose, beside, configure};
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema;
 
-/// The most copies of one older form that are kept beside a history.
+/// The most copies of histories in the same older form that are kept beside a history.
 const MOST_COPIES: u32 = 100;
 
 impl History {
-    /// Copies the history, then migrates it from an older form to the newest. The copy is kept if the migration
-    /// succeeds.
+    /// Copies the history, then migrates it from an older form to the newest form. After a successful migration, the
+    /// copy is kept.
     pub(super) fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
         let copy = free_name(&self.path, from)?;
         let migrated = self.copy_to(&copy).and_then(|()| {
@@ -33,7 +33,7 @@ impl History {
         migrated.map(drop)
     }
 
-    /// Makes a read-only copy in the newest form. The file itself is not changed.
+    /// Makes a read-only copy and migrates the copy to the newest form. The file itself is not changed.
     pub(super) fn into_copy(self, from: i64, migrations: &[&str]) -> Result<Self> {
         let place = NamedTempFile::with_prefix("mdfsck-history.").map_err(|cause| of_io(&self.path, &cause, false))?;
         self.copy_to(place.path())?;
@@ -62,8 +62,8 @@ impl History {
     }
 }
 
-/// Creates an empty file beside the history, for the copy of form `form`. Existing files are not overwritten: they
-/// belong to an earlier history, or to a process that was killed.
+/// Creates an empty file beside the history, for a copy in the older form `form`. Existing files are not overwritten,
+/// because they belong to an earlier history or to a process that was killed.
 fn free_name(history: &Path, form: i64) -> Result<PathBuf> {
     for number in 1..=MOST_COPIES {
         let suffix = if number == 1 { format!(".bak-v{form}") } else { format!(".bak-v{form}-{number}") };

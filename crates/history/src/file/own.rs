@@ -1,8 +1,9 @@
 //! Counts the connections of this process to history files.
 //!
-//! When a process closes any descriptor of a file, the system drops all locks that the process has on that file
-//! (`fcntl`, POSIX). SQLite keeps its own descriptors open until no lock needs them. Other code must not open and close
-//! the file while a connection exists. (SQLite, "How To Corrupt An SQLite Database File", 2.2.)
+//! When a process closes any descriptor of a file, the operating system drops all locks that the process holds on that
+//! file (`fcntl`, POSIX). SQLite therefore keeps its own descriptors open while it needs a lock. While a connection
+//! exists, other code in the process must not open and close the file (SQLite, "How To Corrupt An SQLite Database
+//! File", 2.2).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,18 +17,19 @@ fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {
     CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one connection, from before it is opened until after it is closed.
+/// Counts one connection. It is created before the connection is opened, and dropped after the connection is closed.
 #[derive(Debug)]
 pub(super) struct Own {
     file: PathBuf,
 }
 
 impl Own {
-    /// Counts a connection to the file at `path`. If it is the first connection, `look` may open and read the file
-    /// itself.
+    /// Counts a connection to the file at `path`. If the process has no other connection to the file, `look` is called
+    /// first; it may open and read the file without SQLite.
     ///
     /// # Errors
-    /// Errors of `look`.
+    ///
+    /// The errors of `look`.
     pub(super) fn new<E>(path: &Path, look: impl FnOnce() -> Result<(), E>) -> Result<Self, E> {
         let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut all = all();

@@ -11,8 +11,8 @@ fn made(folder: &tempfile::TempDir) -> PathBuf {
     path
 }
 
-/// Opens the file to answer queries and to record runs. Both attempts must fail with the same error and leave the file
-/// unchanged.
+/// Opens the file twice, once to answer queries and once to record runs. Both attempts must fail with the same error
+/// and leave the file unchanged.
 fn refused(path: &Path) -> HistoryError {
     let before = fs::read(path).unwrap();
     let asked = History::open(path).map(drop).unwrap_err();
@@ -88,7 +88,7 @@ fn bytes_that_were_changed_do_no_harm() {
             bytes[at] = (state >> 12) as u8;
         }
         fs::write(&path, &bytes).unwrap();
-        // Either the file is refused, or the queries do not need the changed bytes. Nothing may panic.
+        // Either the history refuses the file, or the queries do not need the changed bytes. The code must not panic.
         if let Ok(history) = History::open(&path) {
             let _ = history.runs(&crate::query::Filter::default());
             let _ = history.findings(&crate::query::Filter::default(), true);
@@ -119,7 +119,7 @@ fn tables_views_and_triggers_of_others_are_refused() {
     }
 }
 
-/// All migrations, with one of a later version.
+/// All migrations, and an additional one for a later version.
 const LATER: &[&str] = &[
     include_str!("../schema/v1.sql"),
     include_str!("../schema/v2.sql"),
@@ -156,7 +156,7 @@ fn a_migration_that_fails_changes_nothing() {
         LATER[4],
         "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)",
     ];
-    // The broken migration cannot create the expected schema in memory either.
+    // The broken migration cannot create the expected schema in memory, so opening fails here too.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);
 }
@@ -183,8 +183,8 @@ fn a_history_of_version_1_is_read_for_ever() {
     assert_eq!(history.baseline("before").unwrap().as_deref(), Some("{}"));
 }
 
-/// In version 3, a whole family was stored as one database. Here these are PROD, its copy on DEV, and data files on a
-/// third machine.
+/// In version 3, all databases of a family were stored as one database. In this test, they are PROD, the copy of PROD
+/// on DEV, and data files on a third machine.
 #[test]
 fn an_older_history_tells_a_restored_copy_from_its_original() {
     let folder = folder();
@@ -259,7 +259,7 @@ fn two_processes_do_not_work_on_one_database() {
     other.release(&second).unwrap();
     let whole = other.lease(0, "HOST2").unwrap();
     assert!(one.lease(1, "HOST1").is_err(), "who has all has each");
-    // A holder that has not renewed its lease for an hour has ended.
+    // A process that has not renewed its lease for an hour counts as ended.
     let old = crate::time::text(SystemTime::now() - Duration::from_secs(3600));
     one.connection().execute("UPDATE lease SET heartbeat = ?1", [old]).unwrap();
     let taken = one.lease(0, "HOST1").unwrap();
@@ -291,8 +291,8 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
     other.lease(1, "HOST2").unwrap();
 }
 
-/// A program that believes it has the last connection deletes the write-ahead log when it closes, and later writes are
-/// lost.
+/// If a program finds no other connection to the history when it closes it, it deletes the write-ahead log. If another
+/// connection does exist, its later writes are lost.
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {
@@ -306,8 +306,8 @@ fn opening_a_history_again_leaves_the_locks_of_this_process() {
         let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM baseline').fetchone())";
         std::process::Command::new("python3").args(["-c", script]).arg(path).output()
     };
-    // Python opens and closes the history in another process, which has its own locks. Python has an older SQLite: with
-    // the SQLite of this crate, the log would stay even if the locks were lost.
+    // Python opens and closes the history in another process, which has its own locks. It uses an older SQLite. With
+    // the SQLite of this crate, the write-ahead log would stay even if the locks were lost.
     let Ok(output) = read(&path) else { return trials::tools::skip("python3", "not on the PATH") };
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "(1,)", "{}", String::from_utf8_lossy(&output.stderr));
     let mut log = path.clone().into_os_string();

@@ -1,4 +1,5 @@
-//! Promises about databases. A broken promise raises one event, and a promise that is kept again raises another.
+//! Promises about databases, such as the time within which all pages are read. A broken promise raises one event. When
+//! the promise is kept again, another event is raised.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -11,13 +12,14 @@ use crate::file::History;
 use crate::identity::identity_of;
 use crate::time;
 
-/// An alarm is forgotten if its promise was not judged for this long. If the promise is made again later, a new alarm
-/// starts.
+/// If no process has judged a promise for this long, its alarm is removed. If the promise is made again later, a new
+/// alarm starts.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
-/// How often the history notes that a promise is still judged.
+/// The interval at which the history records that a promise is still being judged.
 const NOTED: Duration = Duration::from_secs(86_400);
 
-/// A promise. Each promise has its own alarms, because a state that breaks one promise may keep another.
+/// A promise about a database. Each promise has its own alarms, because the same state may break one promise and keep
+/// another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// The event that reports a broken promise.
@@ -29,7 +31,7 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// A text that distinguishes the promise from others with the same event.
+    /// A text that distinguishes the promise from other promises with the same event.
     fn text(&self) -> String {
         let judge = match self.judge {
             Judge::Watch => "watch",
@@ -40,15 +42,15 @@ impl Promise {
     }
 }
 
-/// The kind of process that judges a promise. A watcher and a check do not always agree, because a check also looks
-/// ahead.
+/// The kind of process that judges a promise. A watcher and a check may come to different results, because a check also
+/// looks ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
     /// A watcher, which judges by the content of the history.
     Watch,
     /// A full check, which judges only the database that it checks.
     Check,
-    /// A check with `--physical-only`, which reads only pages and judges only the database that it checks.
+    /// A check with `--physical-only`. It reads only pages, and judges only the database that it checks.
     CheckOfPages,
 }
 
@@ -73,11 +75,12 @@ impl Raised {
 }
 
 impl History {
-    /// Records the databases for which a promise is broken. With a listener, changes also go to the outbox. `judged` is
-    /// the identity of the database if only one was judged; `None` if all were. Returns the identities of the databases
-    /// for which the promise was not broken before.
+    /// Records the databases for which a promise is broken. If there is a listener, changes also go to the outbox. If
+    /// only one database was judged, `judged` is its identity; `None` means that all databases were judged. Returns the
+    /// identities of the databases for which the promise was not broken before.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn raise(
         &mut self,

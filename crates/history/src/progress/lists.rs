@@ -1,5 +1,5 @@
-//! The lists in the progress of a check, stored as JSON without field names. A text that is too long, or is not a list
-//! of the expected form, is read as an empty list.
+//! The lists in the progress of a check. They are stored as JSON without field names. A text that is too long, or that
+//! is not a list of the expected form, is read as an empty list.
 
 use check::{Sample, phase_named};
 use serde::Serialize;
@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::{MOST_CELLS, MOST_FILES, MOST_PHASES, MOST_SAMPLES, Swept, SweptFile};
 
-/// A sample: seconds, bytes read, processor seconds, bytes of memory, bytes spilled.
+/// The fields of a sample: seconds, bytes read, processor seconds, bytes of memory, bytes spilled.
 type SampleLine = (f64, u64, Option<f64>, Option<u64>, u64);
-/// A file: file ID, pages, pages per cell, and one digit for each cell.
+/// The fields of a file: file ID, pages, pages per cell, and one digit for each cell.
 type FileLine = (u16, u32, u32, String);
 
 pub(super) fn phases_text(phases: &[(&'static str, f64)]) -> String {
@@ -40,7 +40,7 @@ pub(super) fn samples_of(text: &str) -> Vec<Sample> {
         spilled_bytes,
     };
     let samples: Vec<Sample> = lines.into_iter().map(sample).collect();
-    // Samples that are not in order of time are discarded.
+    // If the samples are not in the order of time, all of them are discarded.
     if samples.is_sorted_by(|one, next| one.seconds <= next.seconds) { samples } else { Vec::new() }
 }
 
@@ -88,7 +88,7 @@ fn list<T: DeserializeOwned>(text: &str, most: usize) -> Vec<T> {
     if list.len() <= most { list } else { Vec::new() }
 }
 
-/// Rounds to hundredths of a second, which are precise enough.
+/// Rounds to hundredths of a second. This precision is sufficient.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 100.0).round() / 100.0
 }

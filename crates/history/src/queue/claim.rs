@@ -1,4 +1,4 @@
-//! Claims: a process claims a backup in order to check it. The claim ends when the process ends.
+//! Claims. Before a process checks a backup, it claims the backup. The claim ends when the process ends.
 
 use std::collections::BTreeSet;
 use std::process;
@@ -14,14 +14,14 @@ use crate::{lease, time};
 /// A process that checks backups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
-    /// Distinguishes the process from all others, including an earlier process with the same ID.
+    /// A text that distinguishes the process from all others, including an earlier process with the same ID.
     pub(crate) token: String,
     host: String,
     pid: u32,
 }
 
 impl Holder {
-    /// This process, on this machine.
+    /// The holder for this process. `host` is the name of this machine.
     pub fn new(host: &str) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
         let pid = process::id();
@@ -62,9 +62,11 @@ impl History {
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
     }
 
-    /// Records that this process is still checking the backups in `working`, if it has claimed them.
+    /// Records that this process is still checking the backups in `working`. Only backups that this process has claimed
+    /// are updated.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn beat(&mut self, holder: &Holder, working: &BTreeSet<i64>) -> Result<()> {
         let now = time::now();
@@ -77,10 +79,11 @@ impl History {
         })
     }
 
-    /// Makes abandoned backups ready again: backups claimed by killed processes, and backups claimed by this process
-    /// that are not in `working`. Returns the number of these backups.
+    /// Makes abandoned backups ready again. These are backups claimed by processes that were killed, and backups that
+    /// this process has claimed and that are not in `working`. Returns the number of these backups.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn reclaim(&mut self, holder: &Holder, working: &BTreeSet<i64>) -> Result<usize> {
         let now = SystemTime::now();
@@ -113,10 +116,11 @@ impl History {
         })
     }
 
-    /// Releases all claims of this process; their backups become ready again.
+    /// Releases all claims of this process, so that the claimed backups become ready again.
     ///
     /// # Errors
-    /// If the history cannot be written. The claims then end with the process.
+    ///
+    /// If the history cannot be written. In this case, the claims end when the process ends.
     pub fn release_all(&mut self, holder: &Holder) -> Result<()> {
         self.transaction(|transaction| {
             transaction.execute(

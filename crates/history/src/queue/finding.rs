@@ -1,4 +1,4 @@
-//! Puts the backups that a scan of the watched folders has found into the queue.
+//! Adds the backups that a scan of the watched folders has found to the queue.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub enum Kind {
     Other,
     /// Data files, which are not a backup.
     Data,
-    /// Unknown, because the file is not complete yet.
+    /// The content is unknown, because the file is not complete yet.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// A backup that was found.
+/// A backup that a scan has found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     /// The identity of the backup.
@@ -63,12 +63,12 @@ pub struct Found {
     pub name: String,
     /// The kind of the backup's content.
     pub kind: Kind,
-    /// When the backup was finished. The time is local time of this machine for a backup just found, and UTC for a
-    /// backup in the queue.
+    /// When the backup was finished. For a backup that a scan has just found, this is the local time of this machine.
+    /// For a backup in the queue, it is UTC.
     pub taken_at: Option<String>,
     /// The paths of the backup's files, one file per stripe.
     pub paths: Vec<String>,
-    /// Identifies the backup set.
+    /// The GUID of the backup set.
     pub set_guid: Option<String>,
     /// The position of the backup set in its files.
     pub position: u16,
@@ -78,17 +78,18 @@ pub struct Found {
     pub has_checksums: bool,
     /// Whether the labels of the backup are damaged.
     pub is_damaged: bool,
-    /// The files of the full backup that a differential backup needs.
+    /// For a differential backup, the files of the full backup on which it is based.
     pub base: Vec<String>,
     /// Why the backup is not ready; `None` if it is ready.
     pub waits_for: Option<String>,
-    /// Whether the backup cannot be checked in this form. It then waits for nothing, and the verdict on it is unknown.
+    /// Whether this kind of backup cannot be checked at all. Such a backup does not wait for anything, and the verdict
+    /// on it is unknown.
     pub is_refused: bool,
 }
 
 const OF_FILE: &str = "file ";
 
-/// The identity of a file with a backup that is not known yet.
+/// The identity that a file has while the backup in it is unknown.
 pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
@@ -100,7 +101,7 @@ pub fn of_set_in(set: &str, path: &str) -> String {
 
 const IN: &str = " in ";
 
-/// Whether an identity is that of a file with an unknown backup.
+/// Whether `identity` belongs to a file in which the backup is still unknown.
 pub fn is_of_file(identity: &str) -> bool {
     identity.starts_with(OF_FILE)
 }
@@ -114,10 +115,12 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Puts the backups that were found into the queue. `files` are all files that exist. A backup is gone if none of
-    /// its files exists and `is_listed` is true for all of them, because the scan would have found them.
+    /// Adds the backups that were found to the queue. `files` contains all files that exist. A backup is gone if none
+    /// of its files exists and `is_listed` is true for all of them: `is_listed` tells whether the scan would have found
+    /// a file.
     ///
     /// # Errors
+    ///
     /// If the history cannot be written.
     pub fn enqueue(
         &mut self,
@@ -146,7 +149,7 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // The backup in this file is known now, so the row that stands for the file is deleted.
+                    // The backup in this file is known now, so the row for the file with the unknown backup is deleted.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
                     // All files of the backup now contain something else.
@@ -164,8 +167,8 @@ impl History {
     }
 }
 
-/// Reuses the row of a backup set that an earlier version of the program stored without a path. The result in the row
-/// belongs to this file if the set was read from it.
+/// Reuses the row of a backup set that an earlier version of the program stored without a path. This is done only if
+/// that version read the backup set from this file, because then the result in the row belongs to this file.
 fn adopt(
     transaction: &Transaction<'_>,
     found: &Found,
@@ -185,24 +188,24 @@ fn adopt(
     Ok(Some(row))
 }
 
-/// A known backup that was not gone after the last scan.
+/// A backup in the history that still existed at the last scan.
 struct Known {
     id: i64,
     state: String,
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
-    /// The bytes of its files when the backup was put into the queue.
+    /// Identifies the bytes of the backup's files at the time when the backup was put into the queue.
     bytes: Bytes,
 }
 
-/// Distinguishes the bytes of a backup from other content of the same files. Each field is a list with one text per
-/// file.
+/// Identifies the bytes of a backup, to recognize other content in the same files. Each field is a list with one text
+/// per file.
 #[derive(PartialEq, Eq)]
 struct Bytes {
     /// Size and version of each file.
     versions: String,
-    /// A fingerprint of a few places of each file; empty if these places were not read.
+    /// For each file, a fingerprint of the bytes at a few places; empty if these bytes were not read.
     fingerprints: String,
 }
 
@@ -226,20 +229,21 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether the version `now` of a file is the `known` version. A version is a list of words that begins with times.
-/// Earlier releases of the program stored only the first `words` words; then only these words are compared.
+/// Whether the version `now` of a file is the same as the version `known`. A version is a list of words, of which the
+/// first are times. Earlier releases of the program stored only the first `words` words. For a version with only that
+/// number of words, only these words are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)
 }
 
-/// Like [`is_version`], for all files of a backup. These versions begin with the size of the file.
+/// Like [`is_version`], for all files of a backup. Here, each version begins with the size of the file.
 fn are_versions(known: &str, now: &str) -> bool {
     let (known, now) = (read_list(known), read_list(now));
     known.len() == now.len() && known.iter().zip(&now).all(|(known, now)| is_version(known, now, 2))
 }
 
-/// Whether this reason for skipping a backup says that its files were gone or overwritten.
+/// Whether `reason` says that a backup was skipped because its files were gone or overwritten.
 pub(super) fn is_lost(reason: &str) -> bool {
     [GONE, OVERWRITTEN].contains(&reason)
 }
@@ -277,7 +281,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (bytes, now): (&Bytes, &
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
-        // The backup was gone and has returned.
+        // The backup was gone, and its files exist again.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
         return update(transaction, found, (&row, true), (bytes, now));
     }
@@ -319,8 +323,8 @@ fn update(
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
-    // A backup that was checked while it was complete keeps the stored versions of its files, even if some of the files
-    // are now gone.
+    // If a backup was checked while it was complete, its row keeps the stored versions of its files, even if some of
+    // the files are now gone.
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
@@ -340,8 +344,8 @@ fn update(
             ],
         )?;
     }
-    // A result is valid only for the bytes that were read: a file that has grown may contain other bytes. If another
-    // watcher found the backup, different paths alone are no change.
+    // A result is valid only for the bytes that the check read; a file that has grown may contain other bytes. If
+    // another watcher found the backup under different paths, this alone does not count as a change.
     let has_changed = !bytes.may_be(&row.bytes) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
@@ -351,8 +355,8 @@ fn update(
         transaction.execute(at_once, [row.id])?;
     }
     let (state, reason) = state_of(found);
-    // The reason of a ready backup is the error of its last attempt, not something that it waits for, so it is not
-    // compared.
+    // For a ready backup, `reason` is the error of its last attempt and not something that the backup waits for.
+    // Therefore, it is not compared.
     let is_moved = match row.state.as_str() {
         "waiting" => row.state != state || row.reason != reason,
         "ready" => state == "waiting",

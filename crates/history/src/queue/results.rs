@@ -1,4 +1,4 @@
-//! Stores the result of checking a backup, in the transaction that records the run.
+//! Stores the result of checking a backup. It is stored in the same transaction as the run.
 
 use std::time::SystemTime;
 
@@ -13,20 +13,21 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// The number of failed attempts from which the message mentions it.
+/// From this number of failed attempts on, the message mentions their number.
 const FEW_TRIES: u32 = 3;
 /// The most characters of a reason that are stored.
 const MOST_LETTERS: usize = 500;
 
-/// Who uses the history after a claim has ended, for the error message.
+/// The text that an error message shows for the process that now uses the history, after the claim of this process has
+/// ended.
 pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup";
 
-/// A watcher's backup that a run checks.
+/// The backup in a watcher's queue that a run checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
     /// The claim on the backup.
     pub claim: &'a Claim,
-    /// Why the verdict is unknown if the run has no findings.
+    /// The reason why the verdict is unknown if the run has no findings; `None` if there is no such reason.
     pub doubt: Option<&'a str>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct Outcome {
     message: String,
     findings: u64,
     not_verified: u64,
-    /// Whether another attempt may be able to read what this one could not read.
+    /// Whether a later attempt may be able to read pages that this attempt could not read.
     is_passing: bool,
 }
 
@@ -70,7 +71,7 @@ impl Outcome {
         let not_verified = (report.not_verified.len() + report.demoted.len()) as u64;
         let first = report.findings.iter().next();
         let (verdict, message) = match (first, doubt) {
-            // A finding means corruption, even if its text can no longer be read.
+            // Every finding counts as corruption, even if its stored text can no longer be read.
             (None, _) if findings > 0 => {
                 (Verdict::Corrupt, format!("{findings} findings, which cannot be read back from the history"))
             }
@@ -82,7 +83,8 @@ impl Outcome {
             (None, None) if report.complete_as_allowed() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        // A file that ends too early is also a warning. Another attempt would not read more of that file.
+        // If a file ends too early, the report also has a warning with the same text. A later attempt would not read
+        // more of that file.
         let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
         let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
@@ -103,9 +105,11 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Records the verdict on a backup that no run has checked. With a listener, an unknown verdict is an event.
+    /// Records the verdict on a backup that no run has checked. If there is a listener, an unknown verdict also becomes
+    /// an event.
     ///
     /// # Errors
+    ///
     /// If the claim has ended, or the history cannot be written.
     pub fn finish(&mut self, claim: &Claim, verdict: Verdict, message: &str, has_listener: bool) -> Result<()> {
         let outcome = Outcome { verdict, message: message.to_owned(), findings: 0, not_verified: 0, is_passing: false };
@@ -116,22 +120,23 @@ impl History {
 }
 
 impl History {
-    /// Whether the claim on a backup still holds.
+    /// Whether the claim on a backup has not ended yet.
     ///
     /// # Errors
+    ///
     /// If the history cannot be read.
     pub fn is_claimed(&self, claim: &Claim) -> Result<bool> {
         holds(self.connection(), claim).map_err(|error| self.failed(&error))
     }
 }
 
-/// Whether the claim on a backup still holds.
+/// Whether the claim on a backup has not ended yet.
 pub(crate) fn holds(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
     let query = "SELECT EXISTS (SELECT 1 FROM backup WHERE id = ?1 AND holder = ?2 AND state = 'running')";
     connection.query_row(query, params![claim.id, claim.token], |row| row.get(0))
 }
 
-/// Stores the result of a backup; `false` if the claim has ended.
+/// Stores the result of checking a backup. Returns `false` if the claim has ended.
 pub(crate) fn finish(
     transaction: &Transaction<'_>,
     claim: &Claim,
@@ -141,7 +146,7 @@ pub(crate) fn finish(
 ) -> rusqlite::Result<bool> {
     if outcome.is_passing {
         let tries = fail(transaction, claim, run, &outcome.message)?;
-        // Only the first failed attempt is an event.
+        // Only the first failed attempt becomes an event.
         if has_listener && tries == Some(1) {
             tell(transaction, claim.id, &outcome.message, now)?;
         }
@@ -176,8 +181,8 @@ pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &
     outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
 }
 
-/// Records that a backup could not be checked. The check is tried again later if the backup still exists. Returns the
-/// number of failed attempts; `None` if the claim has ended.
+/// Records that a backup could not be checked. If the backup still exists, the check will be tried again later. Returns
+/// the number of failed attempts; `None` if the claim has ended.
 pub(crate) fn fail(
     transaction: &Transaction<'_>,
     claim: &Claim,

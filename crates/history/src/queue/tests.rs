@@ -32,7 +32,7 @@ fn put(history: &mut History, all: &[Found]) {
     put_as(history, all, "1");
 }
 
-/// Like `put`, with files of the given version.
+/// Like `put`, but the files have the given version.
 fn put_as(history: &mut History, all: &[Found], version: &str) {
     let file = |(found, path): (&Found, &String)| {
         let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
@@ -145,7 +145,7 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
     history.beat(&one, &working).unwrap();
     assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
-    // An earlier process with the same ID on the same machine must have ended.
+    // A new process with the same ID on the same machine proves that the earlier process has ended.
     assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
     assert!(history.finish(&claim, Verdict::Sound, "", false).is_err(), "it is not its any more");
     let again = history.queued().unwrap();
@@ -166,7 +166,7 @@ fn a_backup_waits_is_ready_is_gone_and_comes_back() {
     assert_eq!(states(&history), [("waiting".to_owned(), "1 of 2 stripes".to_owned())]);
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
-    // Another set is being appended to the file.
+    // A second backup set is being appended to the file.
     history.enqueue(&[], &HashMap::from([file("a.bak", false)]), &|_| true).unwrap();
     assert_eq!(states(&history)[0].0, "waiting");
     history.enqueue(&[], &HashMap::new(), &|_| false).unwrap();
@@ -344,7 +344,7 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
     history.retry_events(&holder).unwrap();
     let kept = history.take_event(&holder).unwrap();
     assert_eq!(kept.as_ref().map(|message| message.event.as_str()), Some("promise-kept-again"));
-    // The earlier process must have ended, because the new one has the same ID on the same machine.
+    // A new process with the same ID on the same machine proves that the earlier process has ended.
     history.retry_events(&Holder::new("H1")).unwrap();
     assert_eq!(history.take_event(&holder).unwrap(), kept);
 }

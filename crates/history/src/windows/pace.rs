@@ -1,18 +1,19 @@
-//! How fast a database is read, and whether a range fits into the rest of a window.
+//! Measures how fast a database is read, and decides whether a range can be read in the remaining time of a time
+//! window.
 
 use std::time::Duration;
 
-/// The number of past windows that determine the speed of a source.
+/// The number of past time windows that determine the speed of a copy.
 pub const WINDOWS: usize = 5;
-/// The seconds of sweeping after which the speed measured in this window counts too.
+/// The seconds of reading after which the speed measured in this time window counts too.
 const MEASURED_SECONDS: f64 = 10.0;
 
-/// The bytes that were swept, and the seconds that this took.
+/// The number of bytes that were read and checked, and the seconds that this took.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Swept {
-    /// The bytes of the ranges.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The seconds that sweeping these bytes took.
+    /// The seconds that reading and checking these bytes took.
     pub seconds: f64,
 }
 
@@ -26,33 +27,33 @@ impl Swept {
 /// How fast a database is read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pace {
-    /// The speed of the last windows, in bytes per second.
+    /// The median speed of the last time windows, in bytes per second.
     known: Option<f64>,
-    /// The ranges that this window has swept so far.
+    /// The bytes and seconds of the ranges that were read in this time window so far.
     now: Swept,
 }
 
 impl Pace {
-    /// Takes the median speed of the last windows. `windows` begins with the newest.
+    /// Computes the median speed of the last time windows. `windows` begins with the newest time window.
     pub fn of(windows: &[Swept]) -> Self {
         let mut rates: Vec<f64> = windows.iter().filter_map(|window| window.rate()).take(WINDOWS).collect();
         rates.sort_by(f64::total_cmp);
         Self { known: rates.get(rates.len() / 2).copied(), now: Swept::default() }
     }
 
-    /// Adds a range that this window has swept.
+    /// Adds a range that was read in this time window.
     pub fn add(&mut self, swept: Swept) {
         self.now.bytes = self.now.bytes.saturating_add(swept.bytes);
         self.now.seconds += swept.seconds;
     }
 
-    /// The bytes that this window has swept, and the seconds it took.
+    /// The number of bytes that were read in this time window, and the seconds that this took.
     pub fn now(&self) -> Swept {
         self.now
     }
 
-    /// The speed in bytes per second: the slower of the known speed and the speed of this window, so that a slow night
-    /// ends in time.
+    /// The expected speed in bytes per second. It is the slower of the speed in past time windows and the speed in this
+    /// time window. Therefore, the check ends in time even in a slow night.
     pub fn rate(&self) -> Option<f64> {
         let measured = self.now.rate();
         match self.known {
@@ -62,8 +63,8 @@ impl Pace {
         }
     }
 
-    /// Whether sweeping a range of `bytes` is expected to end within `left`. The first range of a window starts if
-    /// there is any time left, so that each window makes progress.
+    /// Whether reading and checking a range of `bytes` is expected to end within `left`. The first range of a time
+    /// window may start if any time is left, so that each time window makes progress.
     pub fn fits(&self, bytes: u64, left: Duration) -> bool {
         if left.is_zero() {
             return false;

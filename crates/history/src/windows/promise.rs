@@ -1,4 +1,4 @@
-//! Decides which range is read next, and whether a promise is kept. These are pure functions, which get the time as an
+//! Decides which range is read next, and whether a promise is kept. All functions are pure and get the time as an
 //! argument.
 
 use std::time::Duration;
@@ -14,10 +14,11 @@ pub struct Range {
     pub is_in_use: bool,
     /// When the range was last read, in seconds since 1970; `None` if never.
     pub read_at: Option<i64>,
-    /// The time since which the range has been known, in seconds since 1970. It is the date of a range that was never
-    /// read.
+    /// The time since which the history has known the range, in seconds since 1970. If the range was never read, its
+    /// age counts from this time.
     pub known_since: i64,
-    /// Whether a page of the range has a new finding. The range is then read first, for a second look.
+    /// Whether a page of the range has a new finding. If so, the range is read first, to see whether the finding is
+    /// still there.
     pub is_doubted: bool,
 }
 
@@ -28,28 +29,29 @@ impl Range {
     }
 }
 
-/// Sorts ranges into the order of reading: first those with new findings, then those never read, then the oldest.
+/// Sorts ranges into the order in which they are read: first the ranges with new findings, then the ranges that were
+/// never read, then the ranges with the oldest reads.
 pub fn put_in_order(ranges: &mut [Range]) {
     ranges.sort_by_key(|range| (!range.is_doubted, range.read_at, range.id));
 }
 
-/// The time between windows, and the number of bytes that each window reads.
+/// The time between two time windows, and the number of bytes that are read in each of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rhythm {
-    /// The number of bytes that a window reads; `None` if it is not known yet.
+    /// The number of bytes that are read in a time window; `None` if the number is not known yet.
     pub bytes: Option<f64>,
-    /// The time from the start of a window to the start of the next one.
+    /// The time from the start of a time window to the start of the next one.
     pub every: Duration,
 }
 
 impl Rhythm {
-    /// The number of windows needed to read `bytes`; `None` if unknown.
+    /// The number of time windows needed to read `bytes`; `None` if unknown.
     pub fn windows(&self, bytes: u64) -> Option<u64> {
         let each = self.bytes.filter(|bytes| *bytes >= 1.0)?;
         Some((bytes as f64 / each).ceil() as u64)
     }
 
-    /// The seconds until `windows` further windows have ended.
+    /// The number of seconds until this number of further time windows has ended.
     fn seconds(&self, windows: u64) -> i64 {
         let every = i64::try_from(self.every.as_secs()).unwrap_or(i64::MAX);
         i64::try_from(windows).unwrap_or(i64::MAX).saturating_mul(every)
@@ -59,14 +61,14 @@ impl Rhythm {
 /// Whether a promise is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// The promise is kept, as far as can be foreseen.
+    /// The promise is kept, and no violation can be foreseen.
     Yes,
-    /// The promise is broken. The oldest read or proof is from this time, in seconds since 1970.
+    /// The promise is broken. The value is the time of the oldest read or proof, in seconds since 1970.
     Broken(i64),
-    /// The promise will be broken at the present speed, because reading all pages takes this number of windows.
+    /// At the present speed, the promise will be broken, because reading all pages takes this number of time windows.
     Never(u64),
-    /// The image changes before all of it is read. One window would have to read all of it, but at the present speed
-    /// this takes the given number of windows.
+    /// The image changes before all of it is read. All of it would have to be read in one time window, but at the
+    /// present speed, this takes the given number of time windows.
     Moves(u64),
 }
 
@@ -77,20 +79,20 @@ impl Kept {
     }
 }
 
-/// The basis on which promises are judged.
+/// The data with which promises are judged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judge {
     /// The present time, in seconds since 1970.
     pub now: i64,
-    /// The promised span, in seconds.
+    /// The time span that the promise allows, in seconds.
     pub within: i64,
-    /// The time between windows, and the number of bytes that each window reads.
+    /// The time between two time windows, and the number of bytes that are read in each of them.
     pub rhythm: Rhythm,
 }
 
 impl Judge {
-    /// Judges the promise that every page in use was read within the span. `ranges` are all ranges; `is_left` selects
-    /// the ranges that the present image still needs.
+    /// Judges the promise that every page in use was read within the span `within`. `ranges` contains all ranges.
+    /// `is_left` selects the ranges of the present image that are still unread.
     pub fn read(&self, ranges: &[Range], is_left: impl Fn(&Range) -> bool) -> Kept {
         let in_use = || ranges.iter().filter(|range| range.is_in_use);
         if let Some(oldest) = in_use().map(Range::date).min()
@@ -100,8 +102,8 @@ impl Judge {
         }
         let all = ranges.iter().map(|range| range.bytes).sum();
         let Some(cycle) = self.rhythm.windows(all) else { return Kept::Yes };
-        // The ranges that the present image still needs are read first. Then the next image is read, beginning with its
-        // oldest range.
+        // The unread ranges of the present image are read first. Then the next image is read, beginning with the range
+        // that was read longest ago.
         let (mut left, mut done): (Vec<Range>, Vec<Range>) = ranges.iter().partition(|range| is_left(range));
         put_in_order(&mut left);
         put_in_order(&mut done);
@@ -117,10 +119,10 @@ impl Judge {
         Kept::Yes
     }
 
-    /// Judges the promise that every relation was proven within the span. `date` is the time of the last closed image;
-    /// if no image was closed, it is the time since which the database has been known. The present image has `all`
-    /// bytes, and `left` of them are still unread. If it takes several windows, it must not change before it is closed
-    /// (`is_fixed`).
+    /// Judges the promise that every heap and index was proven to be sound within the span `within`. `date` is the time
+    /// of the last image that was read completely. If there is no such image, it is the time since which the history
+    /// has known the database. The present image has `all` bytes, and `left` of them are still unread. If reading it
+    /// takes several time windows, it must not change before it is read completely (`is_fixed`).
     pub fn closed(&self, date: i64, (left, all): (u64, u64), is_fixed: bool) -> Kept {
         if date < self.now.saturating_sub(self.within) {
             return Kept::Broken(date);

@@ -1,5 +1,5 @@
-//! Restores backups of the lab in memory, to the end of each set and to points in time between commits, and compares
-//! the result with the truth that the lab recorded.
+//! Restores backups of the lab in memory, to the end of each backup set and to points in time between commits. Compares
+//! the result with the rows that the lab recorded.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {
     Workload::new(spec(seed)).unwrap().chain(&KINDS, options, folder).unwrap()
 }
 
-/// Restores the backups in memory and passes the result to `then`. No file may be refused.
+/// Restores the backups in memory and passes the result to `then`. Fails if the restore refuses any of the files.
 fn restored<T>(
     paths: &[PathBuf],
     until: Until<'_>,
@@ -39,7 +39,7 @@ fn restored<T>(
     restored_without(&[], paths, until, stop, then)
 }
 
-/// Like [`restored`], but exactly the files in `refused` must be refused.
+/// Like [`restored`], but the restore must refuse exactly the files in `refused`.
 fn restored_without<T>(
     refused: &[PathBuf],
     paths: &[PathBuf],
@@ -65,7 +65,7 @@ fn restored_without<T>(
     Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
 }
 
-/// The rows of the chain's tables. Values that are stored off-row are left out.
+/// The rows of the chain's tables. Values that are stored off the row are left out.
 fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
     let database = catalog::load(source);
     let mut tables: Tables = BTreeMap::new();
@@ -101,7 +101,7 @@ fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
     tables
 }
 
-/// The allocated pages, with torn-page bits undone.
+/// The allocated pages. Bits that torn-page protection replaced are restored.
 fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageBytes>)> {
     let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
     pages.filter_map(|page| {
@@ -113,7 +113,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageB
     })
 }
 
-/// The rows after the first commits, up to the first commit for which `is_in` is false.
+/// The expected rows after all commits before the first one for which `is_in` is false.
 fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -> Tables {
     let mut tables: Vec<BTreeMap<Values, usize>> = Vec::new();
     for table in &chain.tables {
@@ -142,8 +142,8 @@ fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -
     chain.tables.iter().zip(tables).map(|(table, rows)| (table.name.clone(), all(rows))).collect()
 }
 
-/// Compares the rows of all tables. If a table has long values, its last column is left out, because such values are
-/// stored off-row.
+/// Compares the rows of all tables. If a table has long values, its last column is not compared, because long values
+/// are stored off the row.
 fn compare(found: Tables, expected: Tables, name: &str) {
     for (table, expected) in expected {
         let is_long = |row: &Values| row.iter().any(|value| value.as_ref().is_some_and(|value| value.len() > 7000));
@@ -160,7 +160,7 @@ fn compare(found: Tables, expected: Tables, name: &str) {
     }
 }
 
-/// Asserts that a check of the restored database finds nothing.
+/// Asserts that a check of the restored database reports no findings.
 fn assert_sound(source: &RecoveredPages<'_>, name: &str) {
     let database = catalog::load(source);
     let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
@@ -271,7 +271,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
         paths.rotate_left(seed as usize);
         let ((first, full_end), end) = (&chain.sets[0].lsns, &chain.sets.last().unwrap().lsns.1);
         for (number, mark) in ["mark 1", "Mark 2", "MARK 3"].into_iter().enumerate() {
-            // The mark is the first committed transaction with the name. Transactions that were rolled back do not
+            // The mark is the first committed transaction with this name. Transactions that were rolled back do not
             // count.
             let is_it = |commit: &&lab::workload::Commit| {
                 commit.name == format!("mark {}", number + 1) && commit.lsn >= *first && commit.lsn < *end
@@ -293,7 +293,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
                 });
                 match (found, all.first()) {
                     (Ok(is_whole), Some(_)) => refused += u32::from(!is_whole),
-                    // The full backup already contains the mark.
+                    // The full backup already contains the marked transaction.
                     (Err(Refusal::StopTooEarly { .. }), Some(mark)) if mark.lsn < *full_end => too_early += 1,
                     (Err(Refusal::NoMark { .. }), None) => {}
                     (other, mark) => panic!("{name}: {other:?} {mark:?}"),
@@ -314,14 +314,14 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
     );
 }
 
-/// Event sequences of databases that are restored to earlier points.
+/// Sequences of events for databases that are restored to an earlier point in time.
 fn stories() -> [(&'static str, Vec<Event>); 6] {
     use Event::{BackUp, Remember, Restore, Settle, Work};
     use SetKind::{Differential, Full, Log};
     let in_the_middle = [Settle, Remember, Work, BackUp(Log), Restore, Work, BackUp(Log), Work, BackUp(Log)];
     let begun = [Work, BackUp(Full), Work, BackUp(Log), Work];
     [
-        // The first log backup of the new recovery fork begins in the old fork.
+        // The first log backup of the new recovery fork begins in the old recovery fork.
         ("in the middle of a log backup", [&begun[..], &in_the_middle].concat()),
         (
             "to the end of a log backup",
@@ -369,8 +369,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
         let files = |is_wanted: &dyn Fn(&ChainSet) -> bool| -> Vec<PathBuf> {
             chain.sets.iter().filter(|set| is_wanted(set)).flat_map(|set| set.files.clone()).collect()
         };
-        // Only log backups of the abandoned fork are reported. Full and differential backups that are not needed are
-        // not.
+        // Only log backups of the abandoned fork are reported. Unneeded full and differential backups are not reported.
         let left = files(&|set| set.is_left && set.kind == SetKind::Log);
         let (mut all, kept) = (files(&|_| true), files(&|set| !set.is_left));
         all.rotate_left(seed as usize % 5);
@@ -409,8 +408,8 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             });
             assert!(matches!(found, Ok(()) | Err(Refusal::StopTooEarly { .. })), "{name}: {:?}", found.err());
         }
-        // Without the sets of the new fork, the abandoned fork can be restored too: it is the database before the
-        // restore.
+        // If the backup sets of the new fork are missing, the abandoned fork can be restored too. The result is the
+        // database before its restore to an earlier point.
         let Some(number) = chain.sets.iter().rposition(|set| set.is_left).filter(|_| story.starts_with("in the"))
         else {
             continue;
@@ -437,8 +436,8 @@ fn left_after(chain: &Chain, set: &ChainSet) -> bool {
     chain.sets.iter().filter(|other| other.is_left).any(|other| number(other) < number(set))
 }
 
-/// Changes bytes of a log backup. The restore must be refused, or recover all or some pages; neither the recovery nor a
-/// check of its result may panic.
+/// Changes bytes of a log backup. The restore may be refused, or may recover all or some pages. Neither the recovery
+/// nor a check of its result may panic.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn any_log_backup_is_applied_or_refused() {

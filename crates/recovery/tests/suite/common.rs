@@ -4,7 +4,7 @@
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 
-/// Index of the field with the number of free bytes in the fields that [`logical`] returns.
+/// Position of the number of free bytes in the list of header fields that [`logical`] returns.
 const FREE_COUNT: usize = 8;
 
 /// The parts of a page that must be equal: the header fields that follow from log records, and the rows by slot.

@@ -9,7 +9,7 @@ use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings};
 use source::{DataFiles, PageSource};
 
-/// Each data file of the corpus, paired with each log file in the same folder. The list is empty without the corpus.
+/// Each data file of the corpus, paired with each log file in the same folder. The list is empty if there is no corpus.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
         let Ok(entries) = fs::read_dir(folder) else { return };

@@ -1,5 +1,5 @@
-//! Real backups. A full backup with log backups applied must equal the pages of a later backup by SQL Server, and must
-//! contain the correct rows at every point in time before that.
+//! Tests with real backups. After log backups are applied to a full backup, its pages must equal the pages of a later
+//! backup by SQL Server. At every earlier point in time, its rows must be correct.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +15,7 @@ use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settin
 use source::backup::{self, BackupLog, BackupMedia, ChainSet, DatabaseChains, Restore, SetKind, Until};
 use source::{BackupPages, OpenError, PageSource};
 
-/// The labels of all backups in the corpus; empty without the corpus.
+/// The labels of all backups in the corpus. The list is empty if there is no corpus.
 fn media() -> Vec<BackupMedia> {
     fn search(folder: &Path, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
@@ -31,7 +31,7 @@ fn media() -> Vec<BackupMedia> {
     search(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus"), &mut found);
     found.sort();
     let media = found.iter().filter_map(|path| backup::media(path).ok());
-    // Files with several sets are left out, so that it is clear which set is used.
+    // Files with several backup sets are left out, so that the backup set of each file is certain.
     media.filter(|media| media.sets.len() == 1).collect()
 }
 
@@ -40,7 +40,7 @@ fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
     source.read_page(pfs).is_some_and(|pfs| pfs[100 + page.page as usize % 8088] & 0x40 != 0)
 }
 
-/// The results of the comparisons.
+/// The numbers of pages in the comparisons, by result.
 #[derive(Default, Debug)]
 struct Compared {
     restores: u32,
@@ -48,14 +48,14 @@ struct Compared {
     comparisons: u32,
     /// Number of pages that log backups changed and that equal the pages of a later backup.
     changed: u32,
-    /// Number of other pages that are equal.
+    /// Number of equal pages that no log backup changed.
     same: u32,
-    /// Number of pages that were changed again after the later backup.
+    /// Number of pages that changed again after the later backup.
     newer: u32,
 }
 
-/// The parts of a page that must be equal. The counts of rows, pages and changes in the catalog are left out, because
-/// checkpoints write them without a log record for the page.
+/// The parts of a page that must be equal. The catalog's counts of rows, pages and changes are left out, because
+/// checkpoints write these counts without a log record for the page.
 fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
     let counts = match Page::new(bytes).header().object_id.get() {
         3 => 20..28, // sysrscols: rcmodified
@@ -73,7 +73,7 @@ fn without_counts(bytes: &PageBytes) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
 }
 
 impl Compared {
-    /// Restores backups in memory. A check of the result must find nothing.
+    /// Restores backups in memory. A check of the restored database must report no findings.
     fn restore(&mut self, name: &str, paths: &[PathBuf], then: impl FnOnce(&RecoveredPages<'_>, &mut Self)) {
         let restore = Restore::open(paths, &[], None, None, Until::End).unwrap_or_else(|error| panic!("{error}"));
         let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
@@ -95,8 +95,8 @@ impl Compared {
         then(&restored, self);
     }
 
-    /// Compares the pages of a later backup with restored pages; the restore must reach at least the end of that
-    /// backup.
+    /// Compares the pages of a later backup with restored pages. The backups must have been restored at least to the
+    /// end of the later backup.
     fn compare(&mut self, name: &str, later: &dyn PageSource, restored: &RecoveredPages<'_>) {
         self.comparisons += 1;
         for file in later.files() {
@@ -129,7 +129,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
         let sets = &database.sets;
         for chain in &database.chains {
             let full = &sets[chain.full];
-            // The shortest path to the end, which uses the last differential backup.
+            // The shortest restore sequence to the end of the chain. It uses the last differential backup.
             let shortest: Vec<PathBuf> = chain.steps.iter().flat_map(|step| sets[*step].paths.clone()).collect();
             let is_of_it =
                 |set: &&ChainSet| set.set.config.recovery_fork_id == full.set.config.recovery_fork_id && set.is_whole();
@@ -138,7 +138,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
             if logs.is_empty() {
                 continue;
             }
-            // Restore to the end of each later backup with log backups alone, and compare.
+            // Restore with log backups alone to the end of each later backup, and compare the pages.
             let is_later = |set: &&ChainSet| set.set.config.first_lsn > full.set.config.first_lsn;
             for set in sets.iter().filter(is_of_it).filter(is_later).filter(|set| set.set.kind != SetKind::Log) {
                 let paths = match set.set.kind {
@@ -155,7 +155,7 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
                     }
                 });
             }
-            // The shortest path and the path with log backups alone must produce the same pages.
+            // The shortest restore sequence must produce the same pages as the sequence with log backups alone.
             let name = format!("{} {:?}", database.database, full.paths);
             let all: Vec<PathBuf> = full.paths.iter().chain(logs.iter().flat_map(|log| &log.paths)).cloned().collect();
             compared.restore(&name, &shortest, |restored, compared| {
@@ -206,11 +206,12 @@ fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
 struct Story {
     /// The commits in the order of the log: the LSN, the time, and the rows that the transaction inserted.
     commits: Vec<(Lsn, LogTime, Inserted)>,
-    /// Ranges of LSNs in which a transaction is open that cannot be undone. Either it was prepared, so that another
-    /// database decides about it, or it created an allocation chain, and no record names the extents of the chain.
+    /// Ranges of LSNs in which a transaction is open that cannot be undone. Either the transaction was prepared, so
+    /// that only another database knows whether it is committed. Or it created an IAM chain, and no record names the
+    /// extents of that chain.
     fixed: Vec<(Lsn, Lsn)>,
-    /// Allocation units with rows that are inserted and never changed, so that the INSERT_ROWS records determine their
-    /// content.
+    /// Allocation units with rows that are never changed after their insert. The INSERT_ROWS records alone determine
+    /// the content of these units.
     units: BTreeSet<AllocUnitId>,
 }
 
@@ -258,8 +259,8 @@ impl Story {
         this
     }
 
-    /// The rows at a point in time: the rows of a full backup, and the rows that were committed between its end and
-    /// that time.
+    /// The rows at the point in time `moment`. These are the rows of a full backup, and the rows that were committed
+    /// between the end of the backup and `moment`.
     fn rows_at(&self, base: &Rows, ends_at: Lsn, moment: LogTime) -> Rows {
         let mut rows = base.clone();
         for (.., inserted) in self.commits.iter().filter(|(lsn, time, _)| *lsn >= ends_at && *time <= moment) {
@@ -274,8 +275,8 @@ impl Story {
     }
 }
 
-/// Restores in memory to a point in time, with a memory grant of `grant_bytes`. Returns the message of the refusal if
-/// the pages are already newer.
+/// Restores in memory to a point in time, with a memory grant of `grant_bytes`. If the pages of the backup are already
+/// newer, returns the message of the refusal.
 fn stopped<T>(
     paths: &[PathBuf],
     moment: LogTime,
@@ -316,7 +317,7 @@ fn text(moment: LogTime) -> String {
     format!("{year:04}-{month:02}-{of_month:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// The time one tick after a point in time, and the time one tick before it.
+/// The point in time one tick after `moment`, and the point in time one tick before it.
 fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
     const LAST: u32 = 86_400 * 300 - 1;
     let next = match moment.ticks {
@@ -395,8 +396,8 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                         if is_whole {
                             assert!(rows(restored, &story.units) == expected, "{name}: the rows of another moment");
                         }
-                        // The check runs once per pair of commits, because all points in time between them use the same
-                        // log.
+                        // The check runs once for each pair of consecutive commits, because all points in time between
+                        // two commits use the same log.
                         if moment == *time {
                             let options = check::Options { max_threads: 1, ..check::Options::default() };
                             let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
@@ -413,7 +414,8 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                     let (redo_from, is_whole) = match found {
                         Ok(found) => found,
                         Err(error) => {
-                            // The refusal is right if the backup ended after that time, or if its checkpoint is later.
+                            // The refusal is right if the backup ended after the requested time, or if its checkpoint
+                            // is later than that time.
                             let finished = full.set.config.finished.clone().unwrap();
                             let has_more = next.is_some_and(|(lsn, ..)| *lsn < ends_at);
                             assert!(has_more || finished >= text(moment), "{name}: {error}");

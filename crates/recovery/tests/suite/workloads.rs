@@ -1,4 +1,4 @@
-//! Recovers databases of the lab that stopped in the middle of their work, and compares them with the truth that the
+//! Recovers databases of the lab that stopped while transactions were running. Compares them with the pages that the
 //! lab recorded.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -40,7 +40,7 @@ fn recover(source: &dyn PageSource, log: &Log, grant_bytes: u64) -> Recovery {
     Recovery::new(source, log, analysis, &settings).unwrap()
 }
 
-/// Compares all allocated pages with the truth. Returns the pages that differ.
+/// Compares all allocated pages with the pages that the lab recorded. Returns the pages that differ.
 fn differences(source: &dyn PageSource, truth: &[(String, Vec<u8>)], with_lsn: bool) -> Vec<PageId> {
     let mut differ = Vec::new();
     for (file, (_, truth)) in source.files().iter().zip(truth) {
@@ -87,7 +87,7 @@ fn as_of_the_last_records(seeds: Range<u64>) {
     }
 }
 
-/// The server writes VLFs of the log files alternately, so the log continues back and forth between the files.
+/// The server writes VLFs of the log files alternately, so the log switches back and forth between the files.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
@@ -122,7 +122,7 @@ fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
     assert!(pages > 500 && turns > 50, "{pages} {turns}");
 }
 
-/// Asserts that a check of the recovered database finds nothing.
+/// Asserts that a check of the recovered database reports no findings.
 fn assert_sound(source: &dyn PageSource, seed: u64) {
     let database = catalog::load(source);
     let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
@@ -134,7 +134,7 @@ fn assert_sound(source: &dyn PageSource, seed: u64) {
     assert!(report.demoted.is_empty() && doubts.is_empty(), "{seed}: {doubts:?}");
 }
 
-/// The rows of every rowset that are not ghosts, and the allocation maps.
+/// The allocation maps, and the rows of every rowset. Ghosts are left out.
 fn live_rows(
     read: impl Fn(PageId) -> Option<Box<PageBytes>>,
     files: &[(u16, u32)],
@@ -234,7 +234,7 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         let crashed = workload.crash(Stop::WithOpen, Flush::All);
         let files = on_disk(&crashed);
         let source = DataFiles::open(&files.data).unwrap();
-        // Cut off the end of the log, as if it had been copied shortly before the data files.
+        // Cut off the end of the log, as if the log had been copied shortly before the data files.
         let whole = Log::open(std::slice::from_ref(&files.log)).unwrap();
         let mut walk = Walk::new(&whole);
         while walk.next_block().unwrap().is_some() {}
@@ -247,14 +247,15 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         // A grant of 4 KB leaves no memory for the table of pages that the log changes.
         let outcomes = [64 << 20, 4096].map(|grant_bytes| {
             let settings = Settings { grant_bytes, ..Settings::default() };
-            // The cut log may end before the checkpoint that the boot page names; the analysis then refuses it.
+            // The shortened log may end before the checkpoint that the boot page names. The analysis then refuses the
+            // log.
             let analysis = Analysis::new(&source, &log, &settings).ok()?;
             match Recovery::new(&source, &log, analysis, &settings).map(|recovery| recovery.applied) {
                 Err(Refusal::FilesNewer { lsn, end, .. }) => {
                     assert!(lsn > end, "{seed}");
                     Some(true)
                 }
-                // No page that the remaining log changes was changed again after its end.
+                // No page that the shortened log changes was changed again after the end of the shortened log.
                 Ok(_) => Some(false),
                 Err(other) => panic!("{seed}: {other}"),
             }
@@ -279,8 +280,8 @@ fn with_row_versions_of_accelerated_recovery_open_transactions_are_not_taken_bac
     assert!(by_versions > 0 && applied.transactions_not_undone > 0 && applied.transactions_undone == 0, "{applied:?}");
 }
 
-/// Changes bytes of a log. In a log without checksums, the changed bytes reach the records; a log with checksums ends
-/// before them.
+/// Changes bytes of a log. Without block checksums, recovery reads the changed records. With block checksums, the log
+/// ends before the changed bytes.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn any_log_is_applied_or_refused() {

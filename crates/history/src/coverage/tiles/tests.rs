@@ -101,7 +101,8 @@ impl Random {
     }
 }
 
-/// The time at which each page was read, by depth and file. A depth is `None` before its first run.
+/// The time at which each page was read, by depth and file. The entry of a depth is `None` before the first run in this
+/// depth.
 #[derive(Default)]
 struct Model([Option<[Vec<Option<i64>>; 2]>; 2]);
 
@@ -112,7 +113,7 @@ impl Model {
             let last = of.last().copied().flatten();
             for range in ranges.iter().filter(|range| range.file_id == file) {
                 let (first, end) = (range.first as usize, (range.first + range.pages) as usize);
-                // Pages by which a range has grown get the date of the last page before them.
+                // Pages that were added to a range get the date of the last page before them.
                 of.resize(end.max(of.len()), if first < old_end { last } else { None });
             }
             let end = ranges.iter().filter(|range| range.file_id == file).map(|range| range.first + range.pages).max();
@@ -120,7 +121,8 @@ impl Model {
         }
     }
 
-    /// When a page was read: in full depth if `is_full`, otherwise in either depth.
+    /// When a page was last read. If `is_full` is set, only reads in full depth count; otherwise, reads in either depth
+    /// count.
     fn date(&self, is_full: bool, file: usize, page: usize) -> Option<i64> {
         let of = |depth: usize| self.0[depth].as_ref().and_then(|files| files[file][page]);
         if is_full { of(0) } else { of(0).max(of(1)) }
@@ -139,8 +141,9 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
     tiles
 }
 
-/// Simulates 40 nights, each with one of the two depths and its own division into ranges. The history must agree with a
-/// model that has a date for each page: no page is counted twice or lost, and every page has its right age.
+/// Simulates 40 nights. Each night has one of the two depths and divides the database into ranges in its own way. The
+/// history must agree with a model that has a date for each page: every page is counted exactly once and has its right
+/// age.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {
@@ -220,7 +223,7 @@ fn an_older_image_takes_away_nothing_that_is_known_of_a_newer_one() {
     let mut connection = made();
     run(&mut connection, PHYSICAL, &[range(1, 0, 40), range(1, 40, 20)], (2 * DAY, 2 * DAY));
     run(&mut connection, FULL, &[range(1, 0, 30), range(1, 30, 70), range(3, 0, 10)], (9 * DAY, 9 * DAY));
-    // A backup taken the day before, of a smaller database.
+    // A backup that was taken one day earlier, when the database was smaller.
     run(&mut connection, FULL, &[range(1, 0, 20), range(1, 20, 50)], (8 * DAY, 10 * DAY));
     let said = coverage(&connection, 9 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (110, 110));

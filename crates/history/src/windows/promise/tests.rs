@@ -1,4 +1,4 @@
-//! Simulates nightly windows and compares the forecasts with a model that has a date for every range.
+//! Simulates nightly time windows and compares the forecasts with a model that has a date for every range.
 
 use super::*;
 use crate::windows::pace::{Pace, Swept};
@@ -33,14 +33,14 @@ fn ranges_with_findings_come_first_then_those_never_read_then_the_oldest() {
     assert_eq!(ranges.iter().map(|range| range.id).collect::<Vec<_>>(), [0, 1, 4, 2, 3]);
 }
 
-/// One night of the model: its speed and its length.
+/// One night of the model: the speed of reading and the length of the time window.
 struct Night {
     rate: f64,
     seconds: f64,
 }
 
-/// Sweeps the ranges that fit into the night. Returns these ranges in reading order, and the seconds that sweeping them
-/// took.
+/// Simulates reading the ranges that fit into the night. Returns these ranges in reading order, and the seconds that
+/// reading them took.
 fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     let (mut order, mut passed, mut read) = (ranges.to_vec(), 0.0, Vec::new());
     put_in_order(&mut order);
@@ -56,8 +56,8 @@ fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     (read, passed)
 }
 
-/// Simulates 30 nights over 1 GB of a live copy. Each night must read the oldest ranges first and end in time, whatever
-/// its speed. The verdict must agree with a model that has a date for every range.
+/// Simulates 30 nights over 1 GB of a live copy. In each night, the oldest ranges must be read first, and the check
+/// must end in time, whatever its speed. The verdict must agree with a model that has a date for every range.
 #[test]
 fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_the_model_says() {
     let (mut broken, mut never, mut kept, mut cut) = (0, 0, 0, 0);
@@ -77,14 +77,14 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
             ranges[doubted].is_doubted = random.below(4) == 0;
             let mut pace = Pace::of(&windows);
             let (read, passed) = sweep(&mut pace, &ranges, &this);
-            // The night ends in time, unless a single range takes longer, or the night is slower than all nights before
-            // it.
+            // The check ends in time. The exceptions are a single range that takes longer than the night, and a night
+            // that is slower than all nights before it.
             let alone = 64.0 * MB as f64 / rate;
             assert!(passed <= 60.0 + f64::max(1.2, 10.0).max(alone), "seed {seed} night {night}: {passed} s");
             assert!(!read.is_empty());
             cut += usize::from(read.len() < count as usize);
-            // No unread range is older than a range that was read. The exception is the range with new findings, which
-            // is read first.
+            // No unread range is older than a range that was read. The exception is the range with the new finding,
+            // which is read first.
             let oldest_left = (0..count).filter(|id| !read.contains(id)).map(|id| dates[id as usize]).min();
             for id in read.iter().filter(|id| !ranges[**id as usize].is_doubted) {
                 assert!(oldest_left.is_none_or(|left| dates[*id as usize] <= left), "seed {seed} night {night}");
@@ -127,7 +127,7 @@ fn at_a_steady_speed_what_is_foreseen_comes_true() {
             let now = night * DAY;
             let mut order: Vec<Range> = dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
             put_in_order(&mut order);
-            // Just before a night begins, all ages are at their greatest.
+            // Just before a night begins, the ages of all ranges are at their greatest.
             let oldest = dates.iter().map(|date| date.unwrap_or(0)).min().unwrap();
             is_broken |= now - oldest > within_days * DAY;
             order.iter().take(each as usize).for_each(|range| dates[range.id as usize] = Some(now));
