@@ -29,8 +29,8 @@ const BYTES_PER_UNIT_AND_THREAD: u64 = 1000;
 const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 /// Memory for the stack, buffers and findings of a thread, without its read buffer.
 const BYTES_PER_THREAD: u64 = 1 << 20;
-/// Memory for a column of a heap or clustered index with pages, in addition to its catalog rows: the programs compiled
-/// for the column, and the memory used while compiling.
+/// Memory for one column of a heap or clustered index that has pages: the programs compiled for the column, and the
+/// memory used while compiling. The memory for the column's catalog rows is counted separately.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
 /// Memory for a column of a nonclustered index with pages, whose rows are compared with the rows of the table.
 const BYTES_PER_INDEX_COLUMN: u64 = 1000;

@@ -37,8 +37,9 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     /// Builds the databases and sweeps them in turn on one thread, so that a slowdown of the machine affects all
-    /// databases. Returns the mean for each database. Each database must be sound, and the given number of its indexes
-    /// must be compared.
+    /// databases equally. Returns the mean cost of a sweep for each database. The number beside each description is the
+    /// minimum number of indexes that the sweep must compare with their tables. Panics if a sweep compares fewer
+    /// indexes, or if it finds damage.
     pub(crate) fn means_of(databases: &[(Description, u64)]) -> Result<Vec<Self>, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let mut subjects = Vec::new();

@@ -68,7 +68,7 @@ pub(crate) struct FileMap {
     owners: Vec<u32>,
     /// Pages in the single-page slots of IAM pages, and the IAM pages themselves.
     singles: BTreeMap<u32, Single>,
-    /// Fixed pages that the system could not read.
+    /// Pages at fixed addresses (file header, boot page, allocation maps) that the operating system could not read.
     pub(crate) unread: Vec<PageId>,
     /// In database master, the page with the server's settings.
     config: Option<u32>,

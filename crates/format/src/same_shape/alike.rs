@@ -206,7 +206,7 @@ impl SameShapeRows {
             false => self.finish(page, totals),
             true => self.finish_with_vectors(page, totals),
         }
-        // The null bitmaps of the single rows are needed only if some row has a NULL.
+        // The null bitmap of each row must be read only if at least one row has a NULL.
         let has_none =
             shape.column_count <= BITS_WITH_COUNT && (found.bitmaps >> u16::BITS) & mask(shape.column_count) == 0;
         shape.column_count == 0 || has_none || self.nulls_from(page, 0)

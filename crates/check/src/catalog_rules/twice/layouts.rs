@@ -100,8 +100,9 @@ fn fixed_part(
     // SQL Server 2000 made the fixed part of each row at least as long as a forwarding stub.
     let least = if is_from_2000 && level == Level::Leaf { STUB_BYTES } else { 0 };
     let (kept, whole) = (u32::from(kept), end + tail);
-    // A length of 0 in the catalog means that the length is unknown (2005) or that there is no level above the leaf.
-    // For system tables, the length in the catalog may be too great: one system table was seen that had lost columns.
+    // sys.sysrowsets stores the length of the fixed part of a row. A length of 0 means that the length is unknown (in
+    // SQL Server 2005) or that the index has no level above the leaf. For a system table, the stored length may be too
+    // great: we have seen a system table whose columns had been removed without a change of this length.
     let fits =
         kept == 0 || kept == whole || kept == least.max(whole) || is_system && level == Level::Leaf && kept > whole;
     (!fits).then(|| {

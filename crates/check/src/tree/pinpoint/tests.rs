@@ -261,8 +261,9 @@ fn rows_on_a_page_with_the_level_of_a_node_name_no_children() {
         "2531 22 < 21, level 0, ref_level 1",
     ];
     names(&as_node(TestTree::nonclustered()), &found);
-    // The result is the same if rows are as long as entries and contain possible child addresses, because the depth
-    // below the root decides.
+    // Here the leaf rows are as long as the index entries of a node, and they contain bytes that could be child
+    // addresses. The result is still the same, because the depth of a page below the root decides whether its rows are
+    // read as index entries.
     let long = TestTree { locator_bytes: 6, ..TestTree::nonclustered() };
     let long = long.with(21, |leaf| leaf.entries = vec![(30, id(19)), (35, id(16))]);
     names::<&str>(&long, &[]);
