@@ -58,7 +58,7 @@ pub(crate) struct Damage {
     pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
     /// Damaged heaps, clustered indexes and off-row data, by table.
     pub(crate) tables: BTreeMap<i32, TableDamage>,
-    /// Damaged fixed pages: headers, boot pages and allocation maps.
+    /// Damaged pages at fixed addresses: file headers, boot pages and allocation maps.
     pub(crate) fixed: BTreeMap<PageId, Ids>,
     /// Damage of the catalog: damaged pages of system tables, or catalog rows that contradict each other.
     pub(crate) catalog: CatalogDamage,
@@ -135,8 +135,8 @@ pub(crate) struct TableDamage {
     pub(crate) is_in_allocation: bool,
     /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
     unseen_maps: BTreeSet<PageId>,
-    /// IAM pages in [`Self::pages`] that are damaged or have lost extents, if some rows or values are not found without
-    /// them.
+    /// The IAM pages in [`Self::pages`] without which rows or values are not found. These IAM pages are damaged or have
+    /// lost extents.
     pub(crate) needed_maps: BTreeSet<PageId>,
     /// Pages with wrong references to off-row values or forwarded rows. The references are in rows or in fragments of
     /// off-row values.
@@ -222,7 +222,8 @@ impl Damage {
     }
 
     /// Handles heaps whose indexes have more rows than the heap. The other rows are on pages of the heap that PFS marks
-    /// as free.
+    /// Handles heaps whose indexes have more rows than the heap. The rows that the heap seems to lack are on pages of
+    /// the heap that PFS marks as free.
     fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {
         let has_more = |(_, [missing, surplus]): &(&(i32, i32), &[u64; 2])| surplus > missing;
         let lacking: BTreeSet<i32> =
@@ -377,8 +378,8 @@ impl Damage {
             && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
     }
 
-    /// Pages whose content only a restore can recover: pages of user tables and system tables, fixed pages, and
-    /// allocation maps.
+    /// Pages whose content only a restore can recover: pages of user tables and system tables, file headers, boot
+    /// pages, and allocation maps.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         let tables = self.tables.values().flat_map(|table| table.pages.iter().chain(&table.values));
         let system = self.catalog.pages.iter().chain(&self.other.pages).chain(&self.maps.maps);

@@ -1,4 +1,4 @@
-//! The reason why a page restore is impossible, if it is.
+//! The possible reasons why pages cannot be restored one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,9 +13,9 @@ use crate::of_backup;
 use crate::plan::{Request, of_damage};
 use crate::step::{Action, Step};
 
-/// IDs of two system tables: one that is needed to find other tables, and one that is not.
+/// IDs of two system tables. The first is needed to find other tables, the second is not.
 const SYSTEM: [i32; 2] = [5, 60];
-/// A data page, and one fixed page of each kind.
+/// The numbers of a data page, and of one page of each kind that has a fixed address.
 const PAGES: [u32; 8] = [100, 0, 1, 2, 3, 6, 7, 9];
 
 /// A lab database, with everything that a request for advice needs.

@@ -8,7 +8,8 @@ use recovery::Start;
 
 use crate::suspects::{Stray, Suspect, Suspects, Why};
 
-/// Judges each suspect: a proof becomes a finding, a doubt is counted, anything else is dropped.
+/// Judges each suspect. Proven damage becomes a finding. A contradiction that is not proven damage is only counted as a
+/// doubt. All other suspects are dropped.
 pub(crate) fn settle(database: &Database, start: &Start, mut suspects: Suspects, audit: &mut LogAudit) {
     let mut doubts: Vec<(LogAuditDoubtKind, PageId, u64)> = Vec::new();
     let strays = std::mem::take(&mut suspects.strays);
@@ -74,7 +75,8 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
-        // The first record after the page's LSN names a different LSN for the page.
+        // The page has records after its LSN. The first of these records names an LSN of the page that differs from the
+        // page's LSN.
         Why::Apart if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         // The page's LSN is later than the LSNs of all its records.
         Why::Apart => match stray {

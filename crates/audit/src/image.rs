@@ -208,7 +208,7 @@ fn logged_length(image: &[u8]) -> Option<usize> {
     }
 }
 
-/// Multiplies to 128 bits, and combines both halves with XOR.
+/// Multiplies `a` and `b`, and combines the two halves of the 128-bit product with XOR.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64

@@ -94,7 +94,8 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
     Ok(audit)
 }
 
-/// Searches the records of each sought page for the page's LSN. A page without a record at its LSN becomes a suspect.
+/// For each page whose entry is marked as sought, searches the page's records for the page's LSN. A page that has no
+/// record at its LSN becomes a suspect.
 fn seek(
     log: &Log,
     start: &Start,

@@ -14,7 +14,7 @@ use crate::walk::Extent;
 
 /// Number of pages per read.
 const READ_PAGES: usize = 64;
-/// Offset on a PFS page of the byte for the first page that it covers.
+/// Offset, on a PFS page, of the byte that describes the first page of the PFS page's interval.
 const PFS_BYTES_AT: usize = HEADER_BYTES + 4;
 
 /// Counts of pages, by the result of the comparison.
@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) unreadable: u64,
 }
 
-/// Compares the pages in the range of a table with the entries of the table.
+/// Compares the pages in the address range of `table` with the entries of `table`.
 pub(crate) struct Comparison<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) table: &'a mut PageTable,

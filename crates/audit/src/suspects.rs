@@ -9,7 +9,7 @@ use crate::missing::Missing;
 
 /// Maximum number of suspects. The suspects with the lowest page addresses are kept, and the others are only counted.
 pub(crate) const MAX_SUSPECTS: usize = 10_000;
-/// Maximum number of stray LSNs to keep: page LSNs without a log record of their page.
+/// Maximum number of stray LSNs to keep. A stray LSN is the LSN of a page for which the log has no record at this LSN.
 const MAX_STRAYS: usize = 10_000;
 /// Number of records to keep for a page with a broken chain: the records between the lost write and the next time that
 /// the server read the page.
@@ -91,10 +91,10 @@ impl Note {
     }
 }
 
-/// An LSN in the log's range that pages have, although the log has no record of these pages at that LSN.
+/// A page LSN in the range of the log, although the log has no record at this LSN for the pages that have it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stray {
-    /// Some of the pages with this LSN, with their allocation units.
+    /// Some of the pages with this LSN, each with its allocation unit.
     pub(crate) pages: Vec<(PageId, AllocUnitId)>,
     /// Number of all pages with this LSN.
     pub(crate) count: u64,
@@ -111,7 +111,7 @@ pub(crate) struct Stray {
 pub(crate) struct Suspects {
     pub(crate) pages: BTreeMap<PageId, Suspect>,
     pub(crate) strays: BTreeMap<Lsn, Stray>,
-    /// Number of pages beyond these limits.
+    /// Number of pages that were not kept because of these limits.
     pub(crate) more: u64,
 }
 
@@ -139,7 +139,7 @@ impl Suspects {
         }
     }
 
-    /// Adds a page that has an LSN in the log's range, but no record in the log.
+    /// Adds a page whose LSN is in the log's range, although the log has no record of the page at this LSN.
     pub(crate) fn add_stray(&mut self, page: PageId, lsn: Lsn, unit: AllocUnitId) {
         let stray = self.strays.entry(lsn).or_default();
         stray.count += 1;

@@ -15,12 +15,12 @@ use format::{Lsn, PageId};
 use crate::image::{Image, ImageKey};
 use crate::stamp::Stamp;
 
-/// Bytes per entry while the hash table grows. At that time, the new table is half full and the old table is not yet
-/// freed.
+/// Bytes per entry while the hash table grows. During the growth, the new table is half full and the old table is not
+/// yet freed.
 const BYTES_PER_PAGE: usize = 2 * (size_of::<(PageId, Entry)>() + 1);
 /// Minimum number of pages of a table.
 const MIN_PAGES: usize = 64;
-/// Offset on a PFS page, counted from the start of its record, of the byte for the first page.
+/// Offset, in the record of a PFS page, of the byte that describes the first page of the PFS page's interval.
 const PFS_BYTES_AT: u32 = 4;
 /// The bit of a PFS byte that marks a page as allocated.
 const ALLOCATED_BIT: u32 = 6;
@@ -31,9 +31,9 @@ pub(crate) struct Entry {
     /// The LSN that the page had before its first record. If the first record formats the page, this is the default
     /// value, because the earlier LSN does not matter.
     pub(crate) before_first: Stamp,
-    /// The page's last record before the start of redo.
+    /// The LSN of the page's last record before the start of redo.
     pub(crate) settled: Stamp,
-    /// The page's last record.
+    /// The LSN of the page's last record.
     pub(crate) last: Stamp,
     /// A hash of the bytes that the last record wrote.
     pub(crate) image: Image,
@@ -42,7 +42,8 @@ pub(crate) struct Entry {
     /// Whether a log record freed the page after its last record. The server may then never write the page's earlier
     /// changes to disk. So the entry proves nothing, unless the deallocation was rolled back.
     pub(crate) is_freed: bool,
-    /// Whether the page's LSN, stored in [`Self::before_first`], must still be found among the page's records.
+    /// Whether the log must still be searched for a record of the page at the page's LSN, which is stored in
+    /// [`Self::before_first`].
     pub(crate) is_sought: bool,
 }
 

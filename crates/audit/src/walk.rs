@@ -34,7 +34,7 @@ pub(crate) fn each_block(log: &Log, start: &Start, visit: &mut dyn FnMut(&Block<
     let mut end = run.follow(Walk::new(log))?;
     let mut gap = None;
     let needed = start.redo_from.min(start.checkpoint);
-    // The log is damaged before the part that recovery needs, so reading continues at the part that recovery needs.
+    // The log is damaged before the part that recovery needs, so reading continues at the start of this part.
     if run.last < needed
         && let Some(walk) = Walk::from(log, needed)
     {

@@ -14,7 +14,8 @@ use crate::rows::{Place, scan};
 pub enum Unread {
     /// The release that wrote the database does not have this base table, or the table's row in the catalog is lost.
     NoTable,
-    /// The table has no column with this name. In other releases, it has the column.
+    /// In the release that wrote the database, the table has no column with this name. In other releases, it has the
+    /// column.
     NoColumn(&'static str),
     /// Part of the table's rows could not be read.
     Incomplete,

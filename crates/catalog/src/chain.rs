@@ -199,7 +199,8 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<First, ChainFa
 /// Returns `page` if it is a leaf of `unit` without a left neighbor. A walk over all leaves may start at such a page.
 pub(crate) fn leftmost(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<First, ChainFault> {
     let first = First { id: page, bytes: Some(sound(source, page)?) };
-    // A page that is not the leftmost leaf is not damaged, because the first page in the catalog is not reliable.
+    // If the page is not the leftmost leaf, the page may still be sound, because the first page in the catalog is not
+    // reliable. So no damage is reported.
     if first.is_leftmost(unit) { Ok(first) } else { Err(ChainFault::Unread { page }) }
 }
 

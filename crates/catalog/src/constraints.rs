@@ -109,9 +109,9 @@ pub struct IdentityMark {
 
 impl IdentityMark {
     /// Reads the current value, the increment, the seed, and a byte of flags. Each of the three values has the length
-    /// of the column's type. The queues of Service Broker, IDENTITY(0,1), have this form. So does every identity column
-    /// that could be compared with its rows. A decimal always has 20 bytes here, whatever its precision
-    /// ([`mark_decimal`]).
+    /// of the column's type. The identity columns of Service Broker queues, which are declared as IDENTITY(0,1), have
+    /// this form. So does every identity column that could be compared with the rows of its table. A decimal always has
+    /// 20 bytes here, whatever its precision ([`mark_decimal`]).
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
         /// A flag that is set in databases created by SQL Server 2000.
@@ -208,7 +208,8 @@ fn identities(loader: &Loader<'_>, database: &mut Database) -> Vec<Identity> {
     identities
 }
 
-/// A foreign key in syssingleobjrefs. Its columns are stored by their ordinal.
+/// A foreign key in syssingleobjrefs. `from` has the referencing columns and `to` the referenced columns, each by its
+/// ordinal in the key.
 #[derive(Clone, Default)]
 struct Key {
     referenced_id: i32,

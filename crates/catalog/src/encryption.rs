@@ -11,11 +11,12 @@ const MOST_SAMPLES: u32 = 64;
 /// The most pages to read while searching for [`MOST_SAMPLES`] valid pages.
 const MOST_READ: u32 = 4096;
 
-/// Whether the database is encrypted, or partly encrypted because an encryption scan is under way. The first PFS, GAM
-/// and SGAM page of the primary file decide. The database is encrypted if all three pages have a flag for encryption,
-/// or if one of them has such a flag and an unreadable slot array. On unencrypted pages of these three types, the flags
-/// have never been seen. On pages of other types, 0x08 has another meaning. If none of the three pages can be read, as
-/// in a single stripe of a backup, the majority of the first valid pages decides.
+/// Whether the database is encrypted, or partly encrypted because an encryption scan is under way. The result depends
+/// on the first PFS, GAM and SGAM page of the primary file. The database is encrypted if all three pages have a flag
+/// for encryption, or if one of them has such a flag and an unreadable slot array. These flags have never been seen on
+/// unencrypted pages of these three types. On pages of other types, the flag 0x08 has another meaning. If none of the
+/// three pages can be read, as in a single stripe of a backup, the first valid pages are examined. The database is then
+/// encrypted if most of these pages are.
 pub(crate) fn is_encrypted(source: &dyn PageSource) -> bool {
     let maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].map(|(page, kind)| {
         let id = PageId::new(PageId::BOOT.file, page);

@@ -211,7 +211,7 @@ impl RowLayout {
     }
 
     /// Replaces the column positions of a compressed rowset by the positions in expanded rows. For compressed rows, the
-    /// catalog only numbers the columns: the first has number -1, whatever its type
+    /// catalog contains only column numbers instead of positions. The first column has number -1, whatever its type
     /// (docs/format/compression.md#recognizing-it). If the catalog has other numbers, returns `None` and changes
     /// nothing.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {

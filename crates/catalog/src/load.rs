@@ -150,9 +150,9 @@ fn place_in<'a>(unit: &AllocUnit) -> Place<'a> {
     Place { unit: unit.id, start, expansion: None }
 }
 
-/// Where the rows of a rowset are stored, which may be compressed. The form of compressed non-leaf entries is
-/// undocumented, so they cannot be followed. Unless the root is the only leaf, the scan of a compressed rowset
-/// therefore starts at the first page that the catalog names.
+/// Where the rows of a rowset are stored. The rows may be compressed. The form of compressed non-leaf entries is
+/// undocumented, so their child pointers cannot be followed. Unless the root is the only leaf, the scan of a compressed
+/// rowset therefore starts at the first page that the catalog names.
 pub(crate) fn place_of_rowset<'a>(
     database: &Database,
     rowset: &Rowset,

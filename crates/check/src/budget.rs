@@ -3,7 +3,6 @@
 //! limit is reported as not verified.
 //!
 //! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
-//! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
 //! every kind of run evaluates the rows in the same order. So the cost of a run grows at most in proportion to the
 //! number of pages that the run reads, and its result does not depend on threads, batches or other pages. Expressions
 //! that are evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the result does not

@@ -208,8 +208,8 @@ macro_rules! check_list {
                 $($crate::page_check::PageCheck::end_part(&self.$of_pages, context, &mut swept.sums.$of_pages, findings);)*
             }
 
-            /// Lets the checks of pages compare their sums after the sweep. `judged` lists each unit of which every
-            /// page was seen or is known to be damaged.
+            /// Lets the checks of pages compare their sums after the sweep. `judged` lists the units that can be
+            /// judged: each page of such a unit was either seen in the sweep or is known to be damaged.
             pub(crate) fn settle_pages(
                 &self,
                 context: &$crate::context::Context<'_>,

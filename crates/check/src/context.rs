@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
         context
     }
 
-    /// Stores the facts that only the sweep provides and that second looks need.
+    /// Stores the facts that become known only during the sweep. The phases after the sweep need these facts.
     pub(crate) fn learn(&mut self, swept: &mut Tallies) {
         self.taken = swept.take_taken().into();
         self.bad_units = swept.bad_units().into();

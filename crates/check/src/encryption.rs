@@ -2,10 +2,10 @@
 //! from the page as it is stored. So page ID, protection, page type, level and links are checked, and nothing else.
 //!
 //! The allocation pages, which record the pages in use, are encrypted themselves. A page that is no longer in use keeps
-//! its header, and a page that was never in use may contain anything. So only three cases are proofs. First, a header
-//! that has the right page ID but contradicts itself. Second, a page that fails its identity check although a sound
-//! page links to it. Third, a link to a page that does not link back, if the page with the link was changed long after
-//! the other page. All other contradictions are reported as not verified.
+//! its header, and a page that was never in use may contain anything. So only three cases prove damage: a header has
+//! the right page ID but contradicts itself; a page fails its identity check although a sound page links to it; or a
+//! page links to a page that does not link back, and the page with the link was changed long after the other page. All
+//! other contradictions are reported as not verified.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;
@@ -29,12 +29,13 @@ use crate::units::Units;
 const MOST_NAMED: usize = 32;
 
 /// The greatest distance between the LSNs of one transaction, in log blocks of 512 bytes. The system transaction that
-/// removes a page from its index also changes the neighbors of the page: in 17 of 17 pages of sound databases that were
-/// newer than their neighbor for this reason, both LSNs were in one log block.
+/// removes a page from its index also changes the neighbors of the page. In sound databases, 17 pages were newer than
+/// their neighbor for this reason. In each of these cases, the LSNs of the page and its neighbor were in the same log
+/// block.
 const BLOCKS_OF_ONE_TRANSACTION: u32 = 2048;
 
-/// The page type of unused pages that the encryption scan has formatted. In an encrypted database of 2022, 228 pages
-/// have this type, with unit 0 and no rows.
+/// The page type of unused pages that the encryption scan has formatted. In an encrypted database of SQL Server 2022,
+/// 228 pages have this type, with unit 0 and no rows.
 const FORMATTED_PAGE: u8 = 21;
 
 /// The highest page type number that the engine uses.
@@ -281,7 +282,7 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     if header.header_version != 1 {
         return test("m_headerVersion == HEADER_7_0", header.header_version, 1);
     }
-    // Page types that only certain fixed pages may have.
+    // Page types that are allowed only for pages at certain page numbers, such as the boot page.
     let is_of_place = |kind: PageType| {
         use PageType::{Boot, DiffMap, FileHeader, Gam, MlMap, Pfs, ServerConfig, Sgam};
         matches!(kind, Boot | DiffMap | FileHeader | Gam | MlMap | Pfs | ServerConfig | Sgam)

@@ -31,7 +31,7 @@ pub struct Estimate {
     pub temp_bytes: u64,
 }
 
-/// The smallest memory grant, in bytes, that [`crate::run`] does not exceed.
+/// The smallest memory grant, in bytes, that is sufficient for [`crate::run`].
 pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, options: &Options) -> u64 {
     Checks::needs(source, database, options).minimum_bytes()
 }

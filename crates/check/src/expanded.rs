@@ -19,7 +19,8 @@ const STEP_BYTES: usize = 1 << 18;
 /// The most bytes that the expanded rows of one page need, for this rowset.
 pub(crate) fn bytes_per_page(expansion: &Expansion) -> u64 {
     let most = expansion.most_of_page();
-    // There may be a doubt about every value, and the list of doubts doubles when it grows.
+    // Every value of a page may be missing from its expanded record and then needs an entry in `doubts`. This list
+    // doubles when it grows.
     (most.bytes + STEP_BYTES + 2 * most.values * size_of::<(u16, ColumnDoubt)>()) as u64
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct ExpandedRows {
     /// The rows that were expanded together. If `is_together` is set, they are used instead of `bytes`.
     together: ExpandedPage,
     is_together: bool,
-    /// The doubts with their slots, in slot order.
+    /// The values that the expanded records lack, each with the slot of its row; sorted by slot.
     doubts: Vec<(u16, ColumnDoubt)>,
     /// The number of rows that could not be expanded.
     failed: u64,

@@ -114,7 +114,7 @@ pub struct Finding {
     pub ref_page: Option<PageId>,
     /// The slot on `ref_page`.
     pub ref_slot: Option<u16>,
-    /// The limit that may explain the finding. If such a limit is set, the finding proves nothing.
+    /// The limit that may explain the finding. If this limit is set, the finding proves nothing.
     pub demoted_by: Option<&'static Limit>,
     /// Further values that the message inserts, such as expected and actual values, by name.
     pub evidence: Vec<(&'static str, Value)>,
@@ -259,7 +259,7 @@ impl Finding {
             && self.evidence == other.evidence
     }
 
-    /// The category in which the summary counts this finding, or that it is not counted.
+    /// The category of this finding in the summary. Findings of the category `Uncounted` are not counted.
     pub fn class(&self) -> Class {
         self.check.class
     }

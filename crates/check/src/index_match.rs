@@ -165,7 +165,8 @@ fn page(
             false => handled.complex = Done::Except(complex),
         }
     }
-    // `handled` was set when a plan was skipped. Plans that were added after that must be in the final set too.
+    // `handled` was set when a plan was skipped, so it lacks the plans that were added to the sums later. The result
+    // must contain these plans too.
     let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
     Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }

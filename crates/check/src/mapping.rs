@@ -12,7 +12,7 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// Every file may have at least this many runs, however small it is.
+/// The smallest limit on the number of runs in the map of a file; it applies to small files.
 const LEAST_RUNS: usize = 16;
 /// The maximum number of unread pages in the list.
 const MAX_UNREAD: usize = 1 << 12;

@@ -51,7 +51,8 @@ pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
 
 /// The memory for expressions that are compiled before the sweep: filters, computed columns and, if requested,
 /// conditions of CHECK constraints, for tables with pages. The expressions are compiled here to measure them, because
-/// the length of the text does not predict their size: an IN needs some hundred times the bytes of its text.
+/// the length of the text does not predict their size: an IN list needs up to about a hundred times as many bytes as
+/// its text.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
     let compiled = |formula: Result<Formula, Reason>| match formula {
         Ok(formula) => formula.bytes(),

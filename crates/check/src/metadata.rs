@@ -15,8 +15,8 @@ use crate::units::Units;
 /// and sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
-/// Internal versions that no release has; they exist only during an upgrade from 2005. After an interrupted upgrade,
-/// the catalog may have the form of 2005 or that of 2008.
+/// Internal versions that no release has; they exist only during an upgrade from SQL Server 2005. After an interrupted
+/// upgrade, the catalog may have the form of SQL Server 2005 or that of SQL Server 2008.
 const BETWEEN_2005_AND_2008: std::ops::RangeInclusive<u16> = 613..=654;
 
 /// Reports contradictions in the catalog, and the parts of it that could not be read.
@@ -67,8 +67,8 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the catalog has the form of 2005 although the boot page has a later version, or vice versa. In 2008,
-/// sysrscols replaced syshobtcolumns; 258 of 258 databases agree with this.
+/// Whether the catalog has the form of SQL Server 2005 although the boot page has a later version, or vice versa. In
+/// SQL Server 2008, sysrscols replaced syshobtcolumns. All 258 databases seen agree with this.
 fn is_of_another_version(database: &Database) -> bool {
     const SYSRSCOLS: u64 = 3 << 16;
     const SYSHOBTCOLUMNS_2005: u64 = 13 << 16;

@@ -84,8 +84,8 @@ pub struct Options {
     /// Make the checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: compare indexed views, XML indexes and
     /// spatial indexes with the data that they are derived from.
     pub extended_logical_checks: bool,
-    /// Check that values are in the domains of their types. `None` means yes, unless `physical_only` is set, which
-    /// always turns this check off.
+    /// Check that values are in the domains of their types. `None` has the same effect as true. If `physical_only` is
+    /// set, this check is never made.
     pub data_purity: Option<bool>,
     /// Also check CHECK and FOREIGN KEY constraints.
     pub constraints: bool,
@@ -105,13 +105,13 @@ pub struct Options {
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
     /// at least [`crate::minimum_memory_bytes`]. The amount of memory never changes the findings.
     pub memory_bytes: Option<u64>,
-    /// The number of pages of the largest range, if only ranges are swept: then only the maps of one range are in
-    /// memory at a time. `None` if the whole database is swept.
+    /// The number of pages of the largest range, if the database is swept in ranges. The maps of only one range are
+    /// then in memory at a time. `None` if the whole database is swept.
     pub mapped_pages: Option<u64>,
-    /// Folder for facts that do not fit into memory; `None` for the system's folder for temporary files.
+    /// Folder for facts that do not fit into memory; `None` for the operating system's folder for temporary files.
     pub temp_dir: Option<PathBuf>,
-    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that no one can craft a file whose
-    /// facts cancel. A fixed seed is for tests that must be repeatable.
+    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that a damaged file cannot be
+    /// crafted in such a way that its sums agree. A constant seed is for tests that must be repeatable.
     pub hash_seed: Option<u64>,
     /// The key for hashing facts, if processes exchange sums. Takes precedence over `hash_seed`.
     pub hash_key: Option<HashKey>,
@@ -162,7 +162,7 @@ impl RecoveryState {
 pub struct RecoverySummary {
     /// The outcome.
     pub state: RecoveryState,
-    /// Why recovery was not performed; empty if it was.
+    /// Why recovery was not performed; empty if recovery was performed.
     pub reason: String,
     /// LSN of the first record that was redone, and LSN of the last record.
     pub range: Option<(Lsn, Lsn)>,
@@ -196,7 +196,7 @@ pub enum RecoveryDoubtKind {
     Transaction,
     /// The log and the data files may not belong together, for this reason.
     Contradicted(String),
-    /// Whole blocks follow the end of the log.
+    /// Complete log blocks follow the end of the log.
     LogEnd,
 }
 
@@ -229,7 +229,7 @@ pub struct RecoveryDoubt {
 /// Memory that a run may use by default, in addition to two bytes per page.
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The number of processors; the system is asked only once.
+/// The number of processors, which the operating system is asked for only once.
 static PROCESSORS: OnceLock<usize> = OnceLock::new();
 
 impl Options {
@@ -246,7 +246,7 @@ impl Options {
         }
     }
 
-    /// The hash for facts.
+    /// The keyed hash function for facts.
     pub(crate) fn fact_hash(&self) -> FactHash {
         self.hash_key.as_ref().map_or_else(|| FactHash::new(self.hash_seed), FactHash::of_key)
     }

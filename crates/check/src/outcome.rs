@@ -1,4 +1,4 @@
-//! The results that checks have when their sums are evaluated.
+//! The results that checks produce when their sums are compared after the sweep.
 
 use crate::beyond::Beyond;
 use crate::coverage::Coverage;

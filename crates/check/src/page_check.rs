@@ -65,8 +65,8 @@ pub(crate) trait PageCheck: Default + Sync {
     /// Makes the comparisons that need only one part of a divided run. Called before the sums of the part are written.
     fn end_part(&self, _: &Context<'_>, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
-    /// Compares the sums after the sweep, and reads units whose sums differ a second time. `judged` lists, by ascending
-    /// ordinal, the units whose pages were all either seen or found damaged.
+    /// Compares the sums after the sweep. If the sums of a unit differ, reads the pages of this unit a second time.
+    /// `judged` lists, by ascending ordinal, the units for which every page was either seen or found damaged.
     fn settle(
         &self,
         context: &Context<'_>,

@@ -10,7 +10,8 @@ pub const MAX_RUNS: usize = 1 << 20;
 /// The maximum number of heaps and indexes that are listed. Extents of smaller heaps and indexes have the owner
 /// [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while runs are collected. While a list grows, it exists twice for a moment.
+/// Bytes per run while the list of runs is built. When the list grows, it is copied, and both copies exist for a
+/// moment.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
 /// Bytes per unit while the units with the most extents are determined.
 const BYTES_PER_UNIT: u64 = 96;
@@ -84,7 +85,7 @@ impl MapRun {
 pub struct MapOwner {
     /// Object ID; 0 if the catalog does not contain the allocation unit.
     pub object_id: i32,
-    /// Index ID: 0 for a heap, 1 for a clustered index; -1 if the catalog does not contain it.
+    /// Index ID: 0 for a heap, 1 for a clustered index; -1 if the catalog does not contain the allocation unit.
     pub index_id: i32,
 }
 

@@ -197,8 +197,8 @@ impl Sweeper<'_, '_> {
         from.finish()
     }
 
-    /// The pages in use of each of these ranges. Each range is extended to the start of the next range, so that the
-    /// ranges together contain all pages of their files.
+    /// Describes the pages in use in each of these ranges. Each range is extended to the start of the next range, so
+    /// that the ranges together contain all pages of their files.
     pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
         read_ranges::tiles(self.context, ranges)
     }
@@ -282,7 +282,7 @@ pub fn verify(key: &HashKey, head: &[u8], from: &mut dyn Read) -> Result<Digest,
     Input::new(&FactHash::of_key(key), head, (&TempStore::default(), 0), from).verify()
 }
 
-/// The pages that the findings of a part refer to, up to the number `most`.
+/// The pages that the findings of a part refer to, but not more than `most` pages.
 ///
 /// # Errors
 /// [`SumsError`] if the part was changed after it was written.
@@ -297,7 +297,7 @@ pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> R
     Ok(pages)
 }
 
-/// The head of an encoded comparison with the log.
+/// The head for the encoded results of comparing the pages with the log.
 const AUDIT: &[u8] = b"audit";
 
 /// Encodes the results of comparing the pages with the log, so that the comparison is made only once for all processes

@@ -47,7 +47,8 @@ struct Seen {
     on_high: u64,
     /// Rows whose value is outside the boundaries of their partition.
     outside: u64,
-    /// Rows whose value is not in the record, or whose order depends on the collation.
+    /// Rows whose value is not in the record, or whose value can be compared with a boundary only by the rules of a
+    /// collation.
     undecided: u64,
 }
 
@@ -154,8 +155,9 @@ impl RowCheck for Plans {
     }
 }
 
-/// Counts the live rows of a page by their position relative to the boundaries of the partition. `None` if the column
-/// is not in the fixed part or NULL in some row, or if some row is not certainly in its partition.
+/// Counts the live rows of a page by their position relative to the boundaries of the partition. Returns `None` in
+/// three cases: the column is not in the fixed part, the column is NULL in some row, or some row is not certainly in
+/// its partition.
 fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
     let Column { column, fixed_length, .. } = &work.column;
     let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
@@ -222,8 +224,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// If the value of a row equals a boundary, the number of the boundary is evidence with this name in both findings
-/// about the row. The evidence is removed when it is known to which side of a boundary such values belong.
+/// The name under which both findings about a row record the number of the boundary that equals the row's value. The
+/// number is removed from the findings when it is known to which side of a boundary equal values belong.
 const BOUNDARY: &str = "boundary";
 
 /// The place of a row relative to the boundaries of its partition.
@@ -234,8 +236,8 @@ enum Placement {
     Outside(Place),
 }
 
-/// The position of a value relative to the partition in which its row was found; `None` if the order of the value is
-/// uncertain.
+/// The position of a value relative to the boundaries of the partition in which its row was found; `None` if the
+/// comparison with a boundary gives no certain result.
 fn standing(work: &UnitPlan, value: Option<&[u8]>) -> Option<Placement> {
     let low = work.partition.checked_sub(2).and_then(|at| work.boundaries.get(at));
     let high = work.boundaries.get(work.partition - 1);

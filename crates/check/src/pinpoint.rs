@@ -1,5 +1,5 @@
-//! Pinpoint: reads the pages of a unit whose sums differ a second time (second look), to determine the page, slot and
-//! message of each fault.
+//! Pinpoint: takes a second look at each unit whose sums differ. It reads the pages of the unit again, to determine the
+//! page, slot and message of each fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,8 +21,8 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::{Input, SumsError, Wire};
 
-/// The range from the first to the last page of a unit, in file order. A list of the pages would grow with the
-/// database.
+/// The range from the first to the last page of a unit, in file order. A range has a constant size, whereas a list of
+/// the pages would grow with the database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRange {
     first: PageId,
@@ -30,7 +30,8 @@ pub(crate) struct PageRange {
 }
 
 impl PageRange {
-    /// The empty range, for a unit that has lost all its pages: only the pointer to its root shows that it had any.
+    /// The empty range, for a unit that has lost all its pages. Only the pointer to its root shows that the unit had
+    /// pages.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
     /// All pages.
@@ -169,7 +170,7 @@ pub(crate) fn look_at_content(
     match target.look(context, id, &mut bytes) {
         Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),
-        // The sweep found the page sound, so it has changed since.
+        // The sweep found this page sound, so the page has changed since the sweep.
         Verdict::Bad(unit) if !context.bad_units.contains(&unit) => Err(Unread),
         Verdict::Bad(_) | Verdict::Passed => Ok(None),
     }

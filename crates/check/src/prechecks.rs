@@ -31,8 +31,8 @@ pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Find
     findings
 }
 
-/// Base tables whose primitive checks failed. A server ends its run in this case, so it reports only damaged pages of
-/// these tables (5233).
+/// Base tables whose primitive checks failed. A server ends its run in this case. For these tables, it therefore
+/// reports only damaged pages (5233).
 #[derive(Debug, Default)]
 pub(crate) struct Ended(BTreeSet<i32>);
 
@@ -42,8 +42,8 @@ impl Ended {
         Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
     }
 
-    /// Whether `owner` is one of the tables whose primitive checks failed. If the catalog row for its rowset is
-    /// missing, the unit ID decides.
+    /// Whether `owner` is one of the tables whose primitive checks failed. If the catalog row for the rowset of `owner`
+    /// is missing, the unit ID of `owner` is compared with the unit IDs of the tables.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
         self.0.iter().any(|object_id| Self::is_of(*object_id, owner))
     }
@@ -92,7 +92,8 @@ fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     }
 }
 
-/// The boot page, which points to the first page, is reported in the place of the previous page.
+/// In the finding, the boot page takes the place of the previous page, because it points to the first page of the
+/// chain.
 fn from_boot_page(finding: Finding) -> Finding {
     match finding.ref_page {
         None => finding.ref_page(PageId::BOOT),

@@ -5,7 +5,7 @@ use format::types::{TypeInfo, xtype};
 use crate::finding::Finding;
 use crate::registry;
 
-/// State of message 2570 for an odd number of bytes in a type with two bytes per character.
+/// The state of message 2570 if a value has an odd number of bytes, but its type has two bytes per character.
 const HALF_A_CHARACTER: u8 = 2;
 
 /// The finding for a value of a column of type `info`, without the address of the row.
@@ -25,7 +25,7 @@ mod tests {
     fn the_state_says_whether_it_is_half_a_character() {
         let state = |xtype| impure("c", TypeInfo { xtype, ..TypeInfo::default() }).state;
         assert_eq!([xtype::NVARCHAR, xtype::NCHAR, xtype::NTEXT].map(state), [2; 3]);
-        // docs/format/cases.md#case-38.
+        // State 3 for these types: docs/format/cases.md#case-38.
         assert_eq!([xtype::DECIMAL, xtype::DATETIME, xtype::XML].map(state), [3; 3]);
     }
 }

@@ -37,7 +37,7 @@ pub enum Phase {
     Constraint,
     /// Pages compared with the log.
     Log,
-    /// The structures of a backup file in which the pages are contained.
+    /// The structures of a backup file that contain the pages.
     Container,
 }
 
@@ -215,9 +215,10 @@ impl Policy {
 
 /// IDs of removed checks; new checks must not reuse them.
 pub const RETIRED: &[&str] = &[
-    // Message 7961: an UPDATE to NULL may leave the bytes of the old value in the row.
+    // The check of message 7961 was removed, because an UPDATE to NULL may leave the bytes of the old value in the row.
     "column.null-length",
-    // Message 5260: page headers do not reliably show which pages contain row versions.
+    // The check of message 5260 was removed, because page headers do not reliably show which pages contain row
+    // versions.
     "page.version-flag",
 ];
 

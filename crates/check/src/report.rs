@@ -130,7 +130,7 @@ pub struct FileSummary {
     pub pages: u32,
 }
 
-/// A rowset, with its counts. The run counted them itself; none is taken from the catalog.
+/// A rowset, with counts. The run determined all counts itself; no count is taken from the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsetCounts {
     /// Object ID.
@@ -266,14 +266,14 @@ pub struct Statistics {
     pub phases: Vec<PhaseStatistics>,
     /// Samples of the totals, taken ten times per second, or less often in a long run.
     pub series: Vec<Sample>,
-    /// Largest resident memory in bytes, if the system reports it.
+    /// Largest resident memory in bytes, if the operating system reports it.
     pub memory_peak: Option<u64>,
     /// Memory that the run was granted, in bytes.
     pub memory_granted: u64,
     /// Bytes of facts and findings that were written to temporary files.
     pub spilled_bytes: u64,
-    /// By how much the operating system's counters for this process grew during the run, such as page faults, context
-    /// switches, and bytes read from disk. Empty if the system does not report them.
+    /// The operating system's counters for this process, such as page faults, context switches, and bytes read from
+    /// disk. Each value is the increase during the run. Empty if the operating system does not report such counters.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -300,12 +300,13 @@ pub struct PhaseStatistics {
     pub spilled_bytes: u64,
     /// Time in seconds that threads waited while writing and reading temporary files.
     pub spill_wait_seconds: f64,
-    /// Processor time in user mode, in seconds, with a resolution of a hundredth of a second; `None` if the system does
-    /// not report it.
+    /// Processor time in user mode, in seconds, with a resolution of a hundredth of a second; `None` if the operating
+    /// system does not report it.
     pub cpu_user_seconds: Option<f64>,
-    /// Processor time in the kernel, in seconds; `None` if the system does not report it.
+    /// Processor time in the kernel, in seconds; `None` if the operating system does not report it.
     pub cpu_system_seconds: Option<f64>,
-    /// Largest resident memory in bytes from the start of the run to the end of the phase, if the system reports it.
+    /// Largest resident memory in bytes from the start of the run to the end of the phase, if the operating system
+    /// reports it.
     pub memory_peak: Option<u64>,
 }
 
@@ -316,9 +317,9 @@ pub struct Sample {
     pub seconds: f64,
     /// Number of bytes read.
     pub bytes: u64,
-    /// Processor time in seconds, if the system reports it.
+    /// Processor time in seconds, if the operating system reports it.
     pub cpu_seconds: Option<f64>,
-    /// Resident memory in bytes, if the system reports it.
+    /// Resident memory in bytes, if the operating system reports it.
     pub memory_bytes: Option<u64>,
     /// Bytes of facts in temporary files.
     pub spilled_bytes: u64,

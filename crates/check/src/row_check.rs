@@ -40,8 +40,9 @@ impl Row<'_> {
     }
 }
 
-/// Those rows of a sound leaf page that all have the same form. Some of them may be deleted, and checks must skip
-/// these. Some may have a complex column. The rows of the page that have another form are checked one by one.
+/// The rows of a sound leaf page that have the same form. Some of these rows may be deleted, and checks must skip
+/// deleted rows. Some may have a complex column. The rows of the page that have another form are not included, but
+/// checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,
@@ -168,7 +169,8 @@ pub(crate) trait RowCheck: Default + Sync {
     /// earlier check found damage.
     fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Self::Sums, to: &mut Results<'_>);
 
-    /// Reviews a finding of the sweep after all rows were seen. Returns the final finding, or `None` if it is no proof.
+    /// Reviews a finding of the sweep after all rows were seen. Returns the final finding, or `None` if the finding is
+    /// not proven.
     fn proven(&self, _: &Context<'_>, _: &Self::Sums, finding: Finding, _: &mut Coverage) -> Option<Finding> {
         Some(finding)
     }

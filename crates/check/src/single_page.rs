@@ -24,9 +24,9 @@ impl<'a> SinglePages<'a> {
         Self { database, units: Units::of(database), records: PageRecords::default() }
     }
 
-    /// The faults of a page, which `stored` contains as it is on disk. The protection and the page ID are always
-    /// checked. If the page belongs to a unit of the catalog, its header, slots and records are checked too. Empty if
-    /// the page is sound.
+    /// The faults of page `id`; empty if the page is sound. `stored` contains the page as it is on disk. The protection
+    /// and the page ID are always checked. If the page belongs to a unit of the catalog, its header, slots and records
+    /// are checked too.
     pub fn findings(&mut self, stored: &PageBytes, id: PageId) -> Vec<Finding> {
         let header = Page::new(stored).header();
         if let Some(fault) = identity(stored, id) {

@@ -74,8 +74,8 @@ struct Shared {
 }
 
 impl TempStore {
-    /// Storage whose files are in `directory`, or in the system's folder for temporary files. Files are created only
-    /// when facts exceed `memory_bytes`.
+    /// Storage whose files are in `directory` or, if it is `None`, in the operating system's folder for temporary
+    /// files. Files are created only when facts exceed `memory_bytes`.
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
         Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
     }

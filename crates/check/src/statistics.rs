@@ -81,8 +81,8 @@ struct Notes<'n, 'c> {
 }
 
 impl Notes<'_, '_> {
-    /// Notes a contradiction. If changes that only the log contains may explain the contradiction, notes that limit
-    /// instead.
+    /// Notes a contradiction. If changes that only the log contains may explain the contradiction, notes the limit for
+    /// missing log changes instead of the contradiction.
     fn contradiction(&mut self, reason: impl Into<Reason>) {
         let place = place(self.context, self.statistics);
         match self.context.is_clean() {

@@ -43,14 +43,14 @@ pub(crate) struct Survey {
     pub(crate) sharing: BTreeSet<UnitIndex>,
     /// The interval that each IAM page maps.
     intervals: claims::Intervals,
-    /// Allocation pages that the system could not read: their content is unknown.
+    /// Allocation pages that the operating system could not read: their content is unknown.
     pub(crate) unread: Vec<PageId>,
     /// The totals of each file.
     pub(crate) totals: Vec<FileTotals>,
 }
 
-/// Checks only the pages at fixed places. The returned maps contain the content of the allocation pages that could be
-/// read.
+/// Checks only the pages at fixed addresses. The returned maps contain the content of the allocation pages that could
+/// be read.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
@@ -80,7 +80,7 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether a page was looked up in the maps that is outside the range in memory.
+    /// Whether a page outside the range in memory was looked up in the maps.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }

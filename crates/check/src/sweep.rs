@@ -1,7 +1,7 @@
 //! Sweep: one sequential pass over the files in page order, with several threads. Each page is read and checked once.
-//! Whether two pages agree, for example about a link, is checked with two sums: each page adds its term to the sum of
-//! its side, in any order, and in the end both sums must be equal. For an inequality, such as a bound of keys, a small
-//! fact is recorded.
+//! Two sums show whether pages agree, for example about the links between them: for each link, one page adds a term to
+//! the first sum, and the other page adds an equal term to the second sum, in any order. In the end, the two sums must
+//! be equal. An inequality, such as a bound of keys, cannot be checked with sums, so a small fact is recorded for it.
 
 mod chunks;
 pub(crate) mod crew;
@@ -207,8 +207,8 @@ impl<C: CheckList> Sweep<'_, C> {
     }
 }
 
-/// Records that the system could not read a page. The page is not verified and, if it is in use, the failed read is an
-/// error of the run.
+/// Records that the operating system could not read a page. The page is not verified and, if it is in use, the failed
+/// read is an error of the run.
 fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Tallies) {
     if context.survey.allocation(id) == Allocation::Free {
         return;

@@ -40,8 +40,8 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number(&read(STATUS)?, "VmRSS:")? * 1024)
 }
 
-/// The processor time of this process in seconds and its resident memory in bytes; `None` if the system does not report
-/// the value.
+/// The processor time of this process in seconds and its resident memory in bytes; `None` if the operating system does
+/// not report the value.
 pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }
@@ -57,7 +57,7 @@ fn read(file: &str) -> Option<String> {
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     File::open(file).ok()?.read_to_end(&mut bytes).ok()?;
-    // The system may truncate a process name in the middle of a character.
+    // The operating system may truncate a process name in the middle of a character.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct UnitTally {
     pub(crate) unaudited_rows: u64,
     /// Number of entries of non-leaf pages whose content was not audited.
     pub(crate) unaudited_entries: u64,
-    /// Number of pages on which it is unknown whether the header's counts include some record.
+    /// Number of pages with a record for which it is unknown whether the counts in the page header include it.
     pub(crate) uncounted_pages: u64,
     /// Number of rows whose expanded record lacks a value, because the compressed form of the value is unknown.
     pub(crate) doubtful_rows: u64,

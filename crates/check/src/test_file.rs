@@ -1,5 +1,5 @@
-//! A hand-built data file of four extents. The first contains the fixed pages. The second is a mixed extent with an IAM
-//! page. The third is claimed by this IAM page. The fourth is free.
+//! A hand-built data file of four extents. The first contains the pages at fixed addresses. The second is a mixed
+//! extent with an IAM page. The third is claimed by this IAM page. The fourth is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -76,7 +76,7 @@ pub(crate) struct TestTree {
     pub(crate) root: PageId,
     pub(crate) pages: BTreeMap<u32, TreePage>,
     pub(crate) maps: Maps,
-    /// Pages that the system cannot read.
+    /// Pages that cannot be read.
     pub(crate) unread: BTreeSet<u32>,
     /// Pages that become damaged after the sweep has read them.
     pub(crate) rotting: BTreeSet<u32>,

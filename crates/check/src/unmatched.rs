@@ -86,8 +86,8 @@ impl Cells {
     }
 }
 
-/// The number of rows with one hash, on each side. `rows` counts all rows, and `before` counts the rows before the
-/// current row.
+/// The number of rows on each side that have a certain hash. `rows` counts all of these rows, and `before` counts those
+/// of them that were read before the current row.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     rows: [u64; 2],

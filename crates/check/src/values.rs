@@ -105,7 +105,8 @@ pub(crate) struct Formula {
 }
 
 impl Formula {
-    /// Approximate size in memory. Includes a second copy of the columns, because every user of a formula keeps one.
+    /// Approximate size in memory. Includes a second copy of the columns, because all code that uses a formula keeps
+    /// its own copy of the columns.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Self>() + self.program.bytes() + self.columns.len() * 2 * (size_of::<Column>() + 32)) as u64
     }

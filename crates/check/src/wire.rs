@@ -19,12 +19,12 @@ use crate::spill::{Fact, Run, TempStore};
 /// Why sums cannot be read or written.
 #[derive(Debug, Error)]
 pub enum SumsError {
-    /// The system could not read or write, or the input ended early.
+    /// The operating system could not read the input or write the output, or the input ended early.
     #[error("sums at byte {at}: {error}; write the part again")]
     Io {
         /// Number of bytes read or written before the error.
         at: u64,
-        /// The error that the system reported.
+        /// The error that the operating system reported.
         error: io::Error,
     },
     /// The bytes were changed, or another run wrote them.
@@ -478,7 +478,8 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
     }
 }
 
-/// While other facts are read, the facts of one run may use this fraction of the memory for facts: one sixteenth.
+/// The facts of one run may use one sixteenth of the memory for facts while other facts are read. This number is the
+/// divisor.
 const SHARE: usize = 16;
 
 /// Encoded as the facts in order. A byte before each fact says that a fact follows; a zero byte ends the run.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{Event, Moment};
 
-/// Maximum number of marks to pair. Each mark needs about 64 bytes. The number is enough for one checkpoint per minute
-/// in seven databases over a year.
+/// Maximum number of begin and end marks to pair. Each mark needs about 64 bytes. The number is enough for one
+/// checkpoint per minute in seven databases over a year.
 pub const MAX_MARKS: usize = 8_000_000;
 
 /// The begin or end of a checkpoint.
@@ -60,9 +60,10 @@ impl Checkpoint {
 pub struct Paired {
     /// The checkpoints, ordered by database, then by begin.
     pub checkpoints: Vec<Checkpoint>,
-    /// Number of begins without an end: those at the end of the files, or before a crash.
+    /// Number of begin marks without an end mark. A checkpoint may end after the last event in the files, or be
+    /// interrupted by a crash.
     pub unpaired_begins: u64,
-    /// Number of ends without a begin: those at the start of the files.
+    /// Number of end marks without a begin mark. A checkpoint may begin before the first event in the files.
     pub unpaired_ends: u64,
     /// Number of duplicate marks that were dropped, for example because a file and its export were both read.
     pub repeated: u64,
@@ -196,7 +197,7 @@ mod tests {
         paired.checkpoints.iter().map(|one| (one.database_id.unwrap(), ms(one.began), ms(one.ended))).collect()
     }
 
-    /// Pairs the marks in this order and in other orders, and requires equal results.
+    /// Pairs the marks in the given order and in other orders, and requires equal results.
     fn paired(marks: &[Mark]) -> Paired {
         let expected = pair(marks.to_vec());
         for turn in 0..marks.len() {

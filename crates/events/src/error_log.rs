@@ -151,7 +151,8 @@ pub fn read(input: impl Read) -> io::Result<ErrorLog> {
     Ok(joined(kept))
 }
 
-/// Reads the next line up to the limit; `false` at the end of the file.
+/// Reads the next line, and stores at most its first `LINE_BYTES` bytes in `line`. Returns `false` at the end of the
+/// file.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut is_any = false;
@@ -235,7 +236,7 @@ fn said(text: &str) -> Option<Said> {
         let is_end = match words.rest.trim_start() {
             rest if rest.starts_with("started") => false,
             rest if rest.starts_with("complete") => true,
-            // Ignores lines about phases between begin and end.
+            // Ignores lines about the phases between the begin and the end of a checkpoint.
             _ => return None,
         };
         return Some(database_id.map_or(Said::Unclear, |database_id| Said::Traced { database_id, is_end }));

@@ -62,7 +62,7 @@ pub struct Reader<R: Read> {
     ring_buffer: RingBuffer,
 }
 
-/// What a ring buffer reports about missing events.
+/// The report of a ring buffer about missing events.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RingBuffer {
     /// Whether the server left out events that did not fit into its output.
@@ -282,7 +282,7 @@ impl Unfinished {
             }
             2 => self.part = Part::Nothing,
             _ if is_empty => {
-                // The start of this empty element was written as `<name>`; makes it `<name/>`.
+                // This empty element was stored as the start tag `<name>`. The code changes the tag to `<name/>`.
                 if let Some(text) = self.at_hand()
                     && text.pop().is_some()
                 {

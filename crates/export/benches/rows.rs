@@ -154,8 +154,8 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// Measures MB of pages per second. The first rate is for verifying checksums, the second for reading rows; the other
-/// rates are compared with these two. The other four are the rates of the forms.
+/// Returns six rates in MB of pages per second: for verifying checksums, for reading rows, and for each of the four
+/// forms of file. The rates of the forms are compared with the first two rates.
 fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
     let (all_pages, off_row_pages) = verify_all(source.pages);

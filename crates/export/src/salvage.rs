@@ -20,7 +20,7 @@ pub struct SalvageFiles {
     pub rebuilt: Destination,
 }
 
-/// A form of file, without the statements of T-SQL that depend on the table.
+/// The form of the files for salvaged rows. For T-SQL, it does not contain the statements that depend on the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SalvageForm {
     /// CSV.

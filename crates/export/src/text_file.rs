@@ -111,7 +111,7 @@ impl<W: Write> TextSink<W> {
     }
 }
 
-/// Writes rows, and INSERT statements as batches.
+/// Writes the rows of a file. In a script, it also writes the INSERT statements, each as a batch of its own.
 struct Inserts<W> {
     out: W,
     /// The string constant for an INSERT that a script runner would misread; `None` if the INSERT is written directly.

@@ -1,11 +1,12 @@
-//! Equality and order of strings. In addition to `format::collation`, this module decides equality for single ASCII
-//! characters.
+//! Equality and order of strings. In addition to `format::collation`, this module compares single ASCII characters for
+//! equality.
 //!
-//! In every collation, two different printable ASCII characters are unequal unless they are the two cases of one
-//! letter, because no such character has a weight of zero. This decides most equalities in locales that are known to
-//! have no contractions of these characters. In other locales, letters stay undecided unless they are isolated:
-//! Hungarian reads `ddz` as `dzdz`, and Spanish reads `ch` as one letter. The order of strings, and all characters
-//! outside ASCII, follow the rule of docs/format/collations.md#comparing.
+//! In every collation, two different printable ASCII characters are unequal, unless they are the capital and the small
+//! form of one letter. The reason is that no printable ASCII character has a weight of zero. This rule is enough for
+//! most tests of equality in locales that are known to have no contractions of ASCII characters. In other locales, it
+//! is uncertain whether two letters are equal, unless the letters are isolated: Hungarian reads `ddz` as `dzdz`, and
+//! Spanish reads `ch` as one letter. The order of strings, and all characters outside ASCII, follow the rule of
+//! docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 

@@ -29,8 +29,9 @@ const MOST_NODES: usize = 1000;
 /// The number of bytes of a constant that count as one node.
 const BYTES_PER_NODE: usize = 32;
 
-/// The longest result, in bytes, with which a conversion of a constant is replaced at compile time. The result of
-/// `convert(char(8000),'')` is much longer than its text, so it is computed for each row and not stored.
+/// A conversion of a constant is replaced by its result at compile time if the result has at most this many bytes. The
+/// result of `convert(char(8000),'')` is much longer than the text of the expression, so it is computed for each row
+/// and not stored.
 const LONGEST_FOLDED: usize = 256;
 
 /// Compiles the text of an expression. `column` returns the type of a column; it gets the name of the column as spelled

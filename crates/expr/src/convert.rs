@@ -119,8 +119,8 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
         // A conversion of a float to an integer truncates the value, and a conversion to a decimal rounds it. The
-        // conversion to a decimal is decided only if no digit is rounded away and the number has fewer digits than the
-        // change in compatibility level 130 affects.
+        // result of a conversion to a decimal is certain only if no digit is rounded away, and if the number has so few
+        // digits that the change in compatibility level 130 does not affect it.
         (Datum::Float(value), None)
             if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
         {

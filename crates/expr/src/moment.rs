@@ -12,7 +12,8 @@ use crate::value::Datum;
 pub(crate) struct Moment {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// False if the value is a datetime of which a third of a millisecond was rounded.
+    /// False if the value was converted from a datetime that is not a whole number of milliseconds, so that it had to
+    /// be rounded.
     pub(crate) exact: bool,
 }
 

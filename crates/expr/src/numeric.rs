@@ -266,7 +266,8 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
     fit_decimal(value, precision, scale)
 }
 
-/// Whether a value is so large that the rounding error of a result is still a normal number.
+/// Whether a value is large enough for the tests of exactness: the rounding error of a result of this size is a normal
+/// number, and neither denormal nor zero.
 fn is_large(value: f64) -> bool {
     value.abs() > 1e-270
 }

@@ -107,7 +107,7 @@ impl Steps {
         self.left.set(left);
     }
 
-    /// Returns the steps that the last evaluation did not use to the total.
+    /// Adds the unused steps of the last evaluation to the steps left for later evaluations.
     #[inline]
     fn end(&mut self) {
         self.allowed = self.allowed.saturating_add(self.left.take());

@@ -1,4 +1,5 @@
-//! Allocation maps: places of the fixed pages, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
+//! Allocation maps: the page numbers that the format reserves for certain pages, PFS bytes, bitmaps, IAM pages
+//! (docs/format/allocation.md).
 
 use crate::bytes::{u32_at, unsigned};
 use crate::fields::{Structure, offset, series};
@@ -47,9 +48,9 @@ pub enum FixedPage {
 }
 
 impl FixedPage {
-    /// The fixed page at `page`, if the page number determines one. Returns `None` at multiples of both 8088 and 511232 (the
-    /// first is page 516,855,552): a PFS page and a GAM page would share the page there, and it is undocumented which of the two
-    /// moves (docs/format/allocation.md#beyond-4-gb).
+    /// The kind of page that the format puts at the address `page`, if it puts one there. Returns `None` at multiples
+    /// of both 8088 and 511232 (the first is page 516,855,552): a PFS page and a GAM page would share the page there,
+    /// and it is undocumented which of the two is moved to another page (docs/format/allocation.md#beyond-4-gb).
     ///
     /// ```
     /// use format::{PageId, allocation::FixedPage};
@@ -134,7 +135,7 @@ pub fn sgam_page_of(page: u32) -> u32 {
     gam_page_of(page) + 1
 }
 
-/// Whether `extent` holds the fixed pages at the start of a GAM interval. Such an extent is allocated, but no
+/// Whether `extent` holds the allocation maps at the start of a GAM interval. Such an extent is allocated, but no
 /// allocation unit owns it.
 pub fn is_fixed_extent(extent: u32) -> bool {
     extent.is_multiple_of(INTERVAL_EXTENTS)

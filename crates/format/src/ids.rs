@@ -135,8 +135,8 @@ impl AllocUnitId {
         Self((index_id as u64) << 48 | (object_id as u64) << 16)
     }
 
-    /// The clustered index that may own a data page with this allocation unit in its header. Data pages that SQL Server 2000
-    /// wrote last have index ID 0 there (docs/format/README.md#index-id-0-on-data-pages).
+    /// The clustered index that may own a data page with this allocation unit in its header. Data pages that were last
+    /// written by SQL Server 2000 have index ID 0 in their header (docs/format/README.md#index-id-0-on-data-pages).
     ///
     /// ```
     /// use format::AllocUnitId;

@@ -38,8 +38,8 @@ pub enum KeyOrder {
     /// Bytes, compared one by one without trailing zeros.
     Bytes,
     /// The address of a heap row, stored as page, file, slot. SQL Server compares it either byte by byte or as the
-    /// numbers file, page, slot. No real index was large enough to show which, so an order is certain only if both
-    /// rules give it.
+    /// numbers file, page, slot. No available index was large enough to show which of these two rules SQL Server uses.
+    /// So an order is certain only if both rules give it.
     Locator,
     /// char or varchar.
     Ansi(CollationId),
@@ -173,7 +173,8 @@ pub fn compare_across(
                         Ordering::Equal
                     }
                     // Different bytes may compare equal: trailing zeros, negative zero, or one time with two offsets.
-                    // The next column then decides, but keys with such values are not reported as duplicates.
+                    // The order of the keys then depends on the next column, but keys with such values are not reported
+                    // as duplicates.
                     Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                         is_identical = false;
                         Ordering::Equal
@@ -283,8 +284,8 @@ fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
 }
 
 /// Whether the row address in the first key is less than the row address in the second key, compared byte by byte.
-/// `None` unless both keys end with a row address and are equal before it. Use this only for records with an uncertain
-/// order. If the keys of a page are in order, the result is the same for all pairs of the page.
+/// `None` unless both keys end with a row address and are equal before it. Use this only for pairs of records with an
+/// uncertain order. If the keys of a page are in order, the result is the same for all such pairs on the page.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],

@@ -103,8 +103,8 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
 }
 
 /// Protects a changed page as its flags require. Before the call, the bits that torn-page protection replaced must be
-/// restored. Writes the checksum, or the torn-bit pattern that the page does not have yet: the two patterns alternate
-/// from write to write.
+/// restored. Writes either the checksum or a torn-bit pattern. There are two torn-bit patterns, which alternate from
+/// write to write, so the pattern of the previous write is replaced by the other one.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
 pub fn seal(page: &mut PageBytes) {
     let flags = flags(page);

@@ -82,7 +82,7 @@ pub struct SameShapeRows {
     variables: Vec<u16>,
     /// The exceptions, and the records of another shape, by ascending slot.
     exceptions: Vec<Exception>,
-    /// False for each row that is an exception; empty if no row is one.
+    /// False for each row that is an exception; empty if no row is an exception.
     are_plain: Vec<bool>,
     /// False for each row that is a ghost; empty if no row is an exception.
     are_live: Vec<bool>,

@@ -54,7 +54,7 @@ pub struct StatisticsBlob<'a> {
     pub updated: (u32, i32),
     /// The number of rows that the statistics describe.
     pub rows: u64,
-    /// The number of rows with NULL in the first column, which no step counts.
+    /// The number of rows with NULL in the first column. No step of the histogram counts these rows.
     pub null_rows: f32,
     /// The densities of the first column, of the first two columns, and so on. A density is 1 divided by the number of
     /// different values. In a nonclustered index, the columns of the clustering key follow the index's own columns.
@@ -72,9 +72,10 @@ pub struct Step<'a> {
     pub value: Option<&'a [u8]>,
     /// The number of rows with this value.
     pub equal_rows: f32,
-    /// The number of rows with values between that of the previous step and this one.
+    /// The number of rows with values between the value of the previous step and the value of this step.
     pub range_rows: f32,
-    /// The average number of rows for each different value between that of the previous step and this one.
+    /// The average number of rows for each different value between the value of the previous step and the value of this
+    /// step.
     pub average_range_rows: f32,
 }
 

@@ -61,8 +61,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The number of relations per INSERT statement. Preparing a statement includes the CHECK constraints of the table, so
-/// SQLite needs more time for it than for writing a row.
+/// The number of relations per INSERT statement. Whenever SQLite prepares a statement, it also compiles the CHECK
+/// constraints of the table. Preparing a statement therefore takes longer than writing a row.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict on a relation that was proven to be sound.

@@ -313,7 +313,8 @@ impl Changes {
                 self.edit(page, |page| page[96 + 0x27] &= !0x40);
             }
             if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {
-                // The full backup cleared the differential map. Set the bits of the extents that changed since.
+                // The full backup cleared the differential map. Set the bits of the extents that changed after the full
+                // backup.
                 let bits = since_base.iter().filter(|(of, _)| *of == file).map(|&(_, extent)| change_bit(extent));
                 self.edit(page, |page| {
                     page[MAP_BITS].fill(0);

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn clusters_of_thirty_have_their_sums() {
-        // From the published example: with 107 columns, a record has three cluster sums in each of its two data
+        // A published example shows that a record with 107 columns has three cluster sums in each of its two data
         // regions.
         let values = vec![Stored::Bytes(vec![7]); 107];
         let mut record = Vec::new();

@@ -351,8 +351,8 @@ impl Target {
         Ok(Image { id, bytes })
     }
 
-    /// Picks an allocated page that contains its own address and for which `wanted` is true. The page is random if
-    /// possible, otherwise it is the first such page.
+    /// Picks an allocated page that contains its own address and for which `wanted` is true. The page is picked at
+    /// random. If the random attempts fail, it is the first page that meets these conditions.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {

@@ -1,4 +1,5 @@
-//! Makes databases of any size that look as after a crash: the last changes of their rows are only in the log.
+//! Makes databases of any size that look like databases after a crash: the last changes of their rows are only in the
+//! log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -37,9 +38,10 @@ pub struct InUse {
     pub records: u64,
 }
 
-/// Changes the files of a written database as if the database had crashed. On one in `one_in` pages of tables, a row
-/// was changed and changed back `times` times since the last checkpoint. All changes are committed, and no change is in
-/// the data files. The final rows equal the initial rows, so the database is sound with and without its log.
+/// Changes the files of a written database as if the database had crashed. Of the table pages, one in `one_in` was
+/// changed since the last checkpoint: one row on the page was changed and changed back `times` times. All changes are
+/// committed, and no change is in the data files. The final rows equal the initial rows, so the database is sound with
+/// and without its log.
 ///
 /// # Errors
 ///
@@ -119,7 +121,7 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        // This header has size 0, because the size of the file is not known yet.
+        // The header page states a size of 0 here, because the size of the file is not known yet.
         this.write(&log_header(description, (0, 1), 0))?;
         Ok(this)
     }

@@ -257,7 +257,8 @@ pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], leas
     block
 }
 
-/// The header of a VLF. `uses` is the number of times that the VLF was used; if it is 0, the sequence number is 0 too.
+/// The header of a VLF. `uses` is the number of times that the VLF was used. If `uses` is 0, the header has sequence
+/// number 0, whatever `sequence` is.
 pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, bytes: u64) -> Vec<u8> {
     let mut header = vec![0; HEADER_PAGE as usize];
     put(&mut header, 0, &[0xAB]);

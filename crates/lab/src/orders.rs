@@ -97,7 +97,8 @@ fn customers(version: Version, rows: u64) -> Table {
 }
 
 impl Table {
-    /// Removes the filtered indexes of a table with too many rows to sort, because only sorting gives their order.
+    /// Removes the filtered indexes if the table has too many rows to sort, because the order of the rows in a filtered
+    /// index can only be found by sorting them.
     fn with_sortable_filter(mut self, rows: u64) -> Self {
         if rows > 1 << 20 {
             self.indexes.retain(|index| index.filter.is_none());

@@ -8,8 +8,8 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One database for each kind of page protection. All databases have the same tables, but without the features that the
-/// version of a database lacks.
+/// One database for each kind of page protection. All databases have the same tables. A feature is left out of a
+/// database if the database's version of SQL Server lacks the feature.
 pub fn specimens() -> Vec<Description> {
     vec![
         specimen(Version::V611, PageVerify::Torn, 1),

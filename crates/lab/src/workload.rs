@@ -1,5 +1,5 @@
 //! Databases in use: a workload of transactions runs on a database of the lab and writes a log. The seed determines the
-//! workload. The run can stop after any log record, and any of the changed pages can be on disk.
+//! workload. The run can stop after any log record. At that moment, any subset of the changed pages can be on disk.
 //!
 //! Each page change appends a log record and sets the LSN of the page, as SQL Server does, so the exact files after
 //! recovery are known. This code is written from the facts of the log format, and shares no code with the reader.
@@ -95,8 +95,8 @@ pub enum Stop {
     ShutDown,
 }
 
-/// The changed pages that are written to disk at the moment of the crash. Changes that were written before the crash
-/// are on disk with every choice.
+/// The changed pages that are written to disk at the moment of the crash. Pages that were written before the crash are
+/// on disk with every variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// No pages.

@@ -9,14 +9,14 @@ pub enum LogError {
     /// No path was given.
     #[error("no file given; name the .ldf files of one database")]
     Nothing,
-    /// The system could not read a file.
+    /// The operating system could not read a file.
     #[error("{}: cannot be read at byte {at}: {cause}{}", path.display(), source::remedy(cause))]
     Io {
         /// The file.
         path: PathBuf,
         /// The offset in the file.
         at: u64,
-        /// The error of the system.
+        /// The error of the operating system.
         cause: io::Error,
     },
     /// The file is not a regular file, or not a log file.

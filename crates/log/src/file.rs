@@ -216,10 +216,11 @@ impl Log {
         }
     }
 
-    /// Finds the VLF in which the log continues, if a header contradicts this: either the header of this VLF names an
-    /// earlier use, or another VLF's header gives a size that covers this VLF. Returns the file and the offset of the
-    /// VLF. The VLF must start with the first block of use `sequence`, and that block must state `previous_size` as the
-    /// size of the block before it. A VLF that starts with the first block of a later use is accepted too.
+    /// Finds the VLF in which the log continues although a VLF header contradicts this. Either the header of the found
+    /// VLF names an earlier use, or the header of another VLF has a size that covers the found VLF. Returns the file
+    /// and the offset of the found VLF. The VLF must start with the first block of use `sequence`, and that block must
+    /// state `previous_size` as the size of the block before it. A VLF that starts with the first block of a later use
+    /// is accepted too.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {

@@ -22,7 +22,7 @@ pub struct Totals {
     pub first: Option<LogTime>,
     /// The time at which the last checkpoint began.
     pub last: Option<LogTime>,
-    /// The longest checkpoints, longest first. Of two with equal durations, the earlier comes first.
+    /// The longest checkpoints, longest first. Of two checkpoints with equal durations, the earlier one comes first.
     pub longest: Vec<Checkpoint>,
     /// The latest checkpoints that ended, in the order of the log.
     pub latest: VecDeque<Checkpoint>,

@@ -13,8 +13,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// when it crashed. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
-/// If one backup is damaged, other backups may contain an undamaged copy of a block. This constant limits the copies to
-/// try of one block, the next constant the tries in the whole log.
+/// If one backup is damaged, other backups may contain an undamaged copy of a block. This constant limits the number of
+/// copies that are tried for one block. The next constant limits the number of tries in the whole log.
 const MOST_COPIES: usize = 16;
 const MOST_TRIES: u32 = 100_000;
 

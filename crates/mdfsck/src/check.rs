@@ -250,7 +250,7 @@ fn check_from<'o>(
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
-    // While ranges of the database are still unread by any window, only findings are reported.
+    // Until windows have read all ranges of the database, only findings are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let findings_only = results.are_findings_only();
     let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };

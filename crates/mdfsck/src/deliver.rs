@@ -51,7 +51,8 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     })
 }
 
-/// When dropped, tells the thread that passes events on that the run has ended. A run that panics drops this value too.
+/// Dropping this value signals the end of the run to the thread that passes events on. A run that panics drops this
+/// value too.
 struct EndsWithRun<'a>(&'a AtomicBool);
 
 impl Drop for EndsWithRun<'_> {

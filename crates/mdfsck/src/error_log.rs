@@ -44,10 +44,11 @@ pub(crate) fn refuse_results(line: Option<&Path>, output: Option<&Path>) -> Resu
 }
 
 impl ErrorLog {
-    /// Opens the file at `path`, or stderr for `-`. Call this before the run, so that an unwritable path fails at once
-    /// and not after hours.
+    /// Opens the file at `path`, or stderr for `-`. Call this before the run, so that a path that cannot be written is
+    /// reported immediately and not after hours.
     ///
     /// # Errors
+    ///
     /// If the file is a SQL Server file, or cannot be written.
     pub(crate) fn open(path: &Path, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();

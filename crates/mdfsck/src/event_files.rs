@@ -82,7 +82,7 @@ impl EventReader {
         self.faults
     }
 
-    /// What the ring buffers in the file report about missing events.
+    /// The reports of the file's ring buffers about missing events, combined.
     pub(crate) fn ring_buffer(&self) -> RingBuffer {
         match &self.form {
             Form::Xel(_) => RingBuffer::default(),

@@ -11,7 +11,7 @@ use twox_hash::XxHash64;
 
 /// Number of bytes to read at the start and at the end of a file, where headers and labels are stored.
 const END: u64 = 64 << 10;
-/// Number of blocks to read between start and end, and the size of a block in bytes.
+/// Number of blocks to read between the start and the end of a file. `BLOCK` is the size of a block in bytes.
 const BLOCKS: u64 = 16;
 const BLOCK: u64 = 16 << 10;
 /// A file of at most this size is read completely.

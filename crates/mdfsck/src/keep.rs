@@ -25,7 +25,8 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 /// Requires that the history is not the file of the results or of the error log.
 ///
 /// # Errors
-/// If it is.
+///
+/// If the options name the same file for the history and for one of the other two.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
     for (option, path) in

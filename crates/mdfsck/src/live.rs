@@ -220,8 +220,8 @@ impl Writer {
         // Waits until the check ends.
         while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(LONGEST) {}
         if let Some((mut history, id)) = note {
-            // Removes the entry of this check. An entry that remains is shown as a check that stopped, until the
-            // database is checked again. Retries, since another process may lock the history for a while.
+            // Removes the entry of this check. If the entry remained, the check would be shown as stopped until the
+            // database is checked again. Retries the removal, since another process may lock the history for a while.
             let begun = Instant::now();
             while matches!(history.end_progress(id), Err(HistoryError::Busy { .. })) && begun.elapsed() < 6 * LONGEST {}
         }

@@ -11,7 +11,8 @@ use crate::cli::LogArguments;
 use crate::failure::Failure;
 use crate::scope;
 
-/// Maximum number of open transactions with the requested name to remember.
+/// Maximum number of transaction IDs to remember. The filter remembers the IDs of open transactions that have the
+/// requested name.
 const MAX_NAMED: usize = 1_000_000;
 /// The prefix of operation names in fn_dblog.
 const PREFIX: &str = "LOP_";

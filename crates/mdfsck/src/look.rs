@@ -179,8 +179,8 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning for an incomplete list. It is given if a system table of the list cannot be read completely and the
-/// catalog reported no gap.
+/// The warning for an incomplete list. It is given if a system table from which the list is made cannot be read
+/// completely, and the catalog reported no gap.
 const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
 /// Prints facts from the catalog after recovery. `write` prints them, and returns whether it could read all of them.

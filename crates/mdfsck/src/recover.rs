@@ -355,7 +355,8 @@ fn cause(refusal: &Refusal) -> String {
     }
 }
 
-/// The text of a refusal, after the names of the log files. The text of a log error already begins with the name.
+/// The text of a refusal, preceded by the names of the log files. The text of a log error already begins with the name
+/// of its file.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),

@@ -173,8 +173,9 @@ fn bear(done: Result<(), Failure>, failures: &mut u32) -> Result<bool, Failure> 
     Ok(*failures == 0)
 }
 
-/// Whether the history may have changed since it was last read, at the version and time in `seen`. This is so if its
-/// version is different, or if the time [`AGAIN`] has passed, since some states change only because time passes.
+/// Whether the history may have changed since it was last read, at the version and time in `seen`. Returns true if the
+/// version is different, or if the time [`AGAIN`] has passed. The time matters because some states change only because
+/// time passes.
 fn has_changed(history: &History, seen: &mut Option<(i64, Instant)>) -> bool {
     let version = history.data_version().ok();
     let is_same = |(known, at): (i64, Instant)| Some(known) == version && at.elapsed() < AGAIN;

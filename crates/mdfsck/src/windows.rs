@@ -22,9 +22,10 @@ use crate::input::Input;
 use crate::keep;
 use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
 
-/// Refuses a combination of options for windows that is not valid.
+/// Refuses an invalid combination of the options for windows.
 ///
 /// # Errors
+///
 /// If an option requires another option that is missing, or contradicts another option.
 pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
     let windows = &arguments.windows;

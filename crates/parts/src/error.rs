@@ -23,7 +23,7 @@ pub enum PartsError {
         /// The folder.
         path: PathBuf,
     },
-    /// The system cannot read a file of the plan.
+    /// The operating system cannot read a file of the plan.
     #[error("{}: cannot be read: {cause}", .path.display())]
     Unreadable {
         /// The file.
@@ -31,7 +31,7 @@ pub enum PartsError {
         /// The cause.
         cause: io::Error,
     },
-    /// The system cannot write a file of the plan.
+    /// The operating system cannot write a file of the plan.
     #[error("{}: cannot be written: {cause}", .path.display())]
     Unwritable {
         /// The file.
@@ -39,7 +39,7 @@ pub enum PartsError {
         /// The cause.
         cause: io::Error,
     },
-    /// The system gave no random numbers for the key of a plan.
+    /// The operating system gave no random numbers for the key of a plan.
     #[error("no key can be made for the plan: the system gives no random numbers: {0}")]
     NoRandomNumbers(String),
     /// A file of the plan has changed since it was written.

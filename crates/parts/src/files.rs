@@ -28,7 +28,7 @@ impl SourceFile {
     /// Describes the present state of the file.
     ///
     /// # Errors
-    /// Errors of the system, or of the object storage.
+    /// Errors of the operating system, or of the object storage.
     pub fn of(path: &Path) -> Result<Self, PartsError> {
         if let Some(object) = storage::version(path) {
             let storage::Version { bytes, name, .. } = object.map_err(PartsError::unreadable(path))?;
@@ -57,7 +57,8 @@ impl SourceFile {
     }
 }
 
-/// The time of the last write in milliseconds since 1970, negative for earlier times; 0 if the system does not know it.
+/// The time of the last write in milliseconds since 1970, negative for earlier times; 0 if the operating system does
+/// not report this time.
 fn modified_ms(metadata: &Metadata) -> i64 {
     let Ok(modified) = metadata.modified() else { return 0 };
     let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

@@ -29,9 +29,9 @@ const PLAN: &str = "plan.json";
 const KEY: &str = "key";
 const AUDIT: &str = "audit";
 const PARTS: &str = "parts";
-/// A size in bytes that no plan reaches: a task needs some 60 bytes.
+/// A limit, in bytes, for files of a plan. No real plan reaches this limit, because a task needs only some 60 bytes.
 pub(crate) const MOST_PLAN_BYTES: u64 = 1 << 28;
-/// A size in bytes that no comparison with a log reaches.
+/// A limit, in bytes, for the result of the comparison with the log. No real result reaches this limit.
 const MOST_AUDIT_BYTES: u64 = 1 << 30;
 
 /// The folder of a plan.
@@ -45,7 +45,7 @@ pub struct Folder {
 /// Makes a random key.
 ///
 /// # Errors
-/// If the system gives no random numbers.
+/// If the operating system gives no random numbers.
 pub fn new_key() -> Result<HashKey, PartsError> {
     random().map(HashKey::new)
 }
@@ -200,7 +200,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Errors of `write`, and of the system.
+    /// Errors of `write`, and of the operating system.
     pub fn write<O, T, E: From<PartsError>>(
         &self,
         plan: &Plan<O>,
@@ -257,7 +257,7 @@ pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
 pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|failed| failed.error)?;
-    // The new name must reach the disk too. Not every system can sync a folder.
+    // The new name must reach the disk too. Not every operating system can sync a folder.
     if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
         let _ = folder.sync_all();
     }

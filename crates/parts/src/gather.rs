@@ -63,7 +63,7 @@ impl Folder {
     /// Whether a task has a complete, unchanged part.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Errors of the operating system.
     pub fn has<O>(&self, plan: &Plan<O>, task: &Task) -> Result<bool, PartsError> {
         let path = self.part_path(plan, task);
         if !path.exists() {

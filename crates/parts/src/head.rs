@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Image, Plan, PlanId, Task, VERSION};
 
 const MAGIC: &[u8; 8] = b"MDFSPART";
-/// A size in bytes that no head reaches.
+/// A limit, in bytes, for the head of a part. No real head reaches this limit.
 const MOST_BYTES: u32 = 1 << 16;
 
 /// The plan, round and task that a part names.

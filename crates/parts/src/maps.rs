@@ -54,7 +54,7 @@ impl MapsWriter {
     /// Starts the file in the folder of a plan.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Errors of the operating system.
     pub fn new(folder: &Path) -> Result<Self, PartsError> {
         let path = maps_path(folder);
         let mut file = in_folder(&path, 0o666).map_err(PartsError::unwritable(&path))?;
@@ -65,7 +65,7 @@ impl MapsWriter {
     /// Writes the next piece.
     ///
     /// # Errors
-    /// Errors of `write`, and of the system.
+    /// Errors of `write`, and of the operating system.
     pub fn piece<E: From<PartsError>>(&mut self, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
         let at = self.file.stream_position().map_err(PartsError::unwritable(&self.path))?;
         self.places.push(at);

@@ -20,7 +20,7 @@ impl PlanId {
     /// A new random ID.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the operating system gives no random numbers.
     pub fn new() -> Result<Self, PartsError> {
         Ok(Self(random::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect()))
     }

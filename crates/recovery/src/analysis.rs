@@ -201,7 +201,7 @@ pub struct Analysis {
     /// Number of complete blocks after the end of the log. Either they were being written when the server stopped, or
     /// the log is damaged.
     pub blocks_after_the_end: u64,
-    /// `None` for a restore.
+    /// The test of the order of the records; `None` for a restore.
     order: Option<LogOrder>,
     /// Bytes of log from the start of redo on.
     pub log_bytes: u64,
@@ -278,7 +278,7 @@ impl Analysis {
         lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
 
-    /// Why the log and the data files may not belong together; `None` if nothing says so.
+    /// The reason to doubt that the log and the data files belong together; `None` if there is no such reason.
     pub fn contradiction(&self) -> Option<&'static str> {
         self.order.as_ref().and_then(LogOrder::doubt)
     }
@@ -332,8 +332,8 @@ impl Analysis {
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
         }
-        // The checkpoint record was found before. If the log, read from an older transaction on, ends before the
-        // checkpoint, there is a gap at its end.
+        // An earlier step found the checkpoint record. If reading from the start of an older transaction ends before
+        // the checkpoint, the log has a gap at the place where reading ended.
         if let Some(End { reason, at, block, .. }) = end
             && (matches!(reason, EndReason::Damaged { .. })
                 || !reaches_checkpoint && !self.is_restore

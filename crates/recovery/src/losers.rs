@@ -320,8 +320,8 @@ impl<'a> Losers<'a> {
         }
     }
 
-    /// Marks a record to be undone. If the record cannot be undone, the error is the page that stays unrecovered, if
-    /// the record changes a page.
+    /// Marks a record to be undone. Returns an error if the record cannot be undone. The error contains the page that
+    /// stays unrecovered, or `None` if the record changes no page.
     fn mark(&mut self, record: &LoserRecord, loser: &Loser) -> Result<(), Option<PageId>> {
         match record.deed {
             Deed::Begin | Deed::Nothing => return Ok(()),

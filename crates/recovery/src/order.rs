@@ -1,8 +1,9 @@
-//! Whether the records of a log continue each other, and the checkpoint that the boot page names. All blocks of a log can
-//! be whole although some of them are from the log of another database, or from another copy of this one.
+//! Tests whether each record of a log, from the checkpoint that the boot page names, continues the records before it. All
+//! blocks of a log can be whole although some of them are from the log of another database, or from another copy of this
+//! database.
 //!
-//! In 273 real logs, each of 19,402 checkpoints names the one before it, each of 571,946 records names the record before
-//! it of its transaction, and each transaction begins in the log or is listed by a checkpoint.
+//! In 273 real logs, each of 19,402 checkpoints names the checkpoint before it, each of 571,946 records names the previous
+//! record of its transaction, and each transaction begins in the log or is listed by a checkpoint.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub(crate) struct Known {
     pub(crate) has_begin: bool,
 }
 
-/// The order of the records from the checkpoint on that the boot page names.
+/// Tests the order of the log records, starting at the checkpoint that the boot page names.
 #[derive(Debug)]
 pub(crate) struct LogOrder {
     /// The checkpoint that the boot page names.
@@ -85,8 +86,8 @@ impl LogOrder {
         }
     }
 
-    /// Why the log and the data files may not belong together; `None` if all records are in order. The server writes a
-    /// checkpoint to the boot page before the next checkpoint begins.
+    /// The reason to doubt that the log and the data files belong together; `None` if all records are in order. The
+    /// server writes a checkpoint to the boot page before the next checkpoint begins.
     pub(crate) fn doubt(&self) -> Option<&'static str> {
         if self.later_checkpoints > 1 {
             return Some("the log has several checkpoints that the boot page does not know");

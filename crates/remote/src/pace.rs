@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 const FIRST: usize = 8;
 /// The greatest depth.
 const MOST: usize = 64;
-/// After the depth is doubled, it is kept only if the rate grew by more than a twentieth.
+/// After the depth was doubled, the doubled depth is kept only if the new rate exceeds the previous rate by more than
+/// this factor.
 const GAIN: f64 = 1.05;
 /// Number of rounds to wait after a doubled depth gained too little, or when the greatest depth is reached.
 const REST: usize = 32;
@@ -23,7 +24,7 @@ pub(crate) struct Pace {
     pieces: usize,
     /// Whether a reader had to wait in this round because its bytes did not arrive in time.
     has_waited: bool,
-    /// The rate in bytes per second before the depth was doubled; `None` if the last round did not double it.
+    /// The rate in bytes per second before the depth was doubled; `None` if the last round did not double the depth.
     before: Option<f64>,
     /// Number of rounds until the depth is doubled again. Doubling is tried again because the speed of networks
     /// changes.

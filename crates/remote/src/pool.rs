@@ -25,13 +25,13 @@ const LEAST_HELD_BYTES: u64 = 4 << 20;
 const LARGE_BYTES: u64 = 8 << 20;
 /// Size in bytes from which a piece counts as large.
 const LEAST_LARGE_BYTES: u64 = 256 << 10;
-/// An announced read with fewer bytes is a read of single pages.
+/// An announced read with fewer bytes than this counts as a read of single pages.
 const LARGE_HINT_BYTES: u64 = 512 << 10;
 /// Small pieces begin and end at multiples of this number of bytes.
 const SMALL_BYTES: u64 = 64 << 10;
 /// The most pieces that may be requested at the same time, not counting pieces for which a thread waits.
 const MOST_UNDER_WAY: usize = 256;
-/// Announced bytes that are not read within this number of reads are not expected to be read.
+/// If announced bytes are not read within this number of reads, the pool no longer expects that they will be read.
 const ANNOUNCED_FOR: u64 = 4096;
 
 /// The pool of all pieces of all objects.
@@ -224,14 +224,15 @@ impl State {
     }
 
     /// Finds the bytes at offset `at` of a read. Also returns the ranges to request: the bytes that the read needs
-    /// next, and then the bytes that its stream will reach. If no bytes are found and no range can be requested, all
-    /// pieces in memory are still requested or waited for.
+    /// next, and then the bytes that its stream will reach. If no bytes are found and no range can be requested, then
+    /// each piece in memory has not arrived yet, or a thread waits for it.
     pub(crate) fn go_on(&mut self, read: &Read, at: u64) -> (Found, Vec<(u64, u64)>) {
         let (large, window) = self.share();
         let mut begun = Vec::new();
         let from = at / SMALL_BYTES * SMALL_BYTES;
         let end = read.end.next_multiple_of(SMALL_BYTES).min(read.length);
-        // If other threads of the stream are ahead of this thread, only the bytes of this read are requested for it.
+        // If other threads of the stream have already read further than this thread, the missing bytes of this read are
+        // requested without bytes after its end.
         let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
         let step = self.step(if front.is_some() { large } else { end - from });
         // The bytes at `at` were never requested, were dropped before they were read, or did not fit into memory. The
@@ -353,13 +354,14 @@ impl State {
 
     /// The current size of a large piece, and the size of the window of each stream. All active streams share the
     /// memory. A window has space for the pieces in progress and for additional pieces that have arrived. The number of
-    /// additional pieces is at least an eighth of the number of pieces in progress, or half of it if memory allows.
+    /// additional pieces is at least an eighth of the number of pieces in progress, or half of that number if memory
+    /// allows.
     fn share(&self) -> (u64, u64) {
         let streams = self.streams.count().max(1) as u64;
         // An eighth of the memory is left for pieces that have been read and for scattered pages.
         let share = self.most_bytes / 8 * 7 / streams;
         let depth = (self.pace.depth() as u64 / streams).max(1);
-        // In addition to the pieces in the window, the sum counts one piece that is being read.
+        // The divisor counts the pieces in the window, and one more piece that is being read.
         let large = (share / (depth + depth / 8 + 2)).clamp(LEAST_LARGE_BYTES, LARGE_BYTES) / SMALL_BYTES * SMALL_BYTES;
         (large, (large * (depth + depth / 2 + 1)).min(share.saturating_sub(large)))
     }

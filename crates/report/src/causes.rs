@@ -1,12 +1,14 @@
-//! Groups the things that were not verified by cause. Causes that explain other causes come first.
+//! Sorts the list of what was not verified into groups, one for each cause. Causes that explain other causes come
+//! first.
 
 use std::collections::BTreeMap;
 
 use check::registry::limits::{self, ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-/// Splits the things that were not verified into two lists: things to show, and things that are only consequences of a
-/// missing stripe. If there are findings, the first list also has the things that damage may explain.
+/// Splits the list of what was not verified in two. The first list has the things to show. The second list has the
+/// things that are only consequences of a missing stripe. If there are findings, the first list includes all things
+/// that damage may explain.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     let is_shown = |limit: &Limit| {

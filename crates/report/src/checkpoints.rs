@@ -44,7 +44,7 @@ pub struct Group {
     pub changes: Vec<Moment>,
 }
 
-/// The settings and identity in the boot page of a database.
+/// The ID, the name and the checkpoint setting of a database, from its boot page.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DatabaseTarget {
     /// ID of the database on the server that wrote the file.

@@ -26,7 +26,7 @@ const MOST_RUNS: usize = 100;
 pub struct State {
     /// The last run of the database.
     pub run: RunRow,
-    /// The state in one word, and the reason if it is not sound.
+    /// The state in one word, and the reason if the database is not sound.
     pub state: DatabaseState,
     /// The number of open findings.
     pub open: u64,

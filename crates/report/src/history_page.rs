@@ -33,12 +33,13 @@ pub struct HistoryPages<'a> {
     pub version: &'a str,
     /// The time at which the page is made, in UTC and in the format of the history's times.
     pub now: &'a str,
-    /// The name of this machine. It tells which checks run on this machine: the program can find out whether the
-    /// processes of these checks still exist.
+    /// The name of this machine. Only for checks on this machine can the program find out whether their processes still
+    /// exist.
     pub host: &'a str,
 }
 
-/// The head of a page: the history file, the program version, the time of the page, and what its user can do.
+/// The head of a page: the history file, the program version, the time of the page, and whether a user can follow links
+/// and acknowledge findings.
 #[derive(Serialize)]
 struct Head<'a> {
     file: String,

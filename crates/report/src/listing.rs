@@ -13,7 +13,8 @@ pub(crate) struct Listing<'a> {
     pub(crate) before_heading: Group,
     /// Findings that belong to no single object.
     pub(crate) unattributed: Group,
-    /// Objects with output, by ascending object id.
+    /// The objects to list, by ascending object id: objects with rowsets in the scope of the check, and objects that
+    /// findings name.
     pub(crate) objects: Vec<ObjectListing<'a>>,
 }
 

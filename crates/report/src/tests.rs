@@ -149,7 +149,8 @@ fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
     );
     assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
     assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
-    // With findings in the report, damage may be the cause of entries, so these entries are shown.
+    // If the report has findings, damage may be the reason why something was not verified. Entries with this reason are
+    // then shown.
     report.findings = case_16().findings;
     let text = shown(Format::Text, &report, QUIET);
     assert!(text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");

@@ -143,8 +143,8 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Writes the results for the identity columns of an object. A column with values beyond its current value is
-    /// reported even if informational messages are suppressed.
+    /// Writes the results for the identity columns of an object. If rows have values beyond the current identity value
+    /// of a column, the column is reported even if informational messages are suppressed.
     fn identities(&mut self, object_id: i32) -> io::Result<()> {
         for result in self.identities.remove(&object_id).unwrap_or_default() {
             self.info(&message::identity(result))?;

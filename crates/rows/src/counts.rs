@@ -97,8 +97,8 @@ pub struct RangeCounts {
     pub pages_left_out: u64,
     /// The number of left-out pages in files that were not given.
     pub pages_not_given: u64,
-    /// The first left-out pages, at most [`MOST_LISTED`], each with the reason. Pages without salvageable rows have a
-    /// lower limit.
+    /// The first left-out pages, at most [`MOST_LISTED`], each with the reason. A page without salvageable rows is
+    /// added only while the list has fewer than `MOST_GONE` pages.
     pub damaged_pages: Vec<(PageId, Why)>,
     /// Whether the list is incomplete: it lacks left-out pages that may have salvageable rows.
     pub is_list_cut: bool,

@@ -263,6 +263,6 @@ const HELD_VALUES: usize = 512;
 /// pieces like long values.
 const HELD_BYTES: u64 = 4 << 20;
 
-/// The most bytes of a value that can only be converted as a whole. All values of this kind in one row may together
-/// have twice this number of bytes.
+/// The greatest length, in bytes, of an off-row value that must be converted as a whole. The value and the values
+/// already kept in memory for its row may together have at most twice this length.
 const MOST_WHOLE_BYTES: u64 = 16 << 20;

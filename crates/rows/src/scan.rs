@@ -1,4 +1,4 @@
-//! Delivers the pages of a table in the order in which their rows are delivered.
+//! Delivers the pages of a table in key order or in allocation order.
 
 mod allocated;
 

@@ -14,7 +14,8 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
     }
     let (mut at, mut depth, mut is_one) = (0, 0_usize, true);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        // `is_one` remains true only if the closing parenthesis of the first one is the last character of the text.
+        // `is_one` remains true only if the parenthesis that closes the first opening parenthesis is the last character
+        // of the text.
         is_one &= at == 0 || depth > 0;
         at += match *rest.as_bytes() {
             [b'\'', ..] => delimited(rest, '\'')?,

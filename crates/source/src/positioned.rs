@@ -244,7 +244,8 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    // Three bytes are sampled. A wrong guess costs only speed.
+    // Whether the range is in the system's cache is guessed from three bytes: the first, the middle and the last. A
+    // wrong guess costs only speed.
     let last = bytes.saturating_sub(1);
     let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
     if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {

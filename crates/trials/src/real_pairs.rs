@@ -122,7 +122,7 @@ impl Pair {
             floor: Lsn::default(),
         };
         this.read(&log)?;
-        // Checkpoints after the last one in the boot page may not have written all pages yet.
+        // A checkpoint that is later than the checkpoint in the boot page may not have written all its pages yet.
         this.checkpoints.retain(|checkpoint| checkpoint.begin <= last_checkpoint);
         this.find_floor();
         Some(this)

@@ -196,8 +196,9 @@ fn damaged_pages_that_the_log_changes_are_not_compared() {
     assert_eq!((texts(&audit), doubts), (Vec::new(), vec![(LogAuditDoubtKind::Pages, 1)]));
 }
 
-/// Changes bytes of the log, but of no page. A changed block with a checksum is not read. In a block without a
-/// checksum, a record counts against a page only if another record confirms it.
+/// Changes bytes of the log, but of no page. If the changed block has a checksum, the checksum is then wrong, and the
+/// audit does not read the block. In a block without a checksum, a record counts as evidence against a page only if
+/// another record confirms it.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_damaged_log_accuses_no_page() {
@@ -276,7 +277,8 @@ fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), p
     true
 }
 
-/// Changes one record to name a page that it does not concern, in a block with a correct checksum.
+/// Changes one record so that it names a page that the record does not concern. The checksum of the changed block is
+/// correct.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_record_that_names_another_page_accuses_none() {

@@ -1,4 +1,4 @@
-//! Each reason why the audit could not compare pages with the log, and databases with several files.
+//! Tests each reason why the audit could not compare pages with the log. Also tests databases with several files.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Lab databases with lost writes, with changed bytes, or from another point in time than their log.
+//! Lab databases with lost writes, with changed bytes, or with a log from another point in time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Reads the base tables of which the columns are found by name. syscolpars, which contains the names, must have been
-//! read before.
+//! Reads base tables and finds their columns by name. The column names are in syscolpars, which must therefore be read
+//! before all other tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,8 +16,8 @@ use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
 use crate::{bootstrap, constraints, partitions};
 
-/// The column IDs and names of the columns of syscolpars. Some are needed to find the column names of all other tables;
-/// the others are read at the same time.
+/// The column IDs and names of the columns of syscolpars. Some of these columns are needed to find the column names of
+/// all other tables. The other columns in this list are read at the same time.
 const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (1, "id"),
     (2, "number"),
@@ -45,7 +45,7 @@ pub(crate) struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Reads all base tables of which the columns are found by name.
+    /// Reads all base tables with columns that are found by name.
     pub(super) fn load_named_tables(self, database: &mut Database, is_2005: bool) {
         let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
         self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {

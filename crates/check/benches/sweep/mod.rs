@@ -10,7 +10,7 @@ use lab::{PageVerify, Version};
 use rustix::time::{ClockId, clock_gettime};
 use source::DataFiles;
 
-/// The number of runs; the result is their mean.
+/// The number of sweeps of each database. The result is the mean cost of these sweeps.
 const RUNS: u32 = 20;
 
 /// A database with one table.
@@ -72,8 +72,8 @@ impl Sweep {
     }
 }
 
-/// Records the processor time at the start of each phase. The times in the report have a resolution of only a hundredth
-/// of a second.
+/// Records the processor time at the start of each phase. The times in the report are not used, because their
+/// resolution is only a hundredth of a second.
 #[derive(Default)]
 struct Clock(Mutex<Vec<(&'static str, Duration)>>);
 

@@ -57,7 +57,8 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
         let taken = if aligned { length.next_multiple_of(4) } else { length };
         if header.kind() == Some(PageType::FileHeader) {
             let found = page.bytes().get(offset).copied().unwrap_or_default();
-            // The record of a file header page is a row: it was one in 258 of 258 files.
+            // The record of a file header page has the status bits of a row with a null bitmap and variable columns, as
+            // in 258 of 258 files.
             same("hdr->r_tagA", found.into(), (status::NULL_BITMAP | status::VARIABLE).into())?;
         } else {
             let status = u16_at(page.bytes(), offset).unwrap_or(u16::MAX);

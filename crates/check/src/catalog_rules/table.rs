@@ -185,15 +185,15 @@ references! {
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
-    // Only a parameter can be a cursor, and the type cursor has no row in the table of types.
+    // Only a parameter can have the type cursor (type ID 0), which has no row in the table of types.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
     // 330 columns have a default and 2 an XML collection; none has a rule (CREATE RULE). The meaning of chk is inferred
     // from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
-    // A computed column has a definition: 6 of 6. Column sets and pseudo-columns of graphs may have none; their status
-    // has higher bits.
+    // Each of the 6 computed columns has a definition. Column sets and pseudo-columns of graphs may have no definition;
+    // their status has higher bits.
     columns SYSCOLPARS [Is("number", 0), Bit("status", 16), Below("status", 0x1000)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
     // 4,517 types. None has a default or a rule, so the meaning of dflt and chk is inferred from sys.types.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
@@ -208,7 +208,7 @@ references! {
     // 27,136 indexes and statistics, none of them a columnstore or hash index. Status bit 2 means that the index or the
     // statistics have columns.
     indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2), Below("type", 5)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
-    // A filtered index has a filter definition: 10 of 10.
+    // Each of the 10 filtered indexes has a filter definition.
     indexes SYSIDXSTATS [Bit("status", 0x20000)] {id object_id, indid index_id}, {id object_id, indid index_id} -> FILTERS, Lacks("filter_definition");
     // 50,840 columns of indexes and statistics.
     index_columns SYSISCOLS [] {idmajor object_id, idminor index_id, subid index_column_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
@@ -222,7 +222,8 @@ references! {
     // 1,349 texts of modules, defaults and CHECK constraints, and 1,349 objects that must have a text.
     sql_modules SYSOBJVALUES [Is("valclass", 1), Above("objid", 0)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     objects SYSSCHOBJS [Above("id", 0), Type(&["P", "V", "TR", "FN", "IF", "TF", "D", "C"])] {id object_id}, {id object_id} -> DEFINITIONS, Lacks("definition");
-    // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events, and 24 and 12 values of ledger tables.
+    // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events. Ledger tables: 24 values of class 119 and
+    // 12 values of class 123.
     computed_columns SYSOBJVALUES [Is("valclass", 2)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, OfNothing;
     stats SYSOBJVALUES [Is("valclass", 60)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
     indexes SYSOBJVALUES [Is("valclass", 66)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
@@ -230,7 +231,7 @@ references! {
     columns SYSOBJVALUES [Is("valclass", 119)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, Unproven;
     sysobjvalues SYSOBJVALUES [Is("valclass", 123)] {objid object_id}, {objid object_id} -> OBJECTS, Unproven;
     // The 3 sequences and the 8 values of spatial indexes were found in backups. Synonyms and periods of temporal
-    // tables were found in single databases.
+    // tables were found in very few databases.
     synonyms SYSOBJVALUES [Is("valclass", 4)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     sequences SYSOBJVALUES [Is("valclass", 63)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     spatial_index_tessellations SYSOBJVALUES [Above("valclass", 91), Below("valclass", 95)] {valnum valnum}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
@@ -266,7 +267,7 @@ references! {
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 28)] {depid constraint_object_id, depsubid constraint_column_id}, {indepid parent_object_id, indepsubid parent_column_id} -> COLUMNS, Dangling;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 29)] {indepid referenced_object_id, indepsubid referenced_column_id}, {depid object_id} -> FOREIGN_KEYS, OfNothing;
     foreign_key_columns SYSSINGLEOBJREFS [Is("class", 29)] {depid constraint_object_id, depsubid constraint_column_id}, {indepid referenced_object_id, indepsubid referenced_column_id} -> COLUMNS, Dangling;
-    // A foreign key has columns: 561 of 561.
+    // Each of the 561 foreign keys has columns.
     foreign_keys SYSSCHOBJS [Type(&["F"])] {id object_id}, {id object_id} -> KEY_COLUMNS, Alone;
     // 13 table types in a backup; history tables of temporal tables in two databases.
     table_types SYSSINGLEOBJREFS [Is("class", 36)] {indepid type_table_object_id}, {depid user_type_id} -> TYPES, OfNothing;

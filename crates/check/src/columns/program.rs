@@ -83,9 +83,10 @@ pub(super) struct Program {
     pub(super) sparse: Vec<SparseCheck>,
     /// IDs of the columns that are not sparse, if the table has sparse columns.
     pub(super) ordinary: Vec<u16>,
-    /// Whether older row versions are stored only in tempdb, as before accelerated database recovery (2019).
+    /// Whether older row versions are stored only in tempdb. This is true before SQL Server 2019, which introduced
+    /// accelerated database recovery.
     pub(super) version_tags_are_known: bool,
-    /// Whether XML documents may be compressed, as since SQL Server 2022.
+    /// Whether XML documents may be compressed, which is possible since SQL Server 2022.
     pub(super) may_compress_xml: bool,
     /// The anti-matter column, which is 0 in every row unless the index is being built.
     pub(super) anti_matter: Option<RowsetColumn>,
@@ -145,8 +146,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
-    // Columns that were dropped in SQL Server 2000 are still in the rows, but may be missing in the catalog. Since 2008
-    // the catalog stores how many columns were dropped; any of them may be of variable length.
+    // Columns that were dropped in SQL Server 2000 are still in the rows, but may be missing in the catalog. Since SQL
+    // Server 2008, the catalog stores how many columns were dropped; any of these columns may be of variable length.
     let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
     let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
     let is_counted = !made_by_2000 || rowset.max_null_bit > 0;
@@ -177,7 +178,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         anti_matter: anti_matter::of_index(database, rowset),
     };
     // A column may have been lengthened after the index was created. It is unknown whether the catalog then stores the
-    // new length for the index too, so the greater length counts: that of the table or that of the index.
+    // new length for the index too. So the maximum length is the greater of the column's lengths in the table and in
+    // the index.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;

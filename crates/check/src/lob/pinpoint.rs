@@ -26,7 +26,7 @@ use crate::spill::Sorter;
 use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
-/// The approximate average number of fragments per cell, unless the limits of `CELLS` require another number.
+/// The intended average number of fragments per cell. The limits in `CELLS` may cause a different average.
 const FRAGMENTS_PER_CELL: u64 = 64;
 /// The minimum and maximum number of cells. The memory for facts may lower the maximum.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;

@@ -32,8 +32,8 @@ fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterat
     })
 }
 
-/// Ranges that contain all pages to be read, each range with about `most` of these pages or fewer. Each range begins
-/// where a chunk begins when the whole database is swept.
+/// Ranges that together contain all pages to be read. Each range has about `most` of these pages, or fewer. Each range
+/// begins at the start of one of the chunks into which a sweep of the whole database divides the files.
 pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
     let mut ranges = Vec::new();
     for file in &context.survey.files {

@@ -64,7 +64,7 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but where many pages must be read a second time, leaves this to tasks, which answer the questions in
+/// Like [`merge`], but second looks that must read many pages are left to tasks, which answer the questions in
 /// `rounds`. The report is complete only if [`Rounds::end`] returns no further questions.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     }
 }
 
-/// Returns one line for each file with pages that the system could not read.
+/// Returns one line for each file with pages that the operating system could not read.
 pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
     for &page in &context.survey.unread {
         let mut bytes = [0; PAGE_BYTES];

@@ -170,7 +170,7 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
-    /// The storage to whose waiting time the read times of this reader are added.
+    /// The storage that adds up waiting times. The read times of this reader are added to its total.
     space: Option<TempStore>,
     item: PhantomData<T>,
 }
@@ -234,7 +234,8 @@ struct Head<T> {
 }
 
 impl<T: Item> Ord for Head<T> {
-    /// Reversed, so that the heap, which returns its greatest element first, returns the smallest item.
+    /// The order is reversed, because a binary heap returns its greatest element first, but the smallest item is needed
+    /// first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.order(&self.item).then(other.source.cmp(&self.source))
     }

@@ -69,7 +69,7 @@ struct Checker<'a> {
 enum Claimant {
     Gam,
     Sgam,
-    /// The fixed pages at the start of a GAM interval.
+    /// The pages at fixed addresses at the start of a GAM interval.
     System,
     Unit(UnitIndex),
 }
@@ -156,8 +156,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that PFS marks fixed pages as in use. Fixed pages at the start of a GAM interval have their own extent;
-    /// the boot page is in a mixed extent; later PFS pages may be in any kind of extent
+    /// Checks that PFS marks the pages at fixed addresses as in use. At the start of a GAM interval, these pages have
+    /// an extent of their own. The boot page is in a mixed extent. Later PFS pages may be in any kind of extent
     /// (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {
@@ -228,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that no page is allocated in an extent that is free or has only fixed pages.
+    /// Checks that no page is allocated in an extent that is free, or that contains only pages at fixed addresses.
     fn unowned_pages(&mut self, extent: u32, expected: u8) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -286,7 +286,7 @@ impl Checker<'_> {
     }
 
     /// Whether this is a mixed extent without free pages, in which each page is listed by a chain or is at a fixed
-    /// place.
+    /// address.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =

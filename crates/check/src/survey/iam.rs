@@ -52,15 +52,15 @@ pub(super) struct Chains {
     pub(super) partial: BTreeSet<UnitIndex>,
     /// Units that claim extents that other units claim too.
     pub(super) sharing: BTreeSet<UnitIndex>,
-    /// IAM pages that the system could not read.
+    /// IAM pages that the operating system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Whether there may be IAM pages whose content is unknown. The reason may be that the system could not read an IAM
-    /// page, or that it is beyond the end of a file or in a file that was not given. Or it is marked only by a damaged
-    /// PFS page, or was left out because there were more IAM pages than any database has. Damaged IAM pages do not
-    /// count here: they are no longer IAM pages.
+    /// Whether there may be IAM pages whose content is unknown. This is so if the operating system could not read an
+    /// IAM page, or if an IAM page is beyond the end of a file, in a file that was not given, or marked only by a
+    /// damaged PFS page. It is also so if IAM pages were left out because there were more IAM pages than any database
+    /// has. Damaged IAM pages do not count here, because they are no longer IAM pages.
     pub(super) may_have_more: bool,
-    /// Whether IAM pages were left out because there were more than any database has. The units of these pages may be
-    /// unknown too.
+    /// Whether IAM pages were left out because there were more IAM pages than any database has. The units of these
+    /// pages may be unknown too.
     pub(super) has_surplus: bool,
     /// The interval that each IAM page maps.
     pub(super) intervals: Intervals,
@@ -248,7 +248,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Notes an IAM page that the system could not read.
+    /// Notes an IAM page that the operating system could not read.
     fn unread(&mut self, id: PageId) {
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
         self.unread.push(id);

@@ -1,5 +1,5 @@
-//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that the pages at fixed places have
-//! the required type.
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that the pages at fixed addresses
+//! have the required type.
 
 mod stretch;
 
@@ -37,7 +37,8 @@ pub(crate) enum Allocation {
 }
 
 const ONE_CLAIM: u8 = 1 << 2;
-/// Limit on the units that are recorded for an extent in addition to its owner. More would not be useful.
+/// The maximum number of units that are recorded for an extent in addition to its owner. A larger number would not be
+/// useful.
 const MAX_CLAIMS: u8 = 7;
 
 /// The owners of the extents and pages of a file, or of a range of the file. Needs about two bytes per page.
@@ -49,7 +50,7 @@ pub(crate) struct FileMap {
     pub(crate) pages: u32,
     /// The first page that the maps describe: 0, or the start of the range, which is the first page of an extent.
     first: u32,
-    /// Whether a page of the file was looked up that is outside the range, so that the maps did not contain it.
+    /// Whether a page of the file outside the range was looked up. The maps do not contain such pages.
     missed: AtomicBool,
     /// Number of pages that are missing at the end of the file according to the file header. Greater than 0 if the file
     /// was truncated.
@@ -116,7 +117,7 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Whether a page of the file was looked up that is outside the range of these maps.
+    /// Whether a page of the file outside the range of these maps was looked up.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
@@ -162,7 +163,7 @@ impl FileMap {
     /// terabyte of them if its header is wrong.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
-        // If `range` is not within the range of these maps, these two lookups record this.
+        // If the first or last page of `range` is outside the range of these maps, these two lookups record that.
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }
@@ -235,7 +236,7 @@ impl FileMap {
         self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
     }
 
-    /// Whether `page` is at a fixed place, so that no allocation unit owns it.
+    /// Whether `page` is at a fixed address, so that no allocation unit owns it.
     pub(crate) fn is_fixed(&self, page: u32) -> bool {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
@@ -257,7 +258,7 @@ pub(super) fn pages_of(file: &DataFile) -> u32 {
     file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages))
 }
 
-/// Loads the maps of `file` and checks its fixed pages.
+/// Loads the maps of `file`, and checks its pages at fixed addresses.
 pub(crate) fn load(
     source: &dyn PageSource,
     file: &DataFile,
@@ -462,7 +463,7 @@ impl FixedPages<'_> {
             None => finding,
         });
         if let Some(fault) = fault {
-            // Messages print the owner of a fixed page as unknown, because no catalog lists it.
+            // Messages print the owner of a page at a fixed address as unknown, because no catalog lists this page.
             self.findings.push(audit::identity_finding(
                 &fault,
                 id,
@@ -473,7 +474,7 @@ impl FixedPages<'_> {
         is_sound.then_some(bytes)
     }
 
-    /// Notes a page that the system could not read.
+    /// Notes a page that the operating system could not read.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);

@@ -1,5 +1,5 @@
-//! Starts threads. If the system refuses to start a thread because of its limits on processes or memory, the run
-//! continues with fewer threads.
+//! Starts threads. If the operating system refuses to start a thread because of its limits on processes or memory, the
+//! run continues with fewer threads.
 
 use std::io;
 use std::thread::{Builder, Scope};

@@ -53,9 +53,9 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope. For the first page of the chunk, `pages` returns the maximum number of
-/// pages to read. The part of the chunk beyond this number is stored in `rest` for the next call. Calls `passed` with
-/// each chunk that is skipped.
+/// Reads the chunk in `rest` or, if there is none, the next chunk that has pages in scope. `pages` returns the maximum
+/// number of pages to read, given the first page of the chunk. If the chunk has more pages, the remainder is stored in
+/// `rest` for the next call. Calls `passed` with each chunk that is skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,

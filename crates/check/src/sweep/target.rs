@@ -275,7 +275,7 @@ fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
     rows.exceptions().get(at).copied()
 }
 
-/// Whether the survey has already read a page: allocation maps and other pages at fixed places, and IAM pages.
+/// Whether the survey has already read a page: allocation maps and other pages at fixed addresses, and IAM pages.
 fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
     let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
     FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart)

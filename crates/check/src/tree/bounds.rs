@@ -33,7 +33,7 @@ use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
 use crate::wire::limit_of;
 
-/// The children of a page that are checked.
+/// Selects which children of a page are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     /// Children in the same range as the page. If the database is swept as a whole, these are all children.
@@ -162,7 +162,7 @@ struct Outcome<'a> {
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
-    /// Units with a page whose bounds were not kept and that could not be read again.
+    /// Units with a page whose bounds were not kept. Reading this page again to determine its bounds failed.
     unreadable: &'a mut BTreeSet<UnitIndex>,
     /// Pages whose bounds were compared; recorded only when a part is checked.
     checked: &'a mut PageSet,
@@ -211,7 +211,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reads again a page that was sound in the sweep.
+    /// Reads a page again that the sweep found sound.
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
         let found = pinpoint::sound(self.context, &mut self.target, unit, page).ok().flatten();
         if found.is_none() {

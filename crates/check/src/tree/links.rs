@@ -72,7 +72,7 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
 
 /// Adds the links between the last child of each non-leaf page and the first child of the next page.
 pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
-    // The sorter uses the memory that is reserved for reading key bounds back, because this has not started yet.
+    // The sorter uses the memory that is reserved for reading key bounds back. This memory is not in use yet.
     let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);
     for run in &sums.nodes {
         run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {

@@ -17,7 +17,8 @@ use crate::page_check::SoundPage;
 use crate::registry;
 use crate::rowsets::may_be_paused;
 
-/// Limit on the pairs of keys in the wrong order that are listed per page. More would not be useful.
+/// The maximum number of pairs of keys in the wrong order that are listed per page. A larger number would not be
+/// useful.
 const MAX_PAIRS_PER_PAGE: u32 = 10;
 
 /// The level of a page of a tree.

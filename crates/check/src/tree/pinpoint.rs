@@ -28,8 +28,9 @@ struct Parent {
     /// The page that precedes this page in the order of the parent entries. [`PageId::NONE`] if no page precedes it;
     /// `None` if the non-leaf page with the entry of the preceding page was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent page. Usually `None` if the catalog names the page as the root. But if the root contains
-    /// rows and has the level number of a non-leaf page, this is the level above a leaf.
+    /// Level of the parent page. If the catalog names the page as the root, the root has no parent page, and this is
+    /// usually `None`. But if the root contains rows and has the level number of a non-leaf page, this is the level
+    /// directly above a leaf.
     level: Option<TreeLevel>,
 }
 
@@ -134,8 +135,8 @@ impl Tree<'_> {
                 said.push(LinkFact { about: next, what: LinkKind::Left { by: id, level } });
             }
             if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
-                // The root contains rows, so the level above it must be the level above a leaf, whatever its level
-                // number is.
+                // The root contains rows, so the level above it must be the level above a leaf, whatever level number
+                // the root has.
                 above_root = Some(TreeLevel::Index(1));
             }
             if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
@@ -220,7 +221,8 @@ impl Tree<'_> {
             }
             level = below;
         }
-        // If the level number of the root is 0, the root is a leaf, and the number is not questioned here.
+        // If the level number of the root is 0, the root counts as a leaf. This function does not check whether the
+        // number is right.
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 

@@ -51,9 +51,9 @@ impl Sums {
     }
 
     /// Writes facts to temporary files when the thread has reached its limit. Of the memory for facts, key bounds may
-    /// use twelve sixteenths, and non-leaf pages one sixteenth. The remaining three sixteenths are used later, when
-    /// facts are read back. They are reserved because the system may not have reclaimed the memory that the threads
-    /// released by then.
+    /// use twelve sixteenths, and non-leaf pages one sixteenth. The remaining three sixteenths are reserved for reading
+    /// facts back later. By that time, the threads have released their memory, but the operating system may not have
+    /// reclaimed it yet.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
         if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
@@ -268,8 +268,8 @@ pub(crate) struct PageBounds {
     pub(crate) unit: UnitIndex,
     /// Image of the first key.
     pub(crate) low: KeyImage,
-    /// Hash of the first key, if its image is incomplete. It often decides the comparison, because the key of a parent
-    /// entry usually equals the first key of the child.
+    /// Hash of the first key, if its image is incomplete. The hash is often enough to compare the key with a parent
+    /// entry, because the key of a parent entry usually equals the first key of the child.
     pub(crate) low_hash: Option<NonZero<u64>>,
     /// Image of the last key.
     pub(crate) high: KeyImage,

@@ -1,5 +1,6 @@
-//! The anti-matter column, which an interrupted online index build leaves behind: 5228 for rows, 5229 for tables. The
-//! tests use sound tables and mark one of their columns as anti-matter in the catalog.
+//! Tests of the anti-matter column, which remains after an interrupted online index build. Message 5228 is for rows,
+//! and message 5229 is for tables. The tests use sound tables and mark one of their columns as anti-matter in the
+//! catalog.
 
 use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};

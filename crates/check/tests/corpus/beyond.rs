@@ -18,8 +18,8 @@ use crate::subjects;
 /// must contain.
 type Damage = fn(&mut Image) -> Vec<Vec<String>>;
 
-/// Changes the image. Returns the reason why a constraint is then not verified; `None` if all constraints are still
-/// verified.
+/// Changes the image. Returns the reason why a constraint is not verified after the change; `None` if all constraints
+/// are still verified.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
 fn all(max_threads: usize) -> Options {

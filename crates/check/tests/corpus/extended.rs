@@ -92,7 +92,7 @@ impl Spot {
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// Keeps only `keep` bytes of the document, which is the last variable column.
+    /// Shortens the document, which is the last variable column, to its first `keep` bytes.
     fn shorten(&self, bytes: &mut format::PageBytes, keep: u16) {
         let record = Record::data(&bytes[self.at..]).expect("record");
         let number = record.variable_count();

@@ -12,8 +12,8 @@ use crate::image::{Image, seal};
 
 /// The number of rounds of random damage for each subject.
 const ROUNDS: u64 = 60;
-/// Time limit for one check. These small files usually take milliseconds, but a loop whose length depends on a damaged
-/// field would take far longer.
+/// Time limit for one check. A check of one of these small files usually takes milliseconds, but a loop whose length
+/// depends on a damaged field would take far longer.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Tests with random damage of several kinds, from fixed seeds.

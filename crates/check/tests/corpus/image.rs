@@ -184,8 +184,8 @@ impl Image {
         panic!("object {object} is not in sysschobjs")
     }
 
-    /// The B-tree of a user table that has the most leaf pages. `clustered` says whether clustered or nonclustered
-    /// indexes are searched.
+    /// Among the B-trees of all user tables, the one with the most leaf pages. `clustered` says whether clustered or
+    /// nonclustered indexes are searched.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();
         let mut best: Option<Tree> = None;
@@ -252,7 +252,7 @@ pub fn get16(page: &PageBytes, at: usize) -> u16 {
 
 /// Offset of a slot's entry in the slot array.
 pub fn slot_at(slot: u16) -> usize {
-    // On a damaged page, the slot count can be any number, so the subtraction may not wrap.
+    // On a damaged page, the slot count can be any number, so the subtraction must not wrap.
     PAGE_BYTES.saturating_sub(2 + 2 * usize::from(slot))
 }
 

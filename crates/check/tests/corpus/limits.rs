@@ -243,7 +243,7 @@ fn partitions() -> Vec<Case> {
 
 fn tables() -> Vec<Case> {
     vec![
-        // No release has version 645. A database has it if an upgrade from SQL Server 2005 was interrupted.
+        // No release has version 645. A database has this version if an upgrade from SQL Server 2005 was interrupted.
         (&limits::CATALOG_VERSION, SHOP, |database| database.boot.as_mut().expect("boot page").version = 645),
         (&limits::VERSION_UNKNOWN, ORDERS_2019, |database| database.boot.as_mut().expect("boot page").version = 1_100),
         (&limits::FILESTREAM_FILES, SHOP, |database| {

@@ -199,7 +199,7 @@ impl Rows {
         usize::from(get16(&bytes, 30)) + length <= slot_at(get16(&bytes, 22))
     }
 
-    /// Writes a copy of a row to its page, in a new slot after the row's own.
+    /// Writes a copy of a row to the same page, in a new slot after the slot of the row.
     pub fn duplicate(&self, image: &mut Image, at: RecordId) {
         let record = self.record(&image.page(at.page.page), at).bytes().to_vec();
         image.edit(at.page.page, |bytes| {

@@ -336,7 +336,8 @@ fn told(corpus: &Corpus, change: &Change) -> Result<(), Failed> {
     if tried_in > 0 { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// The name of a change that is tried only on real catalogs: in a lab catalog, the row that matches is not checked.
+/// The name of a change that is tried only on real catalogs. In a lab catalog, the row to which this change applies is
+/// not checked.
 const OF_REAL_CATALOGS: &str = "a column of no rows, moved by a byte";
 
 /// A test of all changes on a catalog that the lab wrote.

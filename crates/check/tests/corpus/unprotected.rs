@@ -12,7 +12,7 @@ use crate::subjects;
 const FLAGS: usize = 4;
 const STATUS: usize = 96 + 0x24;
 
-/// A test case: its name, a change of two pages, and the number of pages by which the note then grows.
+/// A test case: its name, a change of two pages, and the number by which the count of pages in the note must increase.
 type Case = (&'static str, fn(&mut Image, &[u32]), u64);
 
 const CASES: [Case; 3] = [

@@ -68,7 +68,7 @@ fn tables(version: Version, verify: PageVerify) -> Description {
     }
 }
 
-/// A page, and which of its reads fail. Reads of the page are counted from 0, and `until` is exclusive.
+/// A page, and the range of its reads that fail. Reads of the page are counted from 0, and `until` is exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     page: PageId,
@@ -208,7 +208,7 @@ fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });
         let once = (0..asked).map(move |from| Failure { page, from, until: from + 1 });
-        // A read of several pages, and the read of the single page that follows the failure.
+        // The first of the two failures may be a read of several pages. The second is then the read of the single page.
         let twice = (0..asked).filter(move |_| asked > 3).map(move |from| Failure { page, from, until: from + 2 });
         let before = (3..asked).map(move |until| Failure { page, from: 0, until });
         after.chain(once).chain(twice).chain(before)

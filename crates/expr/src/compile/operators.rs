@@ -47,8 +47,8 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // A string that is combined with an integer is converted to an integer. If it is combined with a number of another
-    // type, the precision of the string would be a guess.
+    // A string that is combined with an integer is converted to an integer. A string that is combined with a number of
+    // another type is not converted, because the precision of the converted string would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;

@@ -83,7 +83,8 @@ pub(super) fn is_equal_but_for_case(
 
 /// Compares two strings that are equal until the shorter one ends. The shorter string is padded with blanks. The longer
 /// string continues with `next` and `rest`. Returns whether the longer string certainly sorts after the shorter one.
-/// This needs a character in `next` and `rest` that is not ignored, and no change to the characters before `next`.
+/// This is certain only if `next` and `rest` contain a character that is not ignored, and if they do not change the
+/// characters before `next`.
 fn is_longer(before: Option<u16>, next: u16, mut rest: impl Iterator<Item = u16>, alphabet: Alphabet) -> bool {
     const BLANK: u16 = 0x20;
     let after = rest.next();

@@ -7,8 +7,9 @@ use super::CollationId;
 /// The characters of the bytes 0x80 to 0xFF; `None` for a byte that the code page does not define.
 pub(super) type HighHalf = [Option<u16>; 128];
 
-/// The code page of char and varchar under a collation; [`UTF_8`] for UTF-8 collations. `None` for families for Unicode
-/// alone, for sort orders without a known code page, and for ids with bits of unknown meaning.
+/// The code page of char and varchar under a collation; [`UTF_8`] for UTF-8 collations. `None` for families that
+/// support only nchar and nvarchar, for sort orders without a known code page, and for IDs with bits of unknown
+/// meaning.
 pub fn code_page(collation: CollationId) -> Option<u16> {
     if collation.has_unknown_bits() {
         return None;

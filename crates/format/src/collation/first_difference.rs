@@ -94,8 +94,9 @@ const FOLDED: [u8; 256] = {
 };
 
 /// Returns the position of the first difference between two byte strings. If one string begins with the other, this is
-/// the length of the shorter one. Also returns the union of all bits before this position. In that number, even bytes
-/// have the bits of bytes at even positions.
+/// the length of the shorter one. Also returns the bitwise OR of all bytes before this position. In the returned
+/// number, the even bytes combine the bytes at even positions of the strings, and the odd bytes combine those at odd
+/// positions.
 pub(super) fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
     let (mut at, mut shared) = (0, 0);
     for (left, right) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {

@@ -1,4 +1,5 @@
-//! The order of characters under Windows collations. The records are in the folder `weights` and are read on first use.
+//! The order of characters under Windows collations. The recorded orders are in the folder `weights`. They are parsed
+//! on first use.
 
 use std::sync::LazyLock;
 

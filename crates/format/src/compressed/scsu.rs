@@ -19,7 +19,8 @@ const NAMED: [u32; 7] = [0x00C0, 0x0250, 0x0370, 0x0530, 0x3040, 0x30A0, 0xFF60]
 
 /// Decodes `encoded` and appends the text to `out` as UTF-16LE.
 ///
-/// A last byte that completes no sequence is dropped, because the server appends one to make the length odd.
+/// A last byte that completes no sequence is dropped, because the server appends one byte to a text of even encoded
+/// length, to make the stored length odd.
 ///
 /// ```
 /// let mut out = Vec::new();

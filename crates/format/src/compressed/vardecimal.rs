@@ -18,7 +18,8 @@ const POSITIVE: u8 = 0x80;
 const EXPONENT_BIAS: i32 = 64;
 const BITS_PER_GROUP: usize = 10;
 const DIGITS_PER_GROUP: i32 = 3;
-/// A limit of groups that no decimal of 38 digits exceeds, wherever its digits begin in the first group.
+/// The largest possible number of groups in a decimal of 38 digits, whatever the position of its first digit in the
+/// first group.
 const MAX_GROUPS: usize = 14;
 
 /// A decimal value, scaled to a whole number.
@@ -87,7 +88,8 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             pending_zeros += DIGITS_PER_GROUP;
             continue;
         }
-        // Trailing zeros are added only when a nonzero digit follows, because three-digit groups pad 38 digits to 39.
+        // Zeros are added only when a nonzero digit follows them. Otherwise, a value of 38 digits could become a number
+        // of 39 digits, because the last group is padded with zeros to three digits.
         let mut zeros = 0;
         while value.is_multiple_of(10) {
             value /= 10;

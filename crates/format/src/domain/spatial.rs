@@ -103,7 +103,8 @@ impl Parts {
     }
 }
 
-/// The length in bytes of the header with the fixed parts after it, and the part that follows.
+/// Returns the length in bytes of the header, including the points directly after it if the value is a single point or
+/// line segment. Also returns the part that follows.
 fn header(bytes: &[u8; HEADER_BYTES]) -> (u64, Follows) {
     let [.., version, properties] = *bytes;
     let point = 16 + 8 * u64::from(properties & HAS_Z != 0) + 8 * u64::from(properties & HAS_M != 0);

@@ -213,7 +213,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks a FixedVar record. The structure `columns` may have names for single variable columns.
+    /// Walks a FixedVar record. The structure `columns` may have names for individual variable columns.
     fn data_record(&mut self, status: u8, space: Range<usize>, columns: Structure) {
         self.plain(Structure::DataRecord, space.clone(), 0);
         let Some(fixed_end) = self.u16(&space, space.start + 2) else { return };

@@ -86,7 +86,7 @@ impl Ascent {
                 (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8) => self.pass(rows, column, is_first, unsigned::<8>),
-                // The second half decides only if the first halves are equal.
+                // The second half of the GUID is compared only if the first halves are equal.
                 (KeyOrder::Guid, 16) => {
                     self.pass(rows, column, is_first, |b: [u8; 16]| {
                         u64::from_be_bytes([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9]])
@@ -288,8 +288,8 @@ fn ascend<const N: usize>(rows: Rows<'_>, numbers: [Number; N]) -> bool {
     let Some(mut prior) = keys.next() else { return true };
     let mut ascends = true;
     for key in keys {
-        // Compares the columns as one long number. This has no branches, because it is unpredictable which column
-        // decides.
+        // Compares the columns as one long number. This has no branches, because it is unpredictable which column is
+        // the first to differ.
         let columns = prior.iter().zip(&key).rev();
         ascends &= columns.fold(false, |borrow, (prior, value)| {
             let (rest, is_less) = prior.overflowing_sub(*value);

@@ -158,8 +158,8 @@ impl ImageBuilder {
             && (column.offset > 0 || bytes.last() != Some(&0))
     }
 
-    /// Appends characters up to the first uncertain one. Always ends the image, because two texts with equal folded
-    /// characters may still differ, so the next column does not decide.
+    /// Appends characters up to the first uncertain one. Always ends the image: two texts with equal folded characters
+    /// may still differ, so the next column must not be compared.
     fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId, encoding: Encoding) -> bool {
         let mut units = units.peekable();
         let mut before = None;

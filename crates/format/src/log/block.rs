@@ -364,8 +364,8 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             let flags_off = at == 8 && bit == 1;
-            // If the parity of a later sector differs, this looks like a torn write. In the first sector it does not,
-            // because the LSN in this sector identifies the use of the VLF.
+            // If the parity of a later sector differs, this looks like a torn write. A changed parity of the first
+            // sector does not look like a torn write, because the LSN in this sector identifies the use of the VLF.
             let is_as_cut = at > 0 && at.is_multiple_of(SECTOR_BYTES) && bit >= 6;
             prop_assert_eq!(is_damaged(&bytes, 33, 0x40, 16), !flags_off && !is_as_cut);
         }
@@ -376,7 +376,7 @@ mod tests {
             let mut bytes = sound.clone();
             for (sector, kept) in bytes.chunks_exact_mut(SECTOR_BYTES).zip(&kept) {
                 if !kept {
-                    // The sector is blank, or from the use before.
+                    // The sector is blank, or has its content from the previous use of the VLF.
                     sector.fill(if fill { 0xC0 } else { 0 });
                     sector[0] = if fill { 0xC0 } else { 0x80 };
                 }

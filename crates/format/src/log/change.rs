@@ -265,7 +265,8 @@ impl<'a> LogRecord<'a> {
 mod tests {
     use super::*;
 
-    /// A COUNT_DELTA record of this kind. It has four values, 100 at offset 45 and so on; the kind may use fewer.
+    /// A COUNT_DELTA record of this kind. It has four counters: 100 for offset 45 of the row, 101 for offset 53, and so
+    /// on. The kind may use fewer than four counters.
     fn count_delta(kind: u8, first_value: usize, lengths: u32) -> Vec<u8> {
         let mut bytes = vec![0x5A; 208 + 4];
         bytes[2..4].copy_from_slice(&208u16.to_le_bytes());

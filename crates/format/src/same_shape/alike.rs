@@ -220,7 +220,7 @@ impl Pattern {
         Self::of(page, first..free_data, index_fixed_end)
     }
 
-    /// The pattern of the record in this space; `None` if the record differs from what is usual on most pages.
+    /// The pattern of the record in this space; `None` if the record has a form that this module does not handle.
     fn of(page: &PageBytes, space: std::ops::Range<u16>, index_fixed_end: Option<u16>) -> Option<Self> {
         let space = page.get(space.start.into()..space.end.into())?;
         let shape = RowShape::of(space, index_fixed_end)?;

@@ -46,7 +46,7 @@ impl<'a> Rows<'a> {
         self.rows.plain + self.rows.complex
     }
 
-    /// False for each row that is an exception; `None` if no row is one.
+    /// False for each row that is an exception; `None` if no row is an exception.
     pub fn are_plain(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }

@@ -88,7 +88,7 @@ fn bytes_that_were_changed_do_no_harm() {
             bytes[at] = (state >> 12) as u8;
         }
         fs::write(&path, &bytes).unwrap();
-        // Either the history refuses the file, or the queries do not need the changed bytes. The code must not panic.
+        // Either opening the file fails, or the queries do not need the changed bytes. The code must not panic.
         if let Ok(history) = History::open(&path) {
             let _ = history.runs(&crate::query::Filter::default());
             let _ = history.findings(&crate::query::Filter::default(), true);
@@ -291,8 +291,8 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
     other.lease(1, "HOST2").unwrap();
 }
 
-/// If a program finds no other connection to the history when it closes it, it deletes the write-ahead log. If another
-/// connection does exist, its later writes are lost.
+/// When SQLite closes a history and finds no other connection to the file, it deletes the write-ahead log. If a
+/// connection that SQLite did not find still exists, the later writes of that connection are lost.
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {

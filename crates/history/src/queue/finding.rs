@@ -229,9 +229,9 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether the version `now` of a file is the same as the version `known`. A version is a list of words, of which the
-/// first are times. Earlier releases of the program stored only the first `words` words. For a version with only that
-/// number of words, only these words are compared.
+/// Whether the version `now` of a file is the same as the version `known`. A version is a list of words that begins
+/// with times. Earlier releases of the program stored only the first `words` words. If a version has only that number
+/// of words, only these words are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)

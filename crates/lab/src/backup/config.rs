@@ -157,7 +157,7 @@ fn filegroup(facts: &Facts, id: u16, name: &str) -> Vec<u8> {
     object.finish()
 }
 
-/// The object of the data file with this number, or of a log file if `number` is `None`.
+/// The configuration object for the data file with this number, or for a log file if `number` is `None`.
 fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment) -> Vec<u8> {
     /// Status bit: the file grows by a percentage.
     const PERCENT: u32 = 8;

@@ -166,7 +166,7 @@ impl Origin {
         Ok(sixteen(&self.header(1, 0)?, 0))
     }
 
-    /// The facts that the file headers state about the files. The path is only the file name.
+    /// The facts that the file headers state about the files. Each path is only a file name, without a folder.
     pub(super) fn file_facts(&self) -> Result<Vec<FileFacts>, LabError> {
         let mut facts = Vec::new();
         for file in &self.files {

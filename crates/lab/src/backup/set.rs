@@ -135,7 +135,7 @@ pub(super) fn write(
         pages(tape, content.with_checksum, (number, frames), extents, fetch)?;
     }
     log(tape, facts, content, stripe == 0)?;
-    // The size includes all bytes up to and including the block that begins the last part.
+    // The size includes all bytes up to and including the MSLS block, which is written next.
     let bytes = tape.since_filemark() + BLOCK;
     let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
     tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;

@@ -168,8 +168,8 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Writes bits in 16-bit words, highest bit first. A reader always reads two words ahead of the bits that it uses.
-/// Whole bytes are therefore written after the two words that the reader has then read ahead.
+/// Writes bits in 16-bit words, highest bit first. A reader always reads two words ahead of the bits that it uses. The
+/// writer therefore reserves space for two words in advance, and whole bytes follow this space.
 struct Writer {
     out: Vec<u8>,
     word: u32,

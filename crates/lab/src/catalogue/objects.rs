@@ -50,8 +50,8 @@ const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const STATISTICS: i64 = 60;
 const FILTER_TEXT: i64 = 66;
-/// A sql_variant that contains the int 2: the type int, version 1, and the number 2. As the value of a text, it means
-/// that each character has one byte.
+/// A sql_variant that contains the int 2: the type int, version 1, and the number 2. In the column `value` of a row
+/// with a text, it means that each character of the text has one byte.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
 /// Class in syssingleobjrefs, from SQL Server 2012 on. A row of this class refers from a primary key or unique

@@ -65,7 +65,8 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the default of a column as a sql_variant. It is the value in rows that do not store the column.
+    /// Adds the default of a column as a sql_variant. The default is the value of the column in rows that do not store
+    /// the column.
     fn keep_default(&mut self, rowset: u64, order: i64, column: &PhysicalColumn, default: i32) {
         let mut bytes = Vec::new();
         column.ty.encode_number(default.into(), &mut bytes);

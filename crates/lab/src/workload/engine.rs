@@ -88,7 +88,7 @@ pub(super) enum Undo {
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
-    /// The name of the transaction. It is a mark or a name that SQL Server uses for such transactions.
+    /// The name of the transaction. It is a mark, or the name that SQL Server gives to transactions of this kind.
     pub(super) name: String,
     pub(super) begin: Lsn,
     pub(super) last: Lsn,

@@ -165,7 +165,8 @@ impl Entry {
         entry.with(vec![element])
     }
 
-    /// A record that removes the rows from a slot on, because they were moved to another page.
+    /// A record that removes all rows from one slot to the end of the page, because these rows were moved to another
+    /// page.
     pub(super) fn delete_split(
         context: u8,
         (page, slot): (PageId, u16),

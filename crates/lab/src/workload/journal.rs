@@ -110,8 +110,8 @@ impl Journal {
         if self.count >= self.limit {
             return Err(Halt);
         }
-        // Each record needs two more bytes for its offset. Each sector needs one more byte for the byte that the status
-        // byte of the sector replaces.
+        // Each record needs two more bytes for its offset. The status byte of a sector overwrites one byte of the data,
+        // and the block stores the overwritten byte at its end: one more byte for each of at most 120 sectors.
         if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }

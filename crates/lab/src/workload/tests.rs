@@ -211,7 +211,7 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
     }
 }
 
-/// When the log does not fit into its VLFs, it uses them again from the start, with the other parity.
+/// When the log does not fit into its VLFs, the VLFs are used again from the first one on, with the other parity.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn virtual_log_files_are_used_again() {

@@ -10,10 +10,11 @@ use super::results::Results;
 
 /// Width of a chart in SVG units, small enough for a phone to show the chart at full size.
 const WIDTH: f64 = 440.0;
-/// Left and right end of the bars. The number of threads is to the left of a bar, and the time to its right.
+/// The left end of the bars, in SVG units; `RIGHT` is their right end. The number of threads is shown to the left of a
+/// bar, and the time to its right.
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 310.0;
-/// Height of a line with a bar, and of a line with a heading.
+/// Height of a line, in SVG units. A line shows a cell or a heading.
 const LINE: f64 = 24.0;
 
 /// One chart: the bars of all cells with the same memory grant and cache state, in the order of the table.

@@ -69,8 +69,8 @@ fn cards(results: &Results) -> String {
             card("too small to measure", what, "try --size 2GB");
             continue;
         }
-        // A check in several batches reads the database several times, so the smallest number of bytes is the size of
-        // the database.
+        // A check in several batches reads the database several times. The smallest number of bytes that any
+        // configuration reads is therefore taken as the size of the database.
         let bytes = of_depth().map(|cell| cell.median(|run| run.bytes)).fold(f64::MAX, f64::min);
         let rate = format!("{:.2} GB/s", bytes / seconds(best) / 1e9);
         card(&rate, what, &format!("{:.2} s: {}", seconds(best), best.cell.name()));

@@ -123,9 +123,9 @@ impl Verifier<'_> {
         exchanged
     }
 
-    /// If a chain is damaged, looks for a usable chain that avoids the backup set that likely causes the damage. Tries
-    /// to avoid first the damaged log backup, then the differential, then the full backup. `path` returns the chain
-    /// through the remaining sets.
+    /// If a chain is damaged, looks for a usable chain that avoids the backup set that likely causes the damage. First
+    /// tries to avoid the damaged log backup, then the differential, then the full backup. `path` returns a chain that
+    /// uses only the backup sets that it receives.
     pub(super) fn detour(
         &self,
         database: &DatabaseChains,

@@ -59,7 +59,8 @@ pub(crate) fn prepare<'i>(
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);
     let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
-    // Omits the warning about other backup sets in the file, since a watcher checks each set separately.
+    // If a watcher runs this check, omits the warning about other backup sets in the file, since the watcher checks
+    // each set separately.
     let is_watched = arguments.results.watched.is_some();
     let asked = options(arguments, &database);
     let scope = asked.as_ref().map_or(&Scope::Database, |options| &options.scope);

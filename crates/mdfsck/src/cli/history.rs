@@ -35,11 +35,12 @@ pub(crate) struct HistoryArguments {
 pub(crate) enum HistoryVerb {
     /// Show how long ago the pages of each database were read, and its indexes and heaps verified
     ///
-    /// The age of a page in use is the time since a run last read and checked the page. A relation is either the set of
-    /// links in one index or heap, or the match of an index with its table. A run proves a relation as a whole, in one
-    /// state of the database. Pages of a backup are as old as the backup.
+    /// The age of a page in use is the time since a run last read and checked the page. A relation is a set of
+    /// cross-references: either the links inside one index or heap, or the match of an index with its table. A run
+    /// verifies all cross-references of a relation in one state of the database. Pages of a backup are as old as the
+    /// backup.
     Coverage {
-        /// Set exit status 16 unless every page in use was read, and every relation proven, within this span, such as
+        /// Set exit status 16 unless every page in use was read, and every relation verified, within this span, such as
         /// 14d
         #[arg(long, value_name = "SPAN", value_parser = history::time::span)]
         within: Option<Duration>,

@@ -99,7 +99,8 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
 /// The data for those changes to pages that a clean shutdown makes but does not log.
 struct AtRest {
     /// The LSN of the end of the log. For a backup that was not recovered, this is the checkpoint LSN in the boot page.
-    /// `None` in all other cases.
+    /// `None` for data files that were not recovered, and for a backup that was not recovered and has no readable boot
+    /// page.
     end: Option<Lsn>,
     /// The number of rows of each rowset, which the server writes to the catalog at checkpoints.
     rows: BTreeMap<u64, u64>,

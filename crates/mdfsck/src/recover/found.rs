@@ -23,8 +23,8 @@ pub(crate) struct Found {
     pub(crate) is_named: bool,
     /// Descriptions of log files that may belong to the database but are skipped. Each description has the reason.
     pub(crate) passed_over: Vec<String>,
-    /// The reason why the file cannot be used whose name is the name of the log in the catalog; `None` if there is no
-    /// such file or it can be used.
+    /// The reason why the log file with the name from the catalog cannot be used. `None` if there is no such file, or
+    /// if it can be used.
     pub(crate) unusable: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl Search {
                 Some(file) if Some(file.binding_guid) == self.binding => {
                     self.files.entry(file.file_id).or_default().push(path.clone());
                 }
-                // A log of another database is reported only if it has the name of the log.
+                // A log of another database is reported only if its file name is the name of the log in the catalog.
                 _ if is_named => {
                     let reason = Refusal::OtherDatabase;
                     self.found.passed_over.push(format!("{}: {reason}; skipped", path.display()));

@@ -71,8 +71,8 @@ impl HandedOut {
     }
 
     /// Merges the parts, and records the result in the same way as a check. Returns false if another round of tasks is
-    /// needed. This is the case if a second look reads more than `local_limit` bytes, since such a second look is
-    /// divided into tasks.
+    /// needed. Another round is needed if a second look, which reads pages again to locate damage, would read more than
+    /// `local_limit` bytes. The merge divides such a second look into tasks.
     ///
     /// # Errors
     ///

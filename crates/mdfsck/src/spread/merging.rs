@@ -20,8 +20,8 @@ pub(crate) struct Merge {
     pub(super) gathered: Gathered,
     /// The parts of each round after the first one.
     pub(super) answers: Vec<Gathered>,
-    /// Maximum number of bytes that a second look may read in this process. A second look that reads more becomes
-    /// tasks. `None` if no further tasks are possible.
+    /// Maximum number of bytes that a second look, which reads pages again to locate damage, may read in this process.
+    /// A second look that would read more bytes is divided into tasks. `None` if no further tasks are possible.
     pub(super) local_limit: Option<u64>,
     /// Whether to report another round of tasks on stdout.
     pub(super) says_rounds: bool,

@@ -128,8 +128,8 @@ pub(crate) enum WindowEnd {
     /// The image is new, so its pages must be compared with its log again. The caller must run the window again without
     /// the earlier plan.
     Again,
-    /// The check cannot be divided into ranges, because it reads no pages of tables. The caller can run the whole check
-    /// in the window, since it takes no longer.
+    /// The check cannot be divided into ranges, because it reads no pages of tables. Such a check is short, so the
+    /// caller can run the whole check in the window.
     NoRanges,
     /// The window has ended normally.
     Done(Box<Outcome>),
@@ -171,7 +171,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
             return Ok(WindowEnd::Again);
         }
     }
-    // The plan is stored only with evidence, since the next window cannot use a plan that has none.
+    // The plan is stored only with evidence, since the next window cannot use a plan without evidence.
     let evidence = evidence.filter(|_| replaced.is_none());
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
     // The temporary folder of a plan that is not stored. It is deleted at the end of this function.

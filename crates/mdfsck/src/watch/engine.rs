@@ -20,8 +20,8 @@ use crate::spread;
 const TASKS: u64 = 256;
 /// Minimum size of a task, in bytes: a smaller task takes more time to start than to run.
 const LEAST_TASK_BYTES: u64 = 1 << 30;
-/// A second look in this process may read at most 1/`LOOKS` of the size of the backup, and at most `MOST_LOOKS_BYTES`
-/// bytes.
+/// A second look, which reads pages again to locate damage, may read at most 1/`LOOKS` of the size of the backup, and
+/// at most `MOST_LOOKS_BYTES` bytes, in this process.
 const LOOKS: u64 = 16;
 const MOST_LOOKS_BYTES: u64 = 64 << 30;
 
@@ -125,7 +125,8 @@ pub(super) fn task_bytes(bytes: u64) -> u64 {
     (bytes / TASKS).max(LEAST_TASK_BYTES)
 }
 
-/// For a backup of this size, the maximum number of bytes that a second look may read in this process.
+/// For a backup of this size, the maximum number of bytes that this process may read in a second look, which locates
+/// damage.
 pub(super) fn local_limit(bytes: u64) -> u64 {
     (bytes / LOOKS).min(MOST_LOOKS_BYTES)
 }

@@ -51,7 +51,7 @@ pub(super) struct Set {
     pub(super) has_checksums: bool,
     /// Whether the file ends before the end of the backup set.
     pub(super) is_cut: bool,
-    /// Whether the labels of the file are damaged in any way other than by a file that ends too early.
+    /// Whether the labels of the file are damaged. A file that only ends too early does not count as damaged.
     pub(super) is_damaged: bool,
     /// For a differential, the GUID of the full backup that it is based on.
     pub(super) base: Option<String>,

@@ -28,8 +28,8 @@ const MOST_NOTES: u32 = 15;
 /// Data that the threads of a watcher share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// The paths that this watcher searches. They are empty until the files are listed for the first time, so that no
-    /// backup counts as this watcher's before.
+    /// The paths that this watcher searches. They are empty until the files are listed for the first time. Until then,
+    /// no backup counts as a backup of this watcher.
     pub(super) roots: RwLock<Roots>,
     /// The IDs of the backups that are being checked. A thread also holds this lock while it claims a backup.
     working: Mutex<BTreeSet<i64>>,

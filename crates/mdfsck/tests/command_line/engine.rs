@@ -30,7 +30,7 @@ pub(super) fn with_engines() -> Vec<(&'static str, Test)> {
 const LARGE: &str = "4MB";
 const MDFSCK: &str = env!("CARGO_BIN_EXE_mdfsck");
 
-/// Writes an engine: a script as a user might write it.
+/// Writes a script that is used as the engine. A user could write the same script.
 fn engine(folder: &Path) -> Result<(), Failed> {
     program(
         folder,

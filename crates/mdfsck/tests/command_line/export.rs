@@ -1,5 +1,5 @@
-//! `mdfsck export` and `mdfsck rows`. A file must be complete, or must not exist. Its content must be the same with all
-//! options.
+//! `mdfsck export` and `mdfsck rows`. Each output file must be complete, or must not exist. The content of an output
+//! file must be the same with all options.
 
 mod faults;
 mod names;

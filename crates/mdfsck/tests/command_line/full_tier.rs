@@ -2,8 +2,8 @@
 
 use libtest_mimic::Trial;
 
-/// The names of the slowest tests. These tests kill the program at many instants, change every byte of a part, try
-/// every form and size of tasks and windows, or wait for a watcher.
+/// The names of the slowest tests. These tests kill the program at many instants, change every byte of the result of a
+/// task, try tasks and windows of every form and size, or wait for a watcher.
 pub(crate) const NAMES: [&str; 70] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",

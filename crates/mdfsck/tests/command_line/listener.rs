@@ -241,7 +241,7 @@ fn promise(folder: &Path) -> Result<(), Failed> {
     for _ in 0..2 {
         status(&check(folder, &[&some[..], &within].concat()), 16)?;
     }
-    // A promise with a different time span is judged separately.
+    // Each time span of --within is a separate promise. The promise with this longer time span is kept.
     status(&check(folder, &["--within", "9999d"]), 0)?;
     ensure(heads(folder)? == ["promise-broken|orders|1|"], format!("{:?}", heads(folder)?))?;
     for _ in 0..2 {

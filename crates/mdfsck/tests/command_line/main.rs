@@ -254,7 +254,7 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                     .all(|msg| stdout.contains(&format!("Msg {msg}"))),
                 stdout.clone(),
             )?;
-            // Findings that are causes come first, and the output says how many findings are left out.
+            // Findings that are causes of other findings come first. The output says how many findings it leaves out.
             ensure(!stdout.contains("Msg 8928"), stdout.clone())?;
             ensure(stdout.contains("... and 2 more: mdfsck check here"), stdout)
         }),

@@ -449,7 +449,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 ensure(mdfsck(folder, &lab).status.success(), "lab chain")?;
                 fs::rename(folder.join(name).join("02_log.trn"), folder.join(name).join(format!("{name}.trn")))?;
             }
-            // The second backup set, from its first byte on.
+            // Appends the backup set of the second file to the first file. The appended set gets position 2.
             let mut device = fs::read(folder.join("x/01_full.bak"))?;
             let second = fs::read(folder.join("y/01_full.bak"))?;
             let at = second.chunks(512).position(|sector| sector.starts_with(b"SSET")).ok_or("no set")? * 512;

@@ -233,8 +233,8 @@ fn open(folder: &Path) -> Result<Session, Failed> {
     Session::open(&browser, folder)
 }
 
-/// Pages with one fault each, and the message that is expected for the fault. This test proves that the script finds
-/// faults.
+/// Shows pages with one fault each, and requires the message that belongs to the fault. This test proves that the
+/// script `WRONG` finds faults.
 fn of_faulty_pages(folder: &Path) -> Result<(), Failed> {
     let wide_table = format!("<table><tr>{}</table>", "<td>abcdefghijklmnop".repeat(9));
     let in_scroll = format!("<div class=scroll tabindex=0 style=overflow-x:auto>{wide_table}</div>");

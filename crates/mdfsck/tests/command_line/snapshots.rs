@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 
 use super::{Test, ensure, mdfsck, refused, refused_by_usage, text};
 
-/// The path of the snapshot file. The next constant is the path of the data file of its database at a later time.
+/// The path of the snapshot file. The next constant is the path of the data file of the same database at a later time.
 const SNAPSHOT: &str = "snap/workload.recovered.ss";
 const LATER: &str = "later/workload.mdf";
 

@@ -287,8 +287,8 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     let first = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(first["done"]["is_fixed"] == false && first["done"]["is_closed"] == false, first.to_string())?;
     ensure(fs::read_dir(folder.join("h.db.parts")).map_or(0, Iterator::count) == 0, "nothing is kept")?;
-    // For each range, the history stores when it was last read, even if the file may change between windows. The next
-    // window therefore reads other ranges.
+    // The history stores when each range was last read, even if the file may change between windows. The next window
+    // therefore reads other ranges.
     let second = line(&window(folder, &data, "1", &["--json", "--range", "1MB"]))?;
     ensure(second["never_read_bytes"].as_u64() < first["never_read_bytes"].as_u64(), format!("{first}\n{second}"))?;
     ensure(second["done"]["image_bytes_done"] == first["done"]["image_bytes_done"], "of the image, one range each")?;
@@ -533,8 +533,8 @@ fn again(folder: &Path) -> Result<(), Failed> {
     let line = line(&last)?;
     ensure(line["units_sound"] == line["units"] && line["pairs"].as_u64() > Some(0), line.to_string())?;
     ensure(line["never_read_bytes"] == 0 && before <= SystemTime::now(), line.to_string())?;
-    // After the first window of the next cycle, nothing can be compared yet. Units that were proven sound in the
-    // previous cycle still count.
+    // After the first window of the next cycle, no structures can be compared yet. The JSON line of the window still
+    // counts the units that were proven sound in the previous cycle.
     let next = window(folder, &["sound"], "1", &["--range", "1MB", "--json"]);
     let line = self::line(&next)?;
     ensure(line["done"]["is_closed"] == false && line["units_sound"] == line["units"], line.to_string())?;

@@ -441,7 +441,8 @@ fn counts_of_files_that_a_set_does_not_have_change_nothing() {
     let counts_all = BackupOptions { counts_all: true, ..BackupOptions::default() };
     let counting = write_files(&sample.files, 2, &[1], counts_all, folder.path());
     assert_eq!(answer(&counting, &[]), answer(&primary, &[]));
-    // The page counts in this set do not replace files that other sets contain either.
+    // The label of the set `counting` also counts the pages of files 3 and 4, which the set does not contain. These
+    // counts must not replace files 3 and 4 of the set `others`.
     let others = write_files(&sample.files, 1, &[3, 4], BackupOptions::default(), folder.path());
     let pages = source::BackupPages::open(&[others, counting].concat(), &[]).unwrap();
     assert_eq!(pages.files().len(), 3);

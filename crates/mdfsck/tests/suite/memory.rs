@@ -352,7 +352,7 @@ fn the_estimate_is_right_for_100_000_tables() {
     }
 }
 
-/// The check reads the parts of this value repeatedly, and never keeps them in memory.
+/// The check reads the parts of the 60 MB value repeatedly, and never keeps them in memory.
 #[test]
 #[ignore = "full tier: memory"]
 fn a_value_of_60_mb_off_the_row() {

@@ -293,8 +293,9 @@ fn a_database_that_was_not_shut_down_cleanly_is_not_complete_without_its_log() {
     assert_eq!(check(folder.path(), &[MDF]).0, 0);
 }
 
-/// A page that was emptied stays in its B-tree until a later log record removes it (2574). Different seeds crash the
-/// database at different points.
+/// An emptied page stays in its B-tree until a later log record removes it. Message 2574 is about such pages, but here
+/// it must not be a finding, because the log may explain the page. Different seeds crash the database at different
+/// points.
 #[test]
 fn crashes_without_their_log_have_no_findings() {
     let moment = |seed: &str, after: &str| {
@@ -656,7 +657,7 @@ fn records_show_the_rows_of_tables_by_the_catalog() {
             let columns = row["columns"].as_array().unwrap();
             assert!(!columns.is_empty(), "{record}");
             let id = columns.iter().find(|column| column["name"] == "account_id");
-            // The rows of nonclustered indexes also contain the ID, since it is their locator.
+            // The rows of nonclustered indexes also contain the ID, because the ID is the locator of the table row.
             if let Some(id) = id.filter(|_| record["index"] == "pk_accounts") {
                 inserted.push(id["value"].as_str().unwrap().to_owned());
                 assert_eq!(columns.len(), 5, "{record}");

@@ -430,7 +430,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
     assert!(stops > 40 && partial <= 4 && left_rows > 0, "{stops} {partial} {left_rows}");
 }
 
-/// Whether a set is newer than any set of an abandoned fork.
+/// Whether a set is newer than at least one set of an abandoned fork.
 fn left_after(chain: &Chain, set: &ChainSet) -> bool {
     let number = |wanted: &ChainSet| chain.sets.iter().position(|set| set.files == wanted.files);
     chain.sets.iter().filter(|other| other.is_left).any(|other| number(other) < number(set))

@@ -99,7 +99,8 @@ struct State {
     /// Whether the server ignores ranges and sends whole objects.
     sends_whole: Mutex<bool>,
     count: AtomicU64,
-    /// A new object that will replace an object: the number of requests until then, the path, and the new object.
+    /// A planned replacement of an object: the number of requests until the replacement, the path of the object, and
+    /// the new object.
     replacement: Mutex<Option<(usize, String, Object)>>,
     under_way: AtomicU64,
     most_under_way: AtomicU64,

@@ -43,7 +43,7 @@ struct File {
     pages: u32,
     /// Number of extents in one cell of the map, as an exponent of 2.
     cell_shift: u32,
-    /// The first page and the number of pages of the first run of several unread pages.
+    /// The first run of several pages that were not read: its first page and its number of pages.
     unread: Option<(u32, u64)>,
 }
 

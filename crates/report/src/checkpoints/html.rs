@@ -12,7 +12,7 @@ use crate::html::{axis, escape, head, short, with_contents};
 /// Maximum number of databases with charts. Databases with the longest checkpoints come first; the table has all
 /// databases.
 const MAX_CHARTS: usize = 40;
-/// Maximum number of days in a heat map. If there are more days, the heat map shows only the last of them.
+/// Maximum number of days in a heat map. If there are more days, the heat map shows only the most recent days.
 const MAX_DAYS: i64 = 92;
 /// Maximum number of rows of the table of slow checkpoints.
 const MAX_SLOW: usize = 200;
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn charts_have_what_they_show() {
         let html = report("Sales", &[(0, 10), (9000, 9200), (7_200_000, 7_200_050)]).html();
-        // The chart has three columns and the line of the change; the heat map has two hours with checkpoints.
+        // The chart has three columns, and a line that marks the change. The heat map has two hours with checkpoints.
         assert_eq!(html.matches("class=blue stroke-width=3").count(), 3);
         assert_eq!(html.matches("<i style='--n:").count(), 2);
         // The heat map has only hours 3 to 5 of one day.

@@ -32,7 +32,7 @@ pub(crate) struct DatabaseTarget<'a> {
     pub(crate) automatic: bool,
 }
 
-/// The database and the source that a line about checkpoints is for.
+/// The database and the source of a line about checkpoints.
 #[derive(Serialize, Clone)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CheckpointsOf<'a> {
@@ -122,7 +122,7 @@ pub(crate) struct Flush<'a> {
     pub(crate) clock: &'static str,
     /// Number of buffers written.
     pub(crate) bufs: u64,
-    /// Number of writes. Each figure from here on is null if the error log does not report it.
+    /// Number of writes. This figure and each figure after `ms` is null if the error log does not report it.
     pub(crate) writes: Option<u64>,
     /// Duration of the writes in milliseconds.
     pub(crate) ms: u64,

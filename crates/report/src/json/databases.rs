@@ -49,7 +49,7 @@ pub(crate) struct DatabaseRow<'a> {
 pub(crate) struct SetLine<'a> {
     /// The files that hold the stripes of the set.
     pub(crate) paths: Vec<String>,
-    /// Position of the set in the files: the number that RESTORE ... WITH FILE = n takes.
+    /// Position of the set in the files. It is the same number as in RESTORE ... WITH FILE = n.
     pub(crate) position: u16,
     /// Type of the set, as RESTORE HEADERONLY names it: `Database`, `Database Differential`, `Transaction Log`, `File
     /// or Filegroup`, `Partial`.

@@ -261,9 +261,9 @@ pub(crate) struct HistoryObject<'a> {
     pub(crate) first_pages: u64,
     /// When a run last counted a number of rows or pages that differed from the previous count.
     pub(crate) last_at: &'a str,
-    /// Number of rows that runs have counted since the time `last_at`.
+    /// Number of rows at the time `last_at`. Later runs counted the same number.
     pub(crate) last_rows: u64,
-    /// Number of pages that runs have counted since the time `last_at`.
+    /// Number of pages at the time `last_at`. Later runs counted the same number.
     pub(crate) last_pages: u64,
     /// When the structure of the partition, and its agreement with the table, were last verified; null if one of these
     /// was never verified.

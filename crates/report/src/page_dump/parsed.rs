@@ -6,7 +6,7 @@ use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 
-/// The page, with the bits restored that torn-page protection replaced, and its fields.
+/// The page and its fields. The bits that torn-page protection replaced are restored.
 pub(super) struct Parsed {
     pub(super) page: PageBytes,
     pub(super) fields: Vec<FieldInstance>,

@@ -144,7 +144,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, record: &RecordView<'_>) 
     }
 }
 
-/// The fields of a record and the bytes that no field describes, ordered by offset.
+/// One row of text for each field of a record, and for each run of bytes that no field describes, ordered by offset.
 fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
     let start = record.space.bytes.start;
     let own = record.fields.first().map(|found| found.field.structure);

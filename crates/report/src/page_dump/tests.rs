@@ -16,7 +16,7 @@ fn json_of(dump: &PageDump<'_>) -> Value {
     serde_json::from_slice(&line).unwrap()
 }
 
-/// The page as the page (1:200), with a checksum.
+/// Returns the page with the address (1:200) and a right checksum in its header.
 fn sealed(mut page: PageBytes) -> PageBytes {
     page[0] = 1;
     page[5] = 2;

@@ -106,7 +106,8 @@ impl Found {
     }
 }
 
-/// Pages with damage of their own. Findings of other pages that refer to such a page are consequences.
+/// Pages with damage of their own. If a finding about another page refers to one of these pages, the finding is a
+/// consequence.
 pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
     let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
     let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));

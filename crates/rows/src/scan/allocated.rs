@@ -70,7 +70,8 @@ impl<'a> Allocated<'a> {
                 continue;
             }
             if !self.source.contains(page) {
-                // If the file was truncated, the PFS or GAM page may still exist and show that the page was not in use.
+                // If the file was truncated, the PFS or GAM page may still exist and show that the missing page was not
+                // in use.
                 let has_file = self.source.file(page.file).is_some();
                 if has_file && self.maps.in_use(self.source, page) == InUse::Freed {
                     continue;

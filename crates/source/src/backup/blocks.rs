@@ -29,7 +29,8 @@ const MAX_STREAMS: usize = 64;
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
 /// Memory for the description of one damaged place, without its path.
 const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
-/// The most block types of unknown content for which blocks are counted type by type.
+/// The most types of blocks with unknown content that are counted type by type. Blocks of further types are counted
+/// together.
 const MOST_TYPES: usize = 64;
 /// The tag under which the blocks of all other types are counted together.
 const OTHER_TYPES: Tag = *b"????";
@@ -262,8 +263,8 @@ impl<'a> Walk<'a> {
         Ok(streams)
     }
 
-    /// Whether the stream's length can be trusted although its header or data is damaged: a valid header of a stream or
-    /// block follows the data.
+    /// Whether a valid header of a stream or block follows the stream's data. If so, the length in the stream's header
+    /// can be trusted, although the header or the data is damaged.
     fn is_followed(&self, at: u64, header: &[u8; STREAM_BYTES]) -> io::Result<bool> {
         let length = u64_at(header, 8).unwrap_or(u64::MAX);
         let Some(next) = at.checked_add(STREAM_BYTES as u64).and_then(|data| data.checked_add(length)) else {

@@ -10,7 +10,7 @@ use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
 /// A differential backup is compared with at most this number of full backups that have the same checkpoint LSN. Each
-/// backup makes its own checkpoint, so only forged labels have more.
+/// full backup makes its own checkpoint, so only forged labels give many full backups the same checkpoint LSN.
 const MOST_WITH_ONE_CHECKPOINT: usize = 16;
 
 /// A backup set of a database, with all its stripes.

@@ -213,7 +213,8 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     /// Reads the configuration objects, which have a total length of `length` bytes. `read` fetches bytes at an offset
-    /// in them; `at` is the tape offset of the first object. `None` if no object describes a backup set.
+    /// from the start of the first object; `at` is the tape offset of the first object. `None` if no object describes a
+    /// backup set.
     pub(super) fn read_from(
         length: u64,
         read: impl Fn(u64, &mut [u8]) -> io::Result<usize>,

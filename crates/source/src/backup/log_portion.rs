@@ -21,7 +21,7 @@ use super::sets::LogRegion;
 pub(crate) struct LogPortion {
     /// The LSN of the last change of each page.
     pub(crate) changes: BTreeMap<PageId, Lsn>,
-    /// The pages changed by transactions that had not ended.
+    /// The pages changed by transactions that had not ended at the end of the log.
     pub(crate) undone: Vec<PageId>,
     /// Whether a part of the log is not understood, so that the changes are not completely known.
     pub(crate) is_unknown: bool,

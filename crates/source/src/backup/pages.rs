@@ -238,8 +238,8 @@ impl BackupPages {
         }
     }
 
-    /// The pages that a restore would still change by applying the set's log: pages with an older LSN than their last
-    /// log record, and pages changed by transactions that had not ended.
+    /// The pages that a restore would still change by applying the set's log. These are pages with an LSN before their
+    /// last log record, and pages changed by transactions that had not ended at the end of the log.
     pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
         let mut pages = log.undone.clone();
         for (&page, &last) in &log.changes {

@@ -43,7 +43,7 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Number of bytes in memory, if the capacity of each list is half as large again as its length.
+    /// Number of bytes in memory, if the capacity of each list is one and a half times its length.
     pub(super) fn held_bytes(&self) -> usize {
         (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
     }

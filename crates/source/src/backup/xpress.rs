@@ -16,9 +16,9 @@ mod codes;
 use bits::Bits;
 use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
-/// The most bytes that may follow the last code that is decoded. The end code of the block and the remaining bits of
-/// its last words follow this code. They have at most 5 bytes in real backups. More bytes mean that the block contains
-/// more than `out` can hold.
+/// The most bytes that may follow the last code that is decoded. After this code, a block has its end code and the
+/// remaining bits of its last words, which need at most 5 bytes in real backups. More bytes mean that the block
+/// contains more than `out` can hold.
 const MOST_LEFT: usize = 8;
 /// Number of bytes that one copy moves.
 const STRIDE: usize = COMMON_LENGTH;

@@ -185,8 +185,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
 }
 
 /// The checksum of a region; `None` if the region does not consist of whole sectors. Like a page checksum, it does not
-/// reveal a change that is made in two places and so cancels itself out, for example in the filler after the last
-/// extent.
+/// reveal two changes that cancel each other out, for example in the filler after the last extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

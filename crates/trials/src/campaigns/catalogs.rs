@@ -11,14 +11,15 @@ use crate::subject::folder;
 /// Numbers of tables to choose from. A number that is listed twice is chosen more often. Each large number is listed
 /// once, because a large catalog takes long to write.
 const TABLES: [u32; 10] = [1, 10, 100, 300, 1000, 1000, 3000, 3000, 10_000, 100_000];
-/// A short run chooses only from this many of the first entries of [`TABLES`].
+/// A short run chooses only from the first entries of [`TABLES`]. This constant is the number of these entries.
 const SHORT: usize = 5;
 /// Commands that only read the catalog.
 const LISTINGS: [&str; 3] = ["info", "tables", "lint"];
 /// The smallest time limit, in seconds. For a small catalog, a limit computed from the number of tables would be too
 /// short.
 const LEAST_SECONDS: f64 = 2.0;
-/// The limit of processor time and of elapsed time, in seconds per table. It includes the indexes of the table.
+/// The limit of processor time and of elapsed time, in seconds per table. The limit includes the time for the indexes
+/// of the table.
 const MOST_SECONDS_PER_TABLE: f64 = 2e-3;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

@@ -1,4 +1,5 @@
-//! Changes one field of one structure by a verb. The page protection is corrected, or is left wrong.
+//! Changes one field of one structure by a verb (a way to change a field, such as flipping a bit). The page protection
+//! is corrected after the change, or is left wrong.
 
 use format::Page;
 use format::page::page_flags;

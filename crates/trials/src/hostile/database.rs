@@ -73,8 +73,8 @@ fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     .ok()
 }
 
-/// A minimal file. The reader accepts it as a data file because it has the fixed pages. The records of these pages are
-/// missing.
+/// A minimal file. The reader accepts it as a data file because it has the pages with fixed page numbers, such as the
+/// file header, the boot page and the allocation maps. These pages have no records.
 fn almost_nothing() -> Option<MemoryFiles> {
     let mut bytes = vec![0; EMPTY_PAGES * PAGE_BYTES];
     for (number, kind) in [(0u8, 15u8), (1, 11), (2, 8), (3, 9), (6, 16), (7, 17), (9, 13)] {

@@ -72,8 +72,8 @@ fn damage_to_structures_is_noticed() {
     let clean = run(&files);
     assert!(clean.findings.is_empty());
     let (mut tried, mut missed) = (0, Vec::new());
-    // Tries only every twentieth piece of damage, because the pieces are many. Damage to maps that only backups use is
-    // left out, because a check compares these maps with nothing.
+    // There are many pieces of damage, so only every twentieth piece is tried. Damage to maps that only backups use is
+    // left out, because a check does not compare these maps with other pages.
     let is_read = |kind: &str| !kind.contains("differential map") && !kind.contains("minimally logged map");
     let made = damages(&files, &database, None, 1).into_iter().filter(|damage| is_read(&damage.kind));
     for damage in made.step_by(20) {

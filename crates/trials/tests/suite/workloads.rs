@@ -1,5 +1,5 @@
-//! The database of a lab workload is sound: after a shutdown without recovery, and after a crash once it is recovered.
-//! Its log can be read to the last record.
+//! Databases of lab workloads must be sound. After a shutdown, the database must be sound without recovery. After a
+//! crash, it must be sound once it is recovered. Its log can be read to the last record.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -143,7 +143,8 @@ fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_
     }
 }
 
-/// Recovers a crashed database with the bytes of a log; returns why recovery is in doubt or was refused, and the findings.
+/// Recovers a crashed database with the log `log`. Returns two results: the reason why recovery is in doubt or was
+/// refused, and the findings of a check of the recovered database.
 fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.ldf");
@@ -157,7 +158,8 @@ fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>
     (recovered.doubt(), report.findings.iter().map(|finding| finding.text(&report.names())).collect())
 }
 
-/// All but the header page of a log is that of another database whose log has the same LSNs.
+/// The test keeps only the header page of a log, and replaces the remaining pages by the log of another database. Both
+/// logs have the same LSNs.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_that_a_log_of_another_copy_changes_prove_nothing() {
@@ -185,7 +187,7 @@ fn checkpoints_that_the_boot_page_does_not_know_leave_recovery_in_doubt() {
         let at = |parts: u64| workload.crash(Stop::After(workload.records() * parts / 8), Flush::All);
         let (early, late) = (at(2), at(8));
         assert_eq!(recovered_with(&late, &late.log.1), (None, Vec::new()), "{spec:?}");
-        // The data files of an earlier point in time, beside the later log.
+        // Recovers the data files of the earlier point in time with the log of the later point in time.
         let (doubt, findings) = recovered_with(&early, &late.log.1);
         assert!(findings.is_empty(), "{spec:?}: {findings:#?}");
         doubtful += u64::from(doubt.is_some_and(|doubt| doubt.contains("several checkpoints")));
@@ -193,7 +195,8 @@ fn checkpoints_that_the_boot_page_does_not_know_leave_recovery_in_doubt() {
     assert!(doubtful > 0);
 }
 
-/// Some blocks of a log are those of another database that have the same LSNs.
+/// The test replaces some blocks of a log by blocks from the log of another database. The replaced blocks and the new
+/// blocks have the same LSNs.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn records_that_do_not_continue_those_before_them_leave_recovery_in_doubt() {
@@ -216,8 +219,9 @@ fn records_that_do_not_continue_those_before_them_leave_recovery_in_doubt() {
     }
 }
 
-/// The log has a gap before the checkpoint that the boot page names, after the oldest transaction that was open then; the
-/// walk from that transaction ends before it has read any record.
+/// The log has a gap between the start of a transaction and the checkpoint that the boot page names. At this
+/// checkpoint, the transaction was the oldest open transaction. Reading the log from the start of this transaction ends
+/// before any record was read.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_gap_between_the_oldest_open_transaction_and_the_checkpoint_keeps_the_log_out() {

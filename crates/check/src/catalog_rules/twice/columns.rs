@@ -75,8 +75,8 @@ pub(super) fn check(
         }
         let place = || format!("column or parameter {id} of {}", tables.database.object_name(object));
         against_type(&declared, user_types.get(&declared.user_type), place, verdicts);
-        // If maxinrow is 0, the whole value may be in the row. For a type without a length limit, maxinrow is 8000, or
-        // 16, the length of a pointer in bytes.
+        // If maxinrow is 0, the whole value may be in the row. For a type without a length limit, maxinrow is 0, 8000
+        // or 16; a pointer has 16 bytes.
         let in_row_is_right =
             in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
         if !in_row_is_right {
@@ -181,8 +181,8 @@ fn pair(
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
-    // The engine itself derives whether a computed column is nullable. The table sysrowsets is not checked because of
-    // its columns sysrsguid and lockres (docs/format/catalog.md#sysrscols).
+    // The engine itself derives whether a computed column is nullable. Because of its columns sysrsguid and lockres,
+    // the table sysrowsets is not checked (docs/format/catalog.md#sysrscols).
     let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {

@@ -1,5 +1,5 @@
-//! Compares the tables that list files (sysfiles1, and sysprufiles or, in 2005, sysdbfiles) with each other and with
-//! the file headers.
+//! Compares the tables that list files with each other and with the file headers. The tables are sysfiles1 and
+//! sysprufiles or, in SQL Server 2005, sysfiles1 and sysdbfiles.
 //!
 //! In 227 databases, all 454 rows of sysprufiles agree with sysfiles1 in ID, name, path and kind. All 221 data files
 //! agree with their headers in filegroup, size, limit, growth and name, and 218 of them in the GUID; the other 3 were
@@ -19,8 +19,8 @@ use super::Verdicts;
 /// Display names of the attributes of a file that are stored twice.
 const ATTRIBUTES: [&str; 8] =
     ["name", "path", "kind", "filegroup", "size in pages", "largest size in pages", "growth", "GUID"];
-/// The names of the columns in sysprufiles (since 2008) and sysdbfiles (2005) that store the [`ATTRIBUTES`], in the
-/// same order.
+/// The names of the columns that store the [`ATTRIBUTES`], in the same order. The columns are in sysdbfiles in SQL
+/// Server 2005, and in sysprufiles since SQL Server 2008.
 const COLUMNS: [&str; 8] = ["lname", "pname", "filetype", "grpid", "size", "maxsize", "growth", "fileguid"];
 /// The number of characters that fit into sysfiles1.filename.
 const PATH_LENGTH: usize = 260;
@@ -63,7 +63,8 @@ impl Files {
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let mut files = Files::default();
     let mut is_listed = false;
-    // Since 2008, sysdbfiles is not updated when a database is restored or upgraded: only its file IDs are current.
+    // Since SQL Server 2008, sysdbfiles is not updated when a database is restored or upgraded: only its file IDs are
+    // current.
     let is_2005 = tables.database.boot.as_ref().is_some_and(|boot| boot.version < 655);
     let lists: &[List] = if is_2005 {
         &[(76, "sys.sysdbfiles", &COLUMNS)]

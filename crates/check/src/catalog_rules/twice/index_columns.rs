@@ -67,7 +67,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
         let descends = stored.status & column_status::DESCENDING != 0;
-        // In 2005, only sysiscols stores whether a column is descending.
+        // In SQL Server 2005, only sysiscols stores whether a column is descending.
         let is_told_twice = tables.database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
         if is_told_twice && descends != (status & DESCENDING != 0) {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {

@@ -11,7 +11,7 @@ use super::{Rowsets, Verdicts};
 const SYSIDXSTATS: i32 = 54;
 const IS_INDEX: i64 = 0x1;
 const UNIQUE_CONSTRAINT: u32 = 0x40;
-/// Bit of sysrowsets.status for a heap or clustered index, since 2008.
+/// Bit of sysrowsets.status that marks the rowset of a heap or clustered index, since SQL Server 2008.
 const HOLDS_THE_TABLE: u32 = 0x200;
 /// The lowest ID of an XML index. The next constant is the lowest ID of a spatial index.
 const XML: i64 = 256_000;
@@ -43,7 +43,7 @@ fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, ve
         (SPATIAL.., true) => &[4],
         (i64::MIN..0, true) => return,
     };
-    // Index types above 7 were added after 2022.
+    // Index types above 7 were added after SQL Server 2022.
     let is_known = kind <= 7;
     if is_known && !types.contains(&kind) {
         verdicts.doubt("sys.sysidxstats, type", || {
@@ -63,7 +63,7 @@ fn against_rowsets(
     let mut partitions = rowsets.partitions(object, index).peekable();
     let has_rowset = partitions.peek().is_some();
     let is_one_of_them = partitions.any(|rowset| rowset.id == named);
-    // An index with several partitions may name no rowset.
+    // If an index has several partitions, its row in sysidxstats may name no rowset.
     if !is_one_of_them && (named != 0 || has_rowset && rowsets.partitions(object, index).count() == 1) {
         verdicts.doubt("sys.sysidxstats and sys.sysrowsets", || {
             format!("{} names rowset {named}, which is not its own", place())

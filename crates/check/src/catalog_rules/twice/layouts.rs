@@ -1,4 +1,5 @@
-//! Checks that the layout of a rowset is consistent and agrees with the numbers in sysrowsets (2005: syshobts).
+//! Checks that the layout of a rowset is consistent and agrees with the numbers in sysrowsets (in SQL Server 2005,
+//! syshobts).
 //!
 //! Fixed columns follow each other without gaps. A dropped column keeps its place until a new column with another
 //! length begins there. Variable columns and key columns are numbered from 1, and each column in use has its own null

@@ -85,7 +85,7 @@ impl Words {
         (1..=MOST).contains(&found.words.len()).then_some(found)
     }
 
-    /// The sum of the rows with these words; `None` if one pass cannot compute it.
+    /// Hashes these words of each row, and returns the sum of the hashes; `None` if one pass cannot compute it.
     pub(super) fn sum(
         &self,
         plan: &BatchPlan,
@@ -181,8 +181,8 @@ impl Words {
     }
 }
 
-/// The sum of the selected rows and their number; of all rows if `which` is `None`. If `HAS_FIRST` is set, the first
-/// word does not come from the row.
+/// The sum of the hashes of the selected rows, and the number of these rows. If `which` is `None`, all rows are
+/// selected. If `HAS_FIRST` is set, the first word does not come from the row.
 #[inline(always)]
 fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     hash: &FactHash,

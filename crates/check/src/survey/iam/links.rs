@@ -95,7 +95,7 @@ impl Follower<'_> {
         found
     }
 
-    /// The owner of an IAM page that messages print. CHECKDB does not load a unit whose catalog row names no IAM page,
+    /// The owner that messages print for an IAM page. CHECKDB does not load a unit whose catalog row names no IAM page,
     /// so it prints this owner as unknown (docs/format/cases.md#case-13).
     pub(super) fn owner_of(&self, page: &IamPage) -> Owner {
         let unit = self.units.get(page.unit);

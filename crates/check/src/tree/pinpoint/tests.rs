@@ -215,8 +215,8 @@ fn a_wrong_previous_pointer_contradicts_the_parent_and_the_left_neighbor() {
     let tree = TestTree::clustered().with(21, |leaf| leaf.prev = FARTHEST);
     let chain = "8936 21 < 20, found_prev (65535:-1)";
     names(&tree, &[chain, "8935 21 < 18.0, found_prev (65535:-1), expected_prev 20"]);
-    // No page points to the leftmost leaf. Its wrong previous page contradicts only the parent, and one contradiction
-    // is enough.
+    // No page points to the leftmost leaf. Its wrong previous page contradicts only the parent, but one contradiction
+    // is enough for a finding.
     let tree = TestTree::clustered().with(19, |leaf| leaf.prev = id(FREE_PAGE));
     names(&tree, &["8935 19 < 17.0, found_prev 23, expected_prev (0:0)"]);
 }

@@ -1,4 +1,4 @@
-//! Damage to fixed pages, base tables and the file as a whole.
+//! Damage to pages at fixed addresses, to base tables, and to the file as a whole.
 
 use catalog::{AllocUnit, UnitKind};
 

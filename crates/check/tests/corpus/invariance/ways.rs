@@ -21,7 +21,7 @@ fn copies() -> u64 {
     std::env::var("WAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// The number of ways in which each copy is checked. These ways are chosen among all ways.
+/// The number of ways in which each copy is checked. Each copy is checked in only some of all ways.
 const WAYS_PER_COPY: usize = 9;
 
 /// The index of the database that the quick tier tests.
@@ -199,7 +199,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     Ok(())
 }
 
-/// The options for the forms of a backup.
+/// The backup options to test: one entry for each form of a backup.
 fn backup_options() -> Vec<BackupOptions<'static>> {
     let plain = BackupOptions::default();
     vec![

@@ -47,7 +47,8 @@ pub(super) struct Elements<'a> {
     pending: &'static [u16],
     /// The pairs of Vietnamese letters that are joined.
     joins: Joins,
-    /// Whether some accents do not belong to exactly one character.
+    /// Whether a combining mark or an expanded character has occurred so far. The accents of the string are then
+    /// uncertain, because they do not belong to exactly one character each.
     pub(super) has_doubtful_accents: bool,
 }
 
@@ -185,8 +186,8 @@ fn vietnamese(first: u16, second: u16) -> Option<u32> {
     }
 }
 
-/// Whether two neighboring characters may be one Vietnamese letter. Also true if one of them counts last, because it
-/// may stand between the two parts of a letter.
+/// Whether two neighboring characters may be one Vietnamese letter. Also true if one of the characters counts last,
+/// because such a character may be between the two parts of a letter.
 pub(super) fn may_join(first: u16, second: u16) -> bool {
     counts_last(first) || counts_last(second) || vietnamese(first, second).is_some()
 }

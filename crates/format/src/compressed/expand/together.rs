@@ -21,7 +21,7 @@ use values::{Column, Row, Stored, Way};
 
 /// The size in bytes of the buffer for the expanded rows of a page. Offsets in this buffer fit into 16 bits.
 const ROOM: usize = u16::MAX as usize;
-/// To append at most this many bytes, a fixed number of bytes is copied. This is faster than copying the exact number.
+/// Appending up to this many bytes copies a constant number of bytes, which is faster than copying the exact number.
 const AT_ONCE: usize = 64;
 /// The maximum number of rows to expand together. The limit keeps the data of these rows in the nearest cache.
 const MOST_ROWS: usize = 64;

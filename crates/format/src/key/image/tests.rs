@@ -15,7 +15,8 @@ fn record(value: &[u8], is_variable: bool, second: u8) -> Vec<u8> {
     }
 }
 
-/// The order of two keys, and the order of their images. The first column decides unless its values are equal.
+/// The order of two keys, and the order of their images. The second column matters only if the values of the first
+/// column are equal.
 fn orders(
     order: KeyOrder,
     length: u16,

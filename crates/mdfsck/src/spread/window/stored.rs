@@ -21,8 +21,8 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// The age after which an unused plan for objects in storage is deleted. Age decides because it is not looked up
-/// whether the objects still exist.
+/// The age after which an unused plan for objects in storage is deleted. mdfsck does not look up whether the objects
+/// still exist, so it decides by the age of the plan.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
 /// The plan of an earlier window, if there is one, and the folder in which to store a plan.

@@ -84,8 +84,8 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     for line in current.into_iter().chain(others) {
         let is_left = Some(line) != current;
         for (set, cover) in follow(model, line, &mut points.gaps) {
-            // A set on two lines restores the same points in time on each. If one of the lines is `current`, the set
-            // does not count as abandoned.
+            // A set on two lines restores the same points in time on both lines. If one of the lines is `current`, the
+            // set does not count as abandoned.
             covers.entry(set).or_insert((cover, is_left));
         }
     }

@@ -68,8 +68,8 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // The number consists of four records and of the damage, which counts twice. It is exact only for the first
-        // header: with the other headers, some false records may have a correct checksum.
+        // The groups are the four records and the damage, which counts twice. The number is exact only for the first of
+        // these headers. With the other headers, some false records may have a correct checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;
@@ -258,8 +258,8 @@ fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
     }
     let groups = found(&bytes);
     assert_eq!(groups.losses.len(), units - 1);
-    // Each false filler costs two reads of one sector: when the record before it ends, and when a record is expected in
-    // its place.
+    // Each false filler costs two reads of one sector: one when the record before the filler ends, and one when a
+    // record is expected at the place of the filler.
     let most = 4 * bytes.len() as u64 + 2 * (units * SECTOR_BYTES) as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} bytes", groups.read_bytes);
 }
