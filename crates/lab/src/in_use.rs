@@ -38,7 +38,7 @@ pub struct InUse {
     pub records: u64,
 }
 
-/// Changes the files of a written database as if the database had crashed. Of the table pages, one in `one_in` was
+/// Changes the files of a written database as if the database had crashed. One in `one_in` table pages was
 /// changed since the last checkpoint: one row on the page was changed and changed back `times` times. All changes are
 /// committed, and no change is in the data files. The final rows equal the initial rows, so the database is sound with
 /// and without its log.

@@ -80,9 +80,9 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         _ if database.chains.is_empty() => {}
         // Without a path, nothing could be verified.
         _ if found.usable_path().0.is_none() => {
-            writeln!(out, "  according to the labels of the backups; pages were not read")?
+            writeln!(out, "  according to the backups' labels; pages were not read")?
         }
-        true => writeln!(out, "  according to the labels of the backups; pages were not read (--verify reads them)")?,
+        true => writeln!(out, "  according to the backups' labels; pages were not read (--verify reads them)")?,
         false => writeln!(
             out,
             "  according to the labels of the backups; the backups of each path below were read and checked"

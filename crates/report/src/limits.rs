@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "tree.compressed-entries: not verified, undocumented\n\n  what            links and key bounds\n  \
-             why             the form of child pointers in compressed non-leaf rows is undocumented; only sibling\n                  \
-             links were checked\n  what to do      To check this part, run DBCC CHECKDB on a server.\n"
+             why             the form of child pointers in compressed non-leaf rows is undocumented; only\n                  \
+             sibling links were checked\n  what to do      To check this part, run DBCC CHECKDB on a server.\n"
         );
     }
 }

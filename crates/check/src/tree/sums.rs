@@ -50,7 +50,7 @@ impl Sums {
         }
     }
 
-    /// Writes facts to temporary files when the thread has reached its limit. Of the memory for facts, key bounds may
+    /// Writes facts to temporary files when the thread has reached its limit. In the memory for facts, key bounds may
     /// use twelve sixteenths, and non-leaf pages one sixteenth. The remaining three sixteenths are reserved for reading
     /// facts back later. By that time, the threads have released their memory, but the operating system may not have
     /// reclaimed it yet.

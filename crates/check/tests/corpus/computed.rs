@@ -101,8 +101,8 @@ fn tests() -> Vec<(&'static str, Test)> {
             is(
                 &not_verified(&reports),
                 &[
-                    "SalesLT.SalesOrderHeader.DueDate 32 expression (dateadd(day,[dbo].[f]([OrderDate]),[OrderDate])) is not",
-                    "SalesLT.SalesOrderHeader.ShipDate 32 the computed column has type datetime, but datetime2(7) was derived",
+                    "SalesLT.SalesOrderHeader.DueDate 32 expression (dateadd(day,[dbo].[f]([OrderDate]),[OrderDate])) is not evaluated: function dbo.f",
+                    "SalesLT.SalesOrderHeader.ShipDate 32 the computed column has type datetime, but its definition has the type datetime2(7)",
                     "SalesLT.SalesOrderHeader.TaxAmt 32 mdfsck cannot compute the values of these rows with certainty",
                 ],
             )

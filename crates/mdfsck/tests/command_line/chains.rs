@@ -12,7 +12,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             ensure(status == 0, output.clone())?;
             let parts = [
                 "points in time: ",
-                "without gap\n  according to the labels of the backups; pages were not read (--verify reads them)\n  can be restored until ",
+                "without gap\n  according to the backups' labels; pages were not read (--verify reads them)\n  can be restored until ",
                 "not needed for the shortest path; needed for points in time between",
             ];
             ensure(parts.iter().all(|part| output.contains(part)) && !output.contains("in no chain"), output.clone())?;
@@ -114,7 +114,7 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 let both = mdfsck(folder, &["chain", "O'Brien]", "--json", "--script", "-"]);
                 let (failure, words) = (text(&both.stdout), text(&both.stderr));
                 ensure(
-                    both.status.code() == Some(8) && words.contains("--script -") && words.contains("not JSON"),
+                    both.status.code() == Some(8) && words.contains("--script -") && words.contains("--json"),
                     words,
                 )?;
                 ensure(failure.lines().count() == 1 && failure.contains("\"kind\":\"error\""), failure)?;

@@ -87,7 +87,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let check = |arguments: &[&str]| mdfsck(folder, &[&["check"], arguments].concat());
             refused(&check(&[log]), 4, &["workload_log.ldf", "log"])?;
             refused(&check(&[data, foreign]), 8, &["other/workload_log.ldf", "--no-log"])?;
-            refused(&check(&[data, log, foreign]), 8, &["other/workload_log.ldf", "name"])?;
+            refused(&check(&[data, log, foreign]), 8, &["other/workload_log.ldf", "give the log"])?;
             refused(&check(&[data, log, log]), 8, &["same file ID 2", "name each log file once"])?;
             fs::copy(folder.join(log), folder.join("copy.ldf"))?;
             refused(&check(&[data, log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
@@ -222,7 +222,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             become_tempdb(&folder.join(data))?;
             let check = mdfsck(folder, &["check", "db"]);
             ensure(!of_log(&check) && check.status.code() == Some(16), text(&check.stdout))?;
-            refused(&mdfsck(folder, &["audit", "db"]), 8, &["tempdb", "created again at every start"])
+            refused(&mdfsck(folder, &["audit", "db"]), 8, &["tempdb", "creates tempdb again at every start"])
         }),
         ("several databases in a folder are named, with the command for one of them", |folder| {
             for (name, seed) in [("a", "5"), ("b", "6"), ("c", "7")] {
