@@ -39,7 +39,8 @@ const KINDS: [Kind; 8] = [
 ];
 
 const CONVERSATION_ENDPOINTS: u16 = 9669;
-/// The kinds whose references are not checked: conversations, their groups, remote service bindings and priorities.
+/// The kinds whose references are not checked: conversations, conversation groups, remote service bindings and
+/// conversation priorities.
 const UNFOLLOWED: [u16; 4] = [CONVERSATION_ENDPOINTS, 9674, 9670, 9605];
 const SYSDERCV: i32 = 73;
 const SYSDESEND: i32 = 72;

@@ -1,6 +1,6 @@
 //! Compares the catalog with itself (CHECKCATALOG): references between base tables that are intact in every sound
-//! database seen, and facts that these tables store twice. Findings are printed through 8992 as messages 3852 to 3858,
-//! those of Service Broker through 8997.
+//! database seen, and facts that these tables store twice. A finding is printed as message 8992, which contains one of
+//! the messages 3852 to 3858. A finding about Service Broker is printed as message 8997.
 
 mod evaluate;
 mod listing;
@@ -53,7 +53,7 @@ pub(crate) fn check(
     }
 }
 
-/// The limit that says why base tables cannot be read reliably; `None` if they can be.
+/// The limit that says why base tables cannot be read reliably; `None` if they can be read reliably.
 fn unusable(database: &Database) -> Option<&'static Limit> {
     const SYSCOLPARS: i32 = 41;
     if database.boot.is_none() {

@@ -423,7 +423,8 @@ impl RowLook<'_, '_> {
     #[cold]
     fn wrong_length(&mut self, expected: u16, column: &Column, bytes: &[u8]) {
         let excess = bytes.get(expected.into()..).unwrap_or(b"short");
-        // Most parts of the engine ignore trailing blanks and zeros, so an excess of only these is not a finding.
+        // Most parts of the engine ignore trailing blanks and zeros. So a value that is too long only because of
+        // trailing blanks or zeros is not a finding.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
             self.sums.not_verified(column);
         } else {

@@ -1,6 +1,6 @@
-//! Checks columnstore indexes by their description in the catalog (7902, 7967, 7976, 5285, 7991): the segments of a row
-//! group must have its row count, and the dictionaries and LOB values that they refer to must exist. No segment is
-//! decoded.
+//! Checks columnstore indexes by their description in the catalog (messages 7902, 7967, 7976, 5285, 7991): the segments
+//! of a row group must have its row count, and the dictionaries and LOB values that they refer to must exist. No
+//! segment is decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 

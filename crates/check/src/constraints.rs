@@ -1,5 +1,5 @@
-//! CHECK and FOREIGN KEY constraints. With --constraints, every row must satisfy the constraints that the engine
-//! trusts; with --constraints=all, also the untrusted ones.
+//! CHECK and FOREIGN KEY constraints. With --constraints, the rows are checked against the constraints that the engine
+//! trusts. With --constraints=all, they are also checked against untrusted constraints.
 //!
 //! A CHECK constraint is evaluated when the sweep passes a row. The row violates it if the condition is certainly
 //! FALSE, but not if it is UNKNOWN. A foreign key involves two tables, so it is checked after the sweep

@@ -256,7 +256,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The place by which notes name a unit.
+    /// The place that identifies a unit in notes.
     pub(crate) fn place_of(&self, unit: &Unit) -> Place {
         Place::of(unit.owner.object_id, self.index_name(unit))
     }

@@ -31,7 +31,7 @@ pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
     }
 }
 
-/// Reports negative counts (2508).
+/// Reports negative counts (message 2508).
 pub(crate) fn check(context: &Context<'_>, findings: &mut FindingCollector) {
     for unit in context.units.list().iter().filter(|unit| context.in_scope(unit)) {
         let Some(row) = unit.row.and_then(|row| context.database.units.get(row)) else { continue };

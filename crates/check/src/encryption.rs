@@ -25,7 +25,8 @@ use crate::survey::{self, FileMap, PageSet};
 use crate::tallies::UnreadPages;
 use crate::units::Units;
 
-/// Limit on the suspect pages that are named; all further ones are only counted. Suspect pages may be unused.
+/// Limit on the number of suspect pages that are named. Further suspect pages are only counted. Suspect pages may be
+/// unused.
 const MOST_NAMED: usize = 32;
 
 /// The greatest distance between the LSNs of one transaction, in log blocks of 512 bytes. The system transaction that
@@ -198,8 +199,8 @@ impl Pass<'_> {
             }
             self.linked.insert(neighbor);
             let Some(mut bytes) = self.source.read_page(neighbor) else {
-                // Either the neighbor's file was not given or the page was not read, which is noted already; or the
-                // page was cut off when the file shrank.
+                // There are three possible reasons: the neighbor's file was not given, the page was not read, or the
+                // page was cut off when the file shrank. The first two reasons are already noted.
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };

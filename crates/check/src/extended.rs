@@ -1,6 +1,6 @@
 //! The checks that CHECKDB makes only WITH EXTENDED_LOGICAL_CHECKS: rows of XML indexes and indexed views, which are
-//! derived from other rows, are compared with those rows (8907, 8908). The structure and the columns of these indexes
-//! are always checked, as for any table.
+//! derived from other rows, are compared with those rows (messages 8907, 8908). The structure and the columns of these
+//! indexes are always checked, as for any table.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

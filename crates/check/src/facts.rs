@@ -39,8 +39,8 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     text(swept, findings, &space)
 }
 
-/// Calls `then` with a function that computes the facts of the pages passed to it. These pages, as stored on disk,
-/// replace the pages of `source`; the facts of several pages are added up.
+/// Calls `then` with a function that computes facts from pages. The pages passed to that function, as stored on disk,
+/// replace the pages of `source`. The facts of several pages are added up.
 pub fn facts_of_pages(
     source: &dyn PageSource,
     database: &Database,

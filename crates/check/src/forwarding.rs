@@ -12,8 +12,8 @@ pub(crate) enum Forwarding {
     Row(RecordId),
 }
 
-/// Whether a record without a known forwarding is nevertheless a forwarded row: either a ghost, whose second status
-/// byte is 1, or a row whose back pointer is not at any known place.
+/// Whether a record is a forwarded row although its back pointer was not found. The record is either a ghost with 1 in
+/// its second status byte, or a row whose back pointer is not in any known place.
 pub(crate) fn is_unexplained_forward(record: &[u8]) -> bool {
     Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
 }

@@ -150,7 +150,7 @@ pub(crate) struct RowHashes {
     states: Vec<State>,
     /// Whether the rows have an open pair; `None` if some rows have one and others do not.
     are_open: Option<bool>,
-    /// By row, whether it has an open pair; used only if `are_open` is `None`.
+    /// For each row, whether it has an open pair; used only if `are_open` is `None`.
     open: Vec<bool>,
     keys: WordKeys,
 }
@@ -342,8 +342,8 @@ impl FactHash {
         Hasher { state: self.words.start, is_open: false, keys: &self.words }
     }
 
-    /// The sum of the hashes of the selected rows, and their number. The words of each row have these roles. The result
-    /// equals that of [`RowHashes`], but needs only one pass instead of one pass per value.
+    /// The sum of the hashes of the selected rows, and the number of these rows. The words of each row have the given
+    /// `roles`. The result equals that of [`RowHashes`], but it is computed in one pass instead of one pass per value.
     #[inline(always)]
     pub(crate) fn sum_of_words<const N: usize>(
         &self,

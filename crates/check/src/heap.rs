@@ -1,6 +1,6 @@
-//! Heaps: forwarded rows and the stubs that point to them (8971, 8972, 8993, 8994). The addresses of stub and row form
-//! a pair. Stubs add their pairs to one sum, forwarded rows to another. If the two sums of a heap differ, its pages are
-//! read again to find the rows that cause the difference.
+//! Heaps: forwarded rows and the stubs that point to them (messages 8971, 8972, 8993, 8994). The addresses of stub and
+//! row form a pair. Stubs add their pairs to one sum, forwarded rows to another. If the two sums of a heap differ, its
+//! pages are read again to find the rows that cause the difference.
 
 mod pinpoint;
 

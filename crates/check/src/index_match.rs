@@ -1,7 +1,7 @@
-//! Compares nonclustered indexes with their table (8951, 8952). For each live row of the table, a keyed hash of the
-//! columns that the index has, locator included, is added to one sum. For each row of the index, the same hash is added
-//! to another sum. If the sums are equal, the index is correct. Columns are hashed in place, without building index
-//! rows.
+//! Compares nonclustered indexes with their table (messages 8951, 8952). For each live row of the table, a keyed hash
+//! of the columns that the index has, locator included, is added to one sum. For each row of the index, the same hash
+//! is added to another sum. If the sums are equal, the index is correct. Columns are hashed in place, without building
+//! index rows.
 
 mod far;
 mod form;

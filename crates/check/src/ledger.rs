@@ -1,4 +1,5 @@
-//! Collects the findings of a run in bounded memory: findings that exceed it go to sorted runs in temporary files.
+//! Collects the findings of a run in bounded memory. Findings beyond the memory limit are written to sorted runs in
+//! temporary files.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,6 +1,6 @@
-//! Off-row values (8929, 8961 to 8965, 8974). For each pointer of a live row and each link of a node, the fragment that
-//! it refers to is added to one sum. Each fragment that is found is added to another sum. If the two sums are equal,
-//! every fragment is referenced exactly once, from within its own value, and all stored lengths are correct.
+//! Off-row values (messages 8929, 8961 to 8965, 8974). For each pointer of a live row and each link of a node, the
+//! fragment that it refers to is added to one sum. Each fragment that is found is added to another sum. If the two sums
+//! are equal, every fragment is referenced exactly once, from within its own value, and all stored lengths are correct.
 
 mod facts;
 mod free_space;

@@ -92,7 +92,8 @@ pub struct LogAuditDoubt {
 }
 
 impl LogAudit {
-    /// Whether pages are newer than the end of the log. Recovery would leave these pages next to older ones.
+    /// Whether pages are newer than the end of the log. Recovery would leave these pages unchanged, among pages in an
+    /// older state.
     pub fn has_newer_pages(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
     }

@@ -32,7 +32,8 @@ const BYTES_PER_THREAD: u64 = 1 << 20;
 /// Memory for one column of a heap or clustered index that has pages: the programs compiled for the column, and the
 /// memory used while compiling. The memory for the column's catalog rows is counted separately.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
-/// Memory for a column of a nonclustered index with pages, whose rows are compared with the rows of the table.
+/// Memory for one column of a nonclustered index that has pages. The rows of the index are compared with the rows of
+/// the table.
 const BYTES_PER_INDEX_COLUMN: u64 = 1000;
 /// Memory for the plan of a constraint, its result, and the names in both.
 const BYTES_PER_CONSTRAINT: u64 = 800;
@@ -66,8 +67,8 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     let of_tables = database.expressions.iter().map(|expression| match expression.kind {
         ExpressionKind::Filter => each(expression.object_id, &|of| of.filter(expression.sub_id)),
         ExpressionKind::ComputedColumn => {
-            // One copy for the rows of the table, and one for each index that contains the column. Most computed
-            // columns are in no index.
+            // One compiled copy of the expression for the rows of the table, and one for each index that contains the
+            // column. Most computed columns are in no index.
             let id = expression.sub_id.cast_unsigned();
             let has_it = |columns: &Vec<IndexColumn>| columns.iter().any(|column| column.column_id == id);
             let indexes = database.index_columns.range((expression.object_id, 0)..=(expression.object_id, i32::MAX));

@@ -11,17 +11,17 @@ use crate::hash::{FactHash, HashKey};
 use crate::log_audit::LogAudit;
 use crate::registry::limits::{self, Limit};
 
-/// The objects that are checked, which correspond to one of the DBCC commands.
+/// The scope of a run: which objects are checked. Each scope corresponds to a DBCC command.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
     /// CHECKDB.
     #[default]
     Database,
-    /// CHECKTABLE: these objects.
+    /// CHECKTABLE: the objects with these IDs.
     Tables(Vec<i32>),
     /// CHECKFILEGROUP: the objects in this filegroup.
     Filegroup(u16),
-    /// CHECKALLOC: only the allocation.
+    /// CHECKALLOC: only the allocation of pages and extents.
     Allocation,
     /// CHECKCATALOG: only the consistency of the catalog.
     Catalog,

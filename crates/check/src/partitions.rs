@@ -298,7 +298,8 @@ fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Co
     }
 }
 
-/// The final form of a finding of the sweep, once all rows have been seen; `None` if the finding is no proof.
+/// Decides, once all rows have been seen, whether a finding of the sweep is a proof. Returns the finding in its final
+/// form; `None` if it is no proof.
 fn proven(
     plans: &Plans,
     context: &Context<'_>,

@@ -1,5 +1,5 @@
-//! The primitive checks (7984 to 7988) of the leaf chains of the base tables that are needed to find all other tables.
-//! A server ends its run when one of these checks fails.
+//! The primitive checks (messages 7984 to 7988) of the leaf chains of the base tables that are needed to find all other
+//! tables. A server ends its run when one of these checks fails.
 
 use std::collections::BTreeSet;
 

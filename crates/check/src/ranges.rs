@@ -14,7 +14,7 @@ pub struct FileRange {
 }
 
 impl FileRange {
-    /// The page after the last one.
+    /// The number of the page after the last page of the range.
     pub fn end(&self) -> u32 {
         self.first.saturating_add(self.pages)
     }

@@ -149,7 +149,7 @@ pub struct RowsetCounts {
     pub partition: i32,
     /// Rowset id.
     pub partition_id: u64,
-    /// Whether the table is memory-optimized: its rows are not in the data files (5296).
+    /// Whether the table is memory-optimized: its rows are not in the data files (message 5296).
     pub memory_optimized: bool,
     /// Whether some pages of the rowset are in a data file that was not given. Then only the pages in the other files
     /// are counted.

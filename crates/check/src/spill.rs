@@ -176,7 +176,7 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Whether the run has so few facts that starting a thread for them would not pay.
+    /// Whether the run has so few facts that starting a thread for them would cost more time than it saves.
     pub(crate) fn is_small(&self) -> bool {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }

@@ -14,7 +14,7 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     /// that are incomplete.
     fn put_in_order(&mut self, _: &TempStore) {}
 
-    /// Merges the lists of different threads or parts, so that many lists need no more memory than one.
+    /// Merges the lists of different threads or parts, so that many lists need no more memory than one list.
     fn gather(&mut self, _: &TempStore) {}
 
     /// A view of the sums, for tests that compute the sums in two ways and compare them.

@@ -154,7 +154,7 @@ impl Maps {
         Self { files, chains, claims }
     }
 
-    /// Checks the allocation structures against each other, which examines the map entries of every page.
+    /// Compares the allocation structures with each other. The comparison examines the map entries of every page.
     pub(crate) fn compare(
         self,
         source: &dyn PageSource,
@@ -195,7 +195,7 @@ impl Maps {
     }
 }
 
-/// Reads the allocation structures and checks them against each other.
+/// Reads the allocation structures and compares them with each other.
 pub(crate) fn survey(
     source: &dyn PageSource,
     database: &Database,

@@ -10,8 +10,8 @@ use crate::wire::wire;
 /// threads and batches.
 const MOST: usize = 1 << 14;
 
-/// Pages whose header names another unit than the first unit that claimed their extent, each with the unit in the
-/// header.
+/// Pages in extents that several units claim, if the page header names a unit other than the first unit that claimed
+/// the extent. Each page is stored with the unit in its header.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Taken {
     pages: Vec<(PageId, UnitIndex)>,

@@ -17,8 +17,8 @@ pub(crate) struct Tallies {
     pub(crate) units: PerUnit<UnitTally>,
     /// Findings about single pages that have not been delivered yet.
     pub(crate) findings: Vec<Finding>,
-    /// Pages in extents that several units claim, if they belong to another unit than the first unit that claimed the
-    /// extent.
+    /// Pages in extents that several units claim, if the pages belong to a unit other than the first unit that claimed
+    /// the extent.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
     pub(crate) unread: UnreadPages,

@@ -56,7 +56,7 @@ impl TestPage {
         self
     }
 
-    /// Sets the previous and the next page of the page.
+    /// Sets the addresses of the previous page and of the next page in the page header.
     pub(crate) fn between(self, prev: PageId, next: PageId) -> Self {
         self.pointer(8, prev).pointer(16, next)
     }

@@ -56,7 +56,8 @@ impl RowText for Csv {
                 Value::Bytes([]) => out.bytes().extend_from_slice(b"\"\""),
                 Value::Bytes(bytes) => digits::hex(out.bytes(), bytes),
                 Value::LongText(value) => {
-                    // The content is not known until it is read, so the field is always quoted.
+                    // The field is always quoted, because the content of a long value is not known before it is
+                    // written.
                     let start = out.bytes().len();
                     out.bytes().push(b'"');
                     match out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
@@ -101,7 +102,7 @@ fn needs_quotes(byte: u8) -> bool {
     (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n')
 }
 
-/// Copies a text; returns false as soon as the text turns out to need quotes.
+/// Copies a text that needs no quotes. Returns false if the text needs quotes; a part of it may then be copied already.
 #[inline]
 fn short(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let are_plain = |chunk: &[u8; 8]| !chunk.iter().fold(false, |needs, byte| needs | needs_quotes(*byte));

@@ -16,7 +16,7 @@ const E8: u64 = 100_000_000;
 /// 10^19. A number below it fits into a `u64`.
 const E19: u128 = 10_000_000_000_000_000_000;
 
-/// Writes the last `length` of eight digits; `length` is at least 1.
+/// Writes the last `length` of the eight digits in `digits`; `length` is at least 1.
 #[inline]
 fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);

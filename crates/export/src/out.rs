@@ -138,8 +138,8 @@ impl<'a> Out<'a> {
             each(&mut self.piece.bytes, piece);
             self.relieve()
         })?;
-        // The value could be read just before. An error here means that the files have changed or can no longer be
-        // read.
+        // `is_whole` has just read the whole value without an error. An error here means that the files have changed
+        // since then or can no longer be read.
         written
             .map(|()| true)
             .map_err(|_| io::Error::other("a long value could be read the first time, but not the second time"))

@@ -34,7 +34,7 @@ pub enum SalvageForm {
     Parquet,
 }
 
-/// Columns that both files have before the columns of the table.
+/// The columns that the file of doubtful rows and the file of rebuilt rows have before the columns of the table.
 const IN_FRONT: [(&str, Kind); 3] =
     [("_page", Kind::Text), ("_slot", Kind::Integer { bits: 32 }), ("_why", Kind::Text)];
 

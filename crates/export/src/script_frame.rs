@@ -73,8 +73,8 @@ pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> O
             before.push_str(&batch(&allow));
             after.push_str(&batch(&format!("SET IDENTITY_INSERT {name} OFF;")));
         }
-        // An INSERT that runs from a string constant must contain its own SET, because settings made within an EXEC end
-        // with the EXEC.
+        // An INSERT in a string constant runs in an EXEC. A setting made within an EXEC ends with the EXEC, so each
+        // constant must begin with its own SET IDENTITY_INSERT.
         (true, false) => insert.insert_str(0, &allow),
         (false, _) => {}
     }

@@ -172,9 +172,9 @@ fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
     GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
 }
 
-/// Gives the files their final names. The file of gaps gets its name first, because without it the rows would seem
-/// complete. If there are no gaps, removes a file of gaps that an earlier run left. Returns the size of the rows file
-/// in bytes.
+/// Gives the files their final names. The file of gaps gets its name first, because without this file the rows would
+/// seem complete. If there are no gaps, removes a file of gaps that an earlier run left. Returns the size of the rows
+/// file in bytes.
 fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
     let has_gaps = match gaps.finish() {
         Some(file) => file.finish().map(|_| true)?,
@@ -183,8 +183,8 @@ fn finish(rows: Partial, gaps: GapSink<Partial>, destination: &Destination) -> i
     match (rows.finish(), has_gaps) {
         (Ok(bytes), true) => Ok(bytes),
         (Ok(bytes), false) if destination.replaces => remove(&destination.unreadable).map(|()| bytes),
-        // The name still belongs to the rows file of an earlier run, and the new file of gaps does not describe that
-        // file.
+        // The rows file could not get its name, so the name may still belong to the rows file of an earlier run. The
+        // new file of gaps does not describe that file and is removed.
         (Err(error), true) if !destination.replaces => {
             let _ = remove(&destination.unreadable);
             Err(error)

@@ -73,8 +73,8 @@ impl Partial {
 /// Renames a file, unless a file of the new name already exists.
 fn give_new_name(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
-        // The file is complete, and now has both names. If the temporary name cannot be removed, the next run
-        // overwrites the partial file.
+        // The file is complete, and now has its final name in addition to its temporary name. If the temporary name
+        // cannot be removed, the next run overwrites the partial file.
         Ok(()) => {
             let _ = fs::remove_file(from);
             Ok(())

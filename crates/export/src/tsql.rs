@@ -117,7 +117,7 @@ fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> boo
     is_written
 }
 
-/// The text before and after the literal, for types that T-SQL has no literals for.
+/// The texts before and after the literal of a value whose type has no literals in T-SQL.
 fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     match (kind, value) {
         (_, Value::Null | Value::Unreadable(_)) => ("", ""),

@@ -128,7 +128,7 @@ fn record(values: &[Vec<u8>]) -> Vec<u8> {
     record
 }
 
-/// A pseudo-random number.
+/// A pseudo-random number that depends only on the row and the column.
 fn drawn(row: usize, column: usize) -> u64 {
     let mixed = ((row * 64 + column) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33

@@ -1,4 +1,5 @@
-//! The time that a page, or a row on it, takes: `cargo bench -p mdfsck-format --bench page`.
+//! Measures the time that reading a page takes, and the time for each row on it: `cargo bench -p mdfsck-format --bench
+//! page`.
 
 use std::cmp::Ordering;
 

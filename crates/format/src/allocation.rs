@@ -87,7 +87,7 @@ impl FixedPage {
         }
     }
 
-    /// The page type that the page header must have here.
+    /// The page type that the header of a page of this kind must contain.
     pub fn page_type(self) -> PageType {
         match self {
             Self::FileHeader => PageType::FileHeader,

@@ -35,8 +35,8 @@ const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::Boot, name, bytes)
 }
 
-/// The length in bytes of the shortest record that holds every field read here. The record of SQL Server 2005 has 732
-/// bytes.
+/// The length in bytes of the shortest record that contains every field that this module reads. The record of SQL
+/// Server 2005 has 732 bytes.
 pub const MIN_RECORD_BYTES: usize = at("dbi_engineBuild", 4) + 4;
 
 /// The first internal version with dbi_DirtyPageLSN in the boot page: SQL Server 2012.

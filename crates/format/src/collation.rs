@@ -59,7 +59,8 @@ impl CollationId {
         self.0 & 0x80 != 0
     }
 
-    /// The generation of the collation: 0 without a number in its name, 1 for _90, 2 for _100, 3 for _140, 4 for _160.
+    /// The generation of the collation: 0 if its name contains no number, 1 for _90, 2 for _100, 3 for _140, 4 for
+    /// _160.
     pub(crate) fn generation(self) -> u32 {
         self.0 >> 17 & 7
     }

@@ -429,7 +429,7 @@ pub enum Kind {
     ColumnCodes,
     /// A field that is always zero.
     Zero,
-    /// Bytes that have a meaning only with the catalog.
+    /// Bytes whose meaning only the catalog determines.
     Bytes,
 }
 

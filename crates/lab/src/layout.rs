@@ -139,7 +139,8 @@ impl Layout {
                 _ if column.sparse => continue,
                 (Source::Uniquifier, _) => places.variable(),
                 (Source::SparseVector, _) => places.variable_without_null_bit(),
-                // An altered column keeps the null bit of the dropped column. `again` would assign a new null bit.
+                // An altered column keeps the null bit of the dropped column. `again` is not called here, because it
+                // would assign a new null bit.
                 (_, Some(place)) if column.alters => place,
                 (_, Some(place)) => places.again(column.ty, place),
                 (_, None) => places.next(column.ty),

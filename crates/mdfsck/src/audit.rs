@@ -19,9 +19,9 @@ use crate::{output, recover};
 /// the check.
 const SHARE: u64 = 4;
 
-/// The audit for the report of a check. Returns no audit if the user named no log and no log is in the folders of the
-/// data files. Also ignores a log that cannot be compared with the pages, since recovery decides whether to report the
-/// log.
+/// The audit for the report of a check. `None` if the user named no log and no log is in the folders of the data files,
+/// or if the log cannot be compared with the pages. This function reports no problem of a log, since recovery decides
+/// which problems to report.
 pub(crate) fn of_check(
     arguments: &CheckArguments,
     source: &dyn PageSource,

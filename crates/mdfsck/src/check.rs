@@ -323,7 +323,7 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     for notice in &report.notices {
         warn(notice);
     }
-    // Files that are cut off were already reported before the run.
+    // Truncated files were already reported before the run.
     let is_new = |error: &&str| report.warnings.iter().all(|warning| warning.text != *error);
     let read_errors = report.read_errors.iter().map(String::as_str).filter(is_new);
     for error in read_errors.chain(report.findings.error()).chain(report.demoted.error()) {

@@ -314,7 +314,7 @@ impl Watcher<'_> {
         Ok(since.map(|since| settle.saturating_sub(passed(since))))
     }
 
-    /// Makes backups ready again whose checks have ended without a result.
+    /// If the check of a backup has ended without a result, makes the backup ready again.
     fn reclaim(&mut self) -> history::Result<usize> {
         let working = self.shared.working();
         self.history.reclaim(self.holder, &working)

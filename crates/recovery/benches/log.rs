@@ -16,7 +16,7 @@ use log::{Log, Walk};
 use recovery::{Analysis, RecoveredPages, Recovery, Settings};
 use source::{DataFiles, PageSource, read_fully_at};
 
-/// Approximate number of bytes of log that each transaction of the lab writes.
+/// Approximate number of bytes that each generated transaction adds to the log.
 const BYTES_PER_TRANSACTION: u64 = 22_000;
 const RUNS: usize = 9;
 const READ_BYTES: usize = 1 << 20;

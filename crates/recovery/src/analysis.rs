@@ -123,7 +123,7 @@ pub enum Refusal {
     /// The memory grant is too small for the transactions that were open at the same time.
     #[error("more transactions were open at the same time than the memory grant can list")]
     TooManyOpen {
-        /// Least number of bytes that the list of these transactions needs.
+        /// Minimum number of bytes that the list of these transactions needs.
         needed_bytes: u64,
     },
     /// The memory grant is too small for the list of changes to undo.
@@ -182,7 +182,7 @@ pub struct RestoreStart {
     pub pages_to: Lsn,
 }
 
-/// The result of reading a log before its recovery.
+/// The result of reading the log before any page is recovered.
 #[derive(Debug)]
 pub struct Analysis {
     /// The LSN of the checkpoint that the boot page names.
@@ -233,7 +233,7 @@ impl Analysis {
     /// Reads the log of a restore, from the checkpoint of the backup to `stop`, or to the end of the log.
     ///
     /// # Errors
-    /// [`Refusal`] if this log cannot bring the pages of the backup to that point.
+    /// [`Refusal`] if this log cannot bring the pages of the backup to the point at which the restore stops.
     pub fn of_restore(
         start: RestoreStart,
         log: &Log,
@@ -434,8 +434,8 @@ fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
     }
 }
 
-/// The page with torn-page bits undone; `None` if it cannot be read or its protection (checksum or torn bits) does not
-/// match.
+/// Reads a page and restores the bits that torn-page protection replaced. Returns `None` if the page cannot be read or
+/// its protection (checksum or torn bits) does not match.
 pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     let mut bytes = source.read_page(page)?;
     format::protection::verify(&bytes).ok()?;

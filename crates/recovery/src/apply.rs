@@ -302,7 +302,8 @@ struct Making {
     /// The current state of the page, or the reason why it cannot be used. A FORMAT_PAGE record may still create the
     /// page.
     page: Result<WorkingPage, Misfit>,
-    /// Why the first record that did not fit could not be applied. After such a record, the page cannot be recovered.
+    /// The reason why the page cannot be recovered; `None` if no record has failed so far. Only the first reason is
+    /// kept.
     misfit: Option<Misfit>,
     work: PageWork,
     has_bulk: bool,

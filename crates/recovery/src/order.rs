@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use format::Lsn;
 use format::log::{LogRecord, Operation, TransactionId};
 
-/// The most transactions that are kept from the lists of checkpoints.
+/// The maximum number of open transactions that are kept from the lists in checkpoints.
 const MAX_LISTED: usize = 10_000;
 
 /// What is known of a transaction before its next record.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
-    /// The LSN of its last record.
+    /// The LSN of the transaction's last record.
     pub(crate) last: Lsn,
-    /// Whether its BEGIN_XACT was read.
+    /// Whether the transaction's BEGIN_XACT was read.
     pub(crate) has_begin: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct LogOrder {
     checkpoint: Lsn,
     /// The last BEGIN_CKPT.
     last_checkpoint: Option<Lsn>,
-    /// The number of checkpoints after the one that the boot page names.
+    /// The number of checkpoints after the checkpoint that the boot page names.
     later_checkpoints: u64,
     is_in_checkpoint: bool,
     /// The open transactions that checkpoints list.
@@ -49,7 +49,8 @@ impl LogOrder {
         }
     }
 
-    /// Adds the next record of the log; `known` is its transaction, if it began before this record.
+    /// Adds the next record of the log. `known` describes the transaction of the record, if the transaction began
+    /// before this record.
     pub(crate) fn add(&mut self, lsn: Lsn, record: &LogRecord<'_>, known: Option<Known>) {
         if lsn < self.checkpoint {
             return;
@@ -76,7 +77,7 @@ impl LogOrder {
         let id = record.transaction();
         match record.operation() {
             _ if id == TransactionId::NONE => true,
-            // The end of a transaction names its begin, and FORGET_XACT follows the end.
+            // The record that ends a transaction names the record that began it, and FORGET_XACT follows the end.
             Operation::BEGIN_XACT | Operation::COMMIT_XACT | Operation::ABORT_XACT | Operation::FORGET_XACT => true,
             _ => match known {
                 // A compensation record names the next record to undo.

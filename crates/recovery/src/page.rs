@@ -399,7 +399,7 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
-        // The usual case: there is only one piece, and its new bytes are as many as the bytes that it replaces.
+        // The usual case: there is only one piece, and it replaces bytes with the same number of new bytes.
         if let [piece] = pieces
             && self.replace_in_place(slot, piece, forward)?
         {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-/// The divisors for the parts of a memory grant. A quarter is for the table of pages, an eighth for the list of changes
-/// to undo, two sixteenths for records that wait for their pages, and a quarter for pages, which stays in use.
+/// The divisors that divide a memory grant into parts. A quarter is for the table of pages, an eighth for the list of
+/// changes to undo, two sixteenths for records that wait for their pages, and a quarter for recovered pages. The part
+/// for recovered pages stays in use after the recovery.
 pub(crate) const GRANT_PER_TABLE: u64 = 4;
 pub(crate) const GRANT_PER_UNDO: u64 = 8;
 const GRANT_PER_RECORDS: u64 = 16;

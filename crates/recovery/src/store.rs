@@ -150,7 +150,7 @@ pub(crate) struct SortedRecords {
     heads: BinaryHeap<Reverse<(Key, usize)>>,
     /// Number of bytes per read of a run.
     read_bytes: usize,
-    /// The run of the record that was returned last; the next key of this run has not been read yet.
+    /// The run that contained the last returned record. The next key of this run has not been read yet.
     behind: Option<usize>,
 }
 

@@ -17,7 +17,7 @@ pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     report.not_verified.iter().partition(|entry| is_shown(entry.limit))
 }
 
-/// The cause why things were not verified. Causes are sorted in the order in which reports list them.
+/// A cause for which things were not verified. Causes are sorted in the order in which reports list them.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cause<'a> {
     rank: (bool, LimitKind, bool, usize),

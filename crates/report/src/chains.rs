@@ -217,8 +217,8 @@ impl Text<'_> {
         self.detour(found.detour.as_ref(), out)
     }
 
-    /// Writes the sets that the newest chain does not need. Each set is needed for a range of points in time.
-    /// Consecutive sets form a group if there is no gap between their ranges.
+    /// Writes the sets that the newest chain does not need, each with the range of points in time for which another
+    /// restore needs it. Consecutive sets form a group if there is no gap between their ranges.
     fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut rest = self.database.beside.as_slice();
         while let Some(first) = rest.first() {
@@ -286,8 +286,8 @@ impl Text<'_> {
     }
 }
 
-/// Extends `span` by the points in time that need the set `next`. Returns false if there is a gap between `span` and
-/// these points in time.
+/// Extends `span` by the points in time for which a restore needs the set `next`. Returns false if there is a gap
+/// between `span` and these points in time.
 fn join(span: &mut Option<Span>, next: &Beside) -> bool {
     match (span, &next.span) {
         (Some(span), Some(next)) if next.from <= span.to && span.from <= next.to => {

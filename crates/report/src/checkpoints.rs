@@ -31,7 +31,7 @@ pub enum Source {
 pub struct Group {
     /// The source of the checkpoints.
     pub source: Source,
-    /// The clock of the checkpoints' times.
+    /// The clock to which the times of the checkpoints refer.
     pub clock: Clock,
     /// ID of the database; `None` if only its log is known.
     pub database_id: Option<u32>,
@@ -60,7 +60,7 @@ pub struct DatabaseTarget {
 pub struct SlowCheckpoint {
     /// The figures that the error log reports.
     pub flush: Flush,
-    /// The clock of the time in the error log.
+    /// The clock to which the time in the error log refers.
     pub clock: Clock,
 }
 
@@ -144,7 +144,7 @@ impl Group {
 }
 
 impl CheckpointReport {
-    /// The checkpoint that the error log reports as slow. It is found by its time among the events of its database.
+    /// Finds the checkpoint that the error log reports as slow, by its time, among the events of its database.
     fn checkpoint_of(&self, slow: &SlowCheckpoint) -> Option<&Checkpoint> {
         let (at, database_id) = (slow.flush.at?, slow.flush.database_id?);
         let of_database = |group: &&Group| {

@@ -19,7 +19,8 @@ pub struct Statement<'a> {
     pub data_purity: bool,
 }
 
-/// The lines about a run. CHECKTABLE has one line per table, because each table is a statement of its own.
+/// The lines about a run. For CHECKTABLE, there is one line for each table, because each table needs its own DBCC
+/// statement.
 pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     let messages = match report.options.scope {
         Scope::Tables(_) => {

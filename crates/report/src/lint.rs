@@ -185,7 +185,7 @@ fn pages_of<'a>(database: &Database, rowsets: impl Iterator<Item = &'a Rowset>) 
     units.map(|unit| unit.used_pages).fold(0, i64::saturating_add)
 }
 
-/// User objects with their pages according to the engine's counts, largest first.
+/// User objects and their numbers of pages according to the engine's counts, largest first.
 fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Vec<(i64, i32)> {
     let mut ids: Vec<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     ids.retain(|id| !database.is_system_table(*id));

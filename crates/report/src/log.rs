@@ -35,7 +35,7 @@ pub struct LogReport<'a> {
     pub totals: &'a Totals,
     /// Transactions that are open at the end of the log, oldest first.
     pub open: &'a [Transaction],
-    /// Number of blocks in each VLF, by its position in the log's sequence of VLFs.
+    /// Number of blocks in each VLF, by the position of the VLF in the log's sequence of VLFs.
     pub blocks: &'a [u64],
     /// Number of bytes in damaged blocks before the first block that could be read.
     pub lost_bytes: u64,
@@ -244,7 +244,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
     }
 }
 
-/// Writes a text that says that these backups contain no log.
+/// Writes a text that says that the backups contain no log.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -364,7 +364,7 @@ impl LogReport<'_> {
         }
     }
 
-    /// Writes the last lines as JSON: the VLFs and the totals. `fault` is the result of [`Self::fault`].
+    /// Writes the last lines as JSON: a line for each VLF, then a line with the totals.
     ///
     /// # Errors
     /// If writing to `out` fails.

@@ -247,7 +247,7 @@ fn checkpoint_table<'c>(of: impl IntoIterator<Item = &'c Checkpoint>, out: &mut 
     table.write(2, out)
 }
 
-/// A duration in the largest unit that divides it without a remainder.
+/// A duration in the largest unit of which the duration is a whole multiple.
 fn length_text(seconds: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(86_400, "day"), (3600, "hour"), (60, "minute")];
     let unit = UNITS.iter().find(|(unit, _)| seconds % unit == 0);

@@ -13,7 +13,7 @@ fn message(number: u16, text: String) -> Message {
     Message { number, text }
 }
 
-/// Heading of the results of a database or object.
+/// The heading of the results of a database or object.
 pub(crate) fn results_for(name: &str) -> Message {
     message(2536, format!("DBCC results for '{name}'."))
 }
@@ -26,8 +26,8 @@ pub(crate) fn no_index(command: &str) -> Message {
     message(7966, text)
 }
 
-/// The number of Service Broker objects of one kind. Message 8997 is printed here as an informational line, without its
-/// own number.
+/// The message with the number of Service Broker objects of one kind. It is printed as an informational line, without
+/// its own number 8997.
 pub(crate) fn broker_count(kind: &BrokerCount) -> Message {
     message(8997, format!("Service Broker Msg {}, State 1: {} analyzed: {}.", kind.number, kind.name, kind.count))
 }
@@ -52,12 +52,12 @@ fn unwrapped(text: &str) -> Option<((u16, u8), &str)> {
     Some(((number.parse().ok()?, state.parse().ok()?), inner))
 }
 
-/// Message about the rows and pages that the check counted.
+/// The message with the numbers of rows and pages that the check counted for an object.
 pub(crate) fn rows_in_pages((rows, pages): (u64, u64), object: &str) -> Message {
     message(2593, format!("There are {rows} rows in {pages} pages for object \"{object}\"."))
 }
 
-/// Message about a memory-optimized table. Its rows are not in the data files.
+/// The message about a memory-optimized table, which cannot be checked because its rows are not in the data files.
 pub(crate) fn memory_optimized(object_id: i32, object: &str) -> Message {
     let text = format!(
         "Object ID {object_id} (object '{object}'): The operation is not supported with memory optimized tables. This object \
@@ -71,24 +71,24 @@ fn found(command: &str, counts: ErrorCounts, rest: &str) -> String {
     format!("{command} found {allocation} allocation errors and {consistency} consistency errors {rest}.")
 }
 
-/// Number of errors in findings that belong to no object.
+/// The message with the number of errors that belong to no single object.
 pub(crate) fn found_unattributed(command: &str, counts: ErrorCounts) -> Message {
     message(8954, found(command, counts, "not associated with any single object"))
 }
 
-/// Number of errors in an object.
+/// The message with the number of errors in an object.
 pub(crate) fn found_in_table(command: &str, counts: ErrorCounts, object: &str, object_id: i32) -> Message {
     message(8990, found(command, counts, &format!("in table '{object}' (object ID {object_id})")))
 }
 
-/// Number of errors in the database.
+/// The message with the number of errors in the database.
 pub(crate) fn found_in_database(report: &Report) -> Message {
     let command = report.options.scope.command();
     message(8989, found(command, report.counts(), &format!("in database '{}'", report.database.name)))
 }
 
-/// The message about the minimum repair level; `None` if no repair is possible. `table` is the qualified name of
-/// CHECKTABLE's argument.
+/// The message about the minimum repair level; `None` if no repair is possible. For CHECKTABLE, `table` is the name of
+/// the checked table with its schema.
 pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>) -> Option<Message> {
     let level = repair.name()?;
     let (command, target) = (report.options.scope.command(), target(report, table));
@@ -96,7 +96,8 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
     Some(message(8958, text))
 }
 
-/// The argument of the statement, as messages show it in parentheses: the database or a table of it, and NOINDEX.
+/// The argument of the DBCC statement, as messages show it in parentheses: the database or one of its tables, then
+/// `noindex` if NOINDEX was requested.
 pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     let Options { scope, no_index, .. } = &report.options;
     let database = &report.database.name;
@@ -107,12 +108,13 @@ pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
     }
 }
 
-/// The estimated space for a run. SQL Server needs this space in tempdb; this program needs it for temporary files.
+/// The message with the estimated space for a run. SQL Server needs this space in tempdb; this program needs it for
+/// temporary files.
 pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Message {
     message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
-/// Current and highest value of an identity column, in the words of CHECKIDENT.
+/// The message of CHECKIDENT with the current identity value and the farthest value in the rows of an identity column.
 pub(crate) fn identity(result: &IdentityResult) -> Message {
     let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
     let (current, farthest) = (value(result.current()), value(result.farthest));
@@ -122,8 +124,8 @@ pub(crate) fn identity(result: &IdentityResult) -> Message {
     message(7998, text)
 }
 
-/// Warning about an identity column that may generate values that rows already have. CHECKIDENT has no text for this
-/// warning.
+/// A warning that rows already have values beyond the current identity value of their column. CHECKIDENT has no text
+/// for this warning.
 pub fn identity_behind(result: &IdentityResult) -> String {
     let IdentityResult { table, column, .. } = result;
     format!(
@@ -132,7 +134,7 @@ pub fn identity_behind(result: &IdentityResult) -> String {
     )
 }
 
-/// The number of constraints that hold for all rows; `None` if constraints were not requested.
+/// A line with the number of constraints that hold for all rows; `None` if constraints were not requested.
 pub(crate) fn constraints(report: &Report) -> Option<String> {
     let all = &report.beyond.constraints;
     let verified = |kind: &str| {

@@ -66,7 +66,8 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     if counters.is_empty() { Ok(()) } else { writeln!(out, "system: {}", counters.join(", ")) }
 }
 
-/// Writes a table of measurements with headings: four columns that identify the measurement, its figures, and a remark.
+/// Writes a table of measurements with headings. Each row has four columns that identify the measurement, then its
+/// figures, then a remark.
 ///
 /// # Errors
 /// If writing to `out` fails.

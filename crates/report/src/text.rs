@@ -62,7 +62,7 @@ impl Text<'_> {
         for object in &listing.objects {
             self.object(object)?;
             if is_checktable {
-                // CHECKTABLE runs one statement per table, so each table has its own repair level.
+                // Each table has its own repair level, because CHECKTABLE checks only one table per statement.
                 let level = object.findings.repair.max(listing.unattributed.repair);
                 self.repair_level(level, object.qualified_name().as_deref())?;
             }

@@ -16,8 +16,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character controls the terminal, or changes the direction of text. A changed direction could make one name
-/// look like another.
+/// Whether a character controls the terminal, or changes the direction of the text after it. A changed direction could
+/// make one name look like another name.
 pub fn steers(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns

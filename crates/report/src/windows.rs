@@ -112,7 +112,8 @@ pub fn lines(view: &WindowView<'_>) -> Vec<String> {
 pub fn broken(view: &WindowView<'_>) -> Vec<String> {
     let read = (!view.read.is_kept()).then(|| read(view));
     let closed = view.closed.filter(|kept| !kept.is_kept()).map(|kept| closed(view, kept));
-    // In the lines for people, spaces after the colon align the text. The lines of this function have one space.
+    // In the lines for people, several spaces follow the colon to align the text. This function replaces them by one
+    // space.
     read.into_iter().chain(closed).map(|line| line.replacen(":   ", ": ", 1)).collect()
 }
 
@@ -122,7 +123,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // If no cross-references are compared, an image can be fully read but never closed.
+        // If no cross-references are compared, an image never counts as closed, even after all its pages were read.
         (0, _) if view.closed.is_none() => "fully read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
@@ -169,8 +170,8 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     format!("Closed: {said}.{}", verdict(view, kept, "proof"))
 }
 
-/// A sentence that says that a promise is broken or cannot be kept; empty if the promise is kept. `what` is the thing
-/// that was promised: a read or a proof.
+/// A sentence that says that a promise is broken or cannot be kept; empty if the promise is kept. `what` names the
+/// promised action: a read or a proof.
 fn verdict(view: &WindowView<'_>, kept: Kept, what: &str) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
@@ -289,7 +290,7 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// An age as text. The age is rounded up, so that a promise of the printed time span would be kept.
+/// An age as text. The age is rounded up: if a user promises the printed time span, the age keeps this promise.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

@@ -58,7 +58,7 @@ impl Announcements {
 
     /// Whether the range of the last query was in the system's cache; false before the first query.
     pub(crate) fn is_in_memory(&self) -> bool {
-        // If two threads query at the same time, the answer "not cached" wins.
+        // If two threads query the system at the same time and get different answers, the answer "not cached" wins.
         self.is_in_memory.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) == 0
     }
 }

@@ -95,7 +95,8 @@ impl DataFiles {
         let of = |file: &DataFile| file.binding_guid;
         let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(of).collect();
         let primaries: BTreeSet<[u8; 16]> = in_it().filter(|file| file.file_id == 1).filter_map(of).collect();
-        // If a single secondary file belongs to another database, `check_one_database` returns a more specific error.
+        // If the files were named individually and at most one database has a primary file among them,
+        // `check_one_database` returns a more specific error.
         if bindings.len() < 2 || folder.is_none() && primaries.len() < 2 {
             return Ok(());
         }
@@ -145,8 +146,8 @@ impl DataFiles {
         self.snapshot.as_mut().map_or(Ok(()), Snapshot::read_directly)
     }
 
-    /// Fills `buffer` with the stored bytes of a file's pages, starting with page `first`. `of_base` receives the index
-    /// in `buffer` of each page that comes from the base of a snapshot.
+    /// Fills `buffer` with the pages of a file as they are stored, starting with page `first`. Calls `of_base` with the
+    /// index in `buffer` of each page that comes from the base of a snapshot.
     pub(crate) fn read_stored(
         &self,
         file: usize,

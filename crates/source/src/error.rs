@@ -283,7 +283,7 @@ pub enum OpenError {
         /// The type of the set.
         kind: &'static str,
     },
-    /// The file is a backup that belongs to none of the other given backups.
+    /// The file is a backup that does not belong to any of the other given backups.
     #[error("{}: is neither a stripe of the backup {} nor a differential backup based on it; give one backup at a time", path.display(), other.display())]
     OtherBackup {
         /// Path of the file.
@@ -563,7 +563,8 @@ pub enum ReadError {
     },
 }
 
-/// A hint that names the command for this kind of file, as the end of a message. The kind follows from the file's name.
+/// A hint that names the command that reads this kind of file, as the end of a message. The kind of the file follows
+/// from its name. Empty if no command reads it.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();

@@ -98,7 +98,8 @@ const HOLDERS: [Holder; 3] = [
     },
     Holder {
         text: "is a disk image (VHD): mount the image read-only, and check its files",
-        // A fixed-size virtual disk begins with the disk itself, which has a partition table.
+        // A fixed-size virtual disk begins with the partition table of the disk and not with these bytes. It is
+        // recognized by its extension and by the signature of the partition table.
         start: b"conectix",
         members: &[],
         extensions: &["vhd"],

@@ -5,7 +5,7 @@
 //! [`BackupPages`] reads a backup of it. Both open their files read-only, shared with other programs, and use large
 //! positioned reads. Files are never memory-mapped and never written.
 
-// Indexing is used only after a bounds check; each such line names the check.
+// Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 #[cfg(any(target_os = "linux", test))]
@@ -110,7 +110,8 @@ pub trait PageSource: Sync {
         ReadFaults::default()
     }
 
-    /// The backup that contains the pages, if any. It gives access to its log, and to damage outside the pages.
+    /// The backup that contains the pages, if any. The backup gives access to its log and to reports of damage outside
+    /// the pages.
     fn backup(&self) -> Option<&BackupPages> {
         None
     }

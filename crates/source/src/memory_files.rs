@@ -23,7 +23,7 @@ pub struct MemoryFiles {
 struct Content {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
-    /// The number of bytes available; it is smaller than the length of the content if the file was cut.
+    /// The number of available bytes. It is less than the length of the content if the file was cut off.
     length: usize,
     changed: BTreeMap<u32, Arc<PageBytes>>,
 }

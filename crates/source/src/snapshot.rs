@@ -289,7 +289,8 @@ impl Snapshot {
         for at in of_base {
             let Some(page) = bytes.get(at * PAGE_BYTES..).and_then(<[u8]>::first_chunk::<PAGE_BYTES>) else { continue };
             let number = first + at as u32;
-            // Damaged pages are left out: their LSN is meaningless, and their damage is proven by their checksum.
+            // Damaged pages are left out, because their LSN is meaningless. A damaged page needs no other evidence than
+            // its checksum.
             if Page::new(page).header().lsn() > moment && pfs.has(number) && verify(page).is_ok() {
                 newer.count += 1;
                 if newer.pages.len() < MOST_NEWER {

@@ -23,8 +23,8 @@ impl<'a> Throttled<'a> {
         Self { inner, bytes_per_second: bytes_per_second.max(1), free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until a read may start. Each read first reserves its time slot under the lock and then sleeps without it,
-    /// so that threads do not hold each other up.
+    /// Waits until a read may start. Each read reserves its time slot while it holds the lock, and then releases the
+    /// lock before it sleeps, so that it does not block other threads.
     fn wait(&self, bytes: usize) {
         let time = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();
@@ -81,7 +81,7 @@ mod tests {
                 });
             }
         });
-        // 20 MB at 100 MB per second take 200 ms; the last read needs no wait after it.
+        // Reading 20 MB at 100 MB per second takes 200 ms, but there is no wait after the last read.
         assert!(start.elapsed() >= Duration::from_millis(185), "{:?}", start.elapsed());
     }
 }

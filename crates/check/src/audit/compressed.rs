@@ -1,5 +1,5 @@
-//! Audits the records of a compressed leaf page (5274). The page's compression information is audited first, then each
-//! record is compared with it.
+//! Audits the records of a compressed leaf page (message 5274). The page's compression information is audited first,
+//! then each record is compared with it.
 
 use format::compressed::{CdFault, CdIssue, CdKind, CdRecord, CdTest, CompressionInfo, Expansion};
 use format::slots::{SlotEntry, SlotOrder};

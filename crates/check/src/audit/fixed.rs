@@ -14,7 +14,7 @@ const PFS_RECORD_BYTES: usize = 8092;
 /// the second record contains the bitmap.
 const MAP_RECORD_BYTES: [usize; 2] = [94, 7992];
 
-/// The first contradiction found on a page with fixed offsets.
+/// The first contradiction found on a page with records at fixed offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FixedFault {
     test: &'static str,
@@ -79,8 +79,8 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
 }
 
-/// The first wrong value in a header field that pages with fixed offsets do not use. Every release writes the same
-/// value into each of these fields. The content of a page can be trusted even if one of these fields is wrong.
+/// The first wrong value in a header field that pages with records at fixed offsets do not use. Every release writes
+/// the same value into each of these fields. The content of a page can be trusted even if one of these fields is wrong.
 pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
     idle_fields(page).err()
 }

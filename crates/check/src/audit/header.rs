@@ -50,7 +50,7 @@ pub(crate) struct PageContent {
     pub(crate) rows: u32,
     /// Ghost records.
     pub(crate) ghosts: u32,
-    /// Forwarded rows among the live ones.
+    /// Forwarded rows, which are also counted as live rows.
     pub(crate) forwarded: u32,
     /// Forwarding stubs.
     pub(crate) stubs: u32,

@@ -64,7 +64,7 @@ pub(super) enum Violation {
     Lacks(&'static str),
     /// 3852: the row has no matching row in the referenced table.
     Alone,
-    /// 8997: a Service Broker object refers to another one that does not exist.
+    /// 8997: a Service Broker object refers to a Service Broker object that does not exist.
     Broker(&'static Check),
     /// Not verified: too few rows with this reference were seen to prove that it is intact in every sound database.
     Unproven,
@@ -86,7 +86,8 @@ pub(super) struct Classes {
     pub(super) column: &'static str,
     /// The classes that rules cover, and the classes that are known to refer to nothing.
     pub(super) known: &'static [i64],
-    /// The classes that refer to nothing in the catalog of master; these rows describe the server.
+    /// The classes of the rows in the catalog of master that describe the server. These rows refer to nothing in the
+    /// catalog.
     pub(super) of_server: &'static [i64],
 }
 

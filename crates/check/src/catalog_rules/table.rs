@@ -362,8 +362,8 @@ references! {
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {depid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
-    // 20,499 permissions, not counting the permissions on the server in master. 833 of them are on user objects, 6 on
-    // types, and 1, in a backup, on a principal.
+    // 20,499 permissions, not counting the permissions on the server in master. 833 of the permissions are on user
+    // objects, 6 are on types, and one, which was found in a backup, is on a principal.
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;

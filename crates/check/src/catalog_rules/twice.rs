@@ -1,6 +1,7 @@
-//! Facts that base tables store twice. A value that is impossible within its own row is a finding (3858). If two rows
-//! disagree, nothing shows which row is right, so the pair is listed as not verified, with both values. Each rule holds
-//! for all rows of 368 real databases of versions 611 to 998, unless the comment on the rule gives an exception.
+//! Facts that base tables store twice. A value that is impossible within its own row is a finding (message 3858). If
+//! two rows disagree, nothing shows which row is right, so the pair is listed as not verified, with both values. Each
+//! rule holds for all rows of 368 real databases of versions 611 to 998, unless the comment on the rule gives an
+//! exception.
 
 mod codes;
 mod columns;
@@ -25,7 +26,7 @@ use crate::ledger::FindingCollector;
 use crate::near::partition_point_near;
 use crate::registry::limits::{self, Reason};
 
-/// Limit on the disagreements of one kind that are listed with their values; all further ones are only counted.
+/// Limit on the disagreements of one kind that are listed with their values. Further disagreements are only counted.
 const LISTED: u64 = 10;
 
 /// Compares all facts that are stored twice.

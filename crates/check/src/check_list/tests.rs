@@ -128,8 +128,8 @@ impl PageCheck for CountsPages {
 }
 
 check_list! {
-    /// One check of pages and two instances of a check of rows: the first accepts the rows of a page together, the
-    /// second only single rows.
+    /// One check of pages and two instances of a check of rows. The first instance accepts all rows of a page together;
+    /// the second accepts only one row at a time.
     Three, ThreeSums, ThreeScratch, ThreeHandled {
         pages {
             pages: CountsPages,

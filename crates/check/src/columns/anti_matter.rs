@@ -1,6 +1,6 @@
-//! The anti-matter column, in which an online index build marks rows that were deleted during the build (5228, 5229).
-//! The column exists only during the build. Since SQL Server 2017 a build can be paused, and nothing in the files shows
-//! that a build is paused.
+//! The anti-matter column, in which an online index build marks rows that were deleted during the build (messages 5228,
+//! 5229). The column exists only during the build. Since SQL Server 2017 a build can be paused, and nothing in the
+//! files shows that a build is paused.
 
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;

@@ -1,6 +1,7 @@
-//! Off-row values that cannot be validated by their pointer alone. For XML documents, the signature must be read, for
-//! sql_variant and spatial values the whole value, and for text values whose pointer lacks the length, the root that
-//! stores it. The sweep only records where these values are; if there are few enough, they are read after the sweep.
+//! Off-row values that cannot be validated by their pointer alone. For an XML document, the signature must be read. For
+//! an sql_variant or spatial value, the whole value must be read. For a text value whose pointer lacks the length, the
+//! root must be read, because it stores the length. The sweep only records where these values are. If there are few
+//! enough of them, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::{Domain, Pieces};

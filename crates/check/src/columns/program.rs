@@ -59,7 +59,7 @@ pub(super) struct Program {
     /// The rules for variable columns, by number from 0; `None` if no column has that number or nothing is known about
     /// it.
     pub(super) variable: Vec<Option<VariableCheck>>,
-    /// NOT NULL columns: the index of each word of the null bitmap that has bits of such columns, and a mask of these
+    /// For each word of the null bitmap that has bits of NOT NULL columns: the index of the word, and a mask of these
     /// bits.
     pub(super) not_null: Vec<(u16, u64)>,
     /// Offset after the last fixed column that is in use.

@@ -24,8 +24,8 @@ use crate::units::UnitIndex;
 /// Bytes per stored key. A half-full hash table stores two hashes per key: the hash of the whole key and the hash of
 /// its letters.
 const BYTES_PER_KEY: u64 = 80;
-/// The minimum and maximum number of keys that a pass stores. The maximum takes about 40 MB. Between the two, a pass
-/// uses half of the unused memory grant.
+/// The minimum and maximum number of keys that a pass stores. The maximum number of keys needs about 40 MB. Within
+/// these limits, a pass uses half of the unused memory grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 
 /// The page ranges of tables with foreign keys. One pass finds the ranges for all keys, because a database may have a
@@ -33,7 +33,7 @@ const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 15..=1 << 19;
 pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
-    /// The page ranges for those foreign keys among `plans` whose tables have rows.
+    /// The page ranges for the foreign keys in `plans` whose tables have rows.
     pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {
@@ -63,7 +63,7 @@ pub(super) fn verdict(
     if verdict.rows == 0 {
         return verdict;
     }
-    // If a page cannot be read, any key may refer to a row on it.
+    // If a page of the referenced table cannot be read, any key may refer to a row on that page.
     let unread = || Verdict {
         rows,
         undecided: [((&limits::PAGES_UNREADABLE, Cow::default()), rows)].into(),

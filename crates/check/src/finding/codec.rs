@@ -12,8 +12,8 @@ use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// The names of evidence seen so far; their index is their number in temporary files. The list is short, because all
-/// names are literals in the program.
+/// The names of evidence that were seen so far. In temporary files, a name is stored as its index in this list. The
+/// list is short, because all names are literals in the program.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn number_of(name: &'static str) -> u16 {

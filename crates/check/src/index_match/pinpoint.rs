@@ -32,8 +32,8 @@ const MAX_LISTED: usize = 20_000;
 /// Limit on the bytes of an off-row value that a message shows.
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
-/// Reports the unmatched rows of `plan`, whose index is `plan_index`. Returns whether there are more unmatched rows
-/// than are listed.
+/// Reports the unmatched rows of `plan`, which is at position `plan_index` in the list of plans. Returns whether there
+/// are more unmatched rows than are listed.
 ///
 /// # Errors
 ///
@@ -105,7 +105,8 @@ impl Look<'_> {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 IndexedAs::Indexed(hash) => visit(work.side, at, hash),
-                // The sweep could hash all rows, so this time an off-row value must be unreadable.
+                // The sweep was able to hash all rows. So the reason must be an off-row value that the sweep read and
+                // that cannot be read now.
                 IndexedAs::Unknown => read = Err(Unread),
                 IndexedAs::LeftOut | IndexedAs::TooExpensive => {}
             }

@@ -41,8 +41,8 @@ pub(crate) struct UnitPlan {
     pub(crate) forms: Vec<Normalization>,
     /// The filter of the index, for rows of the table; `None` if the index has all rows.
     pub(crate) filter: Option<Formula>,
-    /// Whether the filter only requires that the first of the `cells` is not NULL. Filters of indexes on sparse columns
-    /// often do.
+    /// Whether the filter only requires that the first of the `cells` is not NULL. Indexes on sparse columns often have
+    /// this filter.
     pub(super) wants_first: bool,
     /// How to hash all rows of a page together if they have the same layout; `None` if that is impossible.
     pub(super) together: Option<BatchPlan>,

@@ -59,8 +59,8 @@ pub(super) struct Together {
 }
 
 impl BatchPlan {
-    /// `None` if rows must be hashed one by one, because the plan has a filter over anything but integers and NULLs,
-    /// computed values other than integers, or decimals of variable length.
+    /// `None` if rows must be hashed one by one. This is necessary if the filter tests anything other than integers and
+    /// NULLs, if a computed value is not an integer, or if a decimal has variable length.
     pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),

@@ -76,7 +76,7 @@ impl Expects {
         if level != expected_level {
             return Some(TYPE_DIFFERS);
         }
-        // The smallest fragment seen has 8 bytes: it is unknown whether smaller ones are padded.
+        // The smallest fragment seen has 8 bytes. It is unknown whether smaller fragments are padded.
         let may_be_padded = level == 0 && size <= SMALLEST_PIECE && expected < size;
         (size != expected && !may_be_padded).then_some(SIZE_DIFFERS)
     }
@@ -108,7 +108,7 @@ pub(crate) enum Kind {
     },
     /// The fields of the fragment contradict each other.
     Malformed,
-    /// The fragment has a node type that does not exist (8962).
+    /// The fragment has a node type that does not exist (message 8962).
     Unknown,
     /// The fragment has an undocumented form, or is a ghost.
     Undescribed,

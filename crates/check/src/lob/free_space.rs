@@ -1,5 +1,5 @@
-//! Compares the free space of a page with its PFS byte (8914). PFS records free space only for heaps and off-row data
-//! (docs/format/allocation.md#pfs).
+//! Compares the free space of a page with its PFS byte (message 8914). PFS records free space only for heaps and
+//! off-row data (docs/format/allocation.md#pfs).
 
 use format::allocation::{PfsByte, pfs_page_of};
 use format::page::HEADER_BYTES;

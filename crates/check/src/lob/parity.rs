@@ -1,6 +1,6 @@
-//! Values of ntext columns must have an even number of bytes (2570). For an off-row value, only the row shows the
-//! column, and only the root fragment shows the length. So the roots that ntext columns point to are matched with the
-//! roots of odd length.
+//! Values of ntext columns must have an even number of bytes (message 2570). For an off-row value, only the row shows
+//! the column, and only the root fragment shows the length. So the roots that ntext columns point to are matched with
+//! the roots of odd length.
 
 use std::collections::BTreeSet;
 

@@ -76,8 +76,8 @@ struct Place {
 ///
 /// # Errors
 ///
-/// [`Unread`] if a page cannot be read. In this case, either nothing is reported, or nothing about the rows that own
-/// values.
+/// [`Unread`] if a page cannot be read. Then either nothing was reported, or everything was reported except the rows
+/// that own faulty values.
 pub(crate) fn lob(
     (context, plans): (&Context<'_>, &Plans),
     plan: &RowsetPlan,

@@ -50,7 +50,7 @@ pub(crate) enum Mark {
     Note,
     /// A whole part of the input is missing, such as a data file or a stripe.
     Root,
-    /// The data is missing, but not because a file or stripe was not given.
+    /// The data is missing for a reason other than a file or stripe that was not given.
     Apart,
 }
 

@@ -1,5 +1,5 @@
-//! The table of checks, grouped by subject. Message texts are taken from sys.messages of SQL Server 2022. States are
-//! taken from transcripts of real output, if a transcript shows the message.
+//! The table of checks, grouped by subject. Message texts are taken from sys.messages of SQL Server 2022. Message
+//! states are taken from transcripts of real output, if a transcript shows the message.
 
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 

@@ -64,7 +64,7 @@ pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut 
     (sums.nodes, sums.bounds) = (nodes, vec![rest]);
 }
 
-/// Checks the children that are in another part than their parent. Called after all parts are merged.
+/// Checks the children that are not in the same part as their parent. Called after all parts are merged.
 pub(super) fn check_between_parts(
     context: &Context<'_>,
     swept: &mut Tallies,

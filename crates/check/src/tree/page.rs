@@ -108,7 +108,7 @@ pub(super) fn add(
     }
 }
 
-/// Checks the order of the keys from slot to slot (2511, 2512), and keeps the page's first and last key.
+/// Checks the order of the keys from slot to slot (messages 2511, 2512), and keeps the page's first and last key.
 fn keys(
     context: &Context<'_>,
     sound: &SoundPage<'_>,

@@ -31,7 +31,7 @@ pub(super) struct Chunk {
     pub(super) described: ColumnChunkMetaData,
 }
 
-/// Encodes columns, and reuses its allocations for each.
+/// Encodes columns one after another, and reuses its allocations for each column.
 pub(super) struct ChunkEncoder {
     snappy: snap::raw::Encoder,
     compressed: Vec<u8>,

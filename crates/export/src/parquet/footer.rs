@@ -40,7 +40,7 @@ pub(super) struct Footer {
 
 /// The encoded parts of a footer before and after the list of row groups.
 struct Frame {
-    /// The number of bytes before the list, not counting the bytes of the row count.
+    /// The number of bytes before the list of row groups, without the bytes of the row count.
     before_bytes: usize,
     behind: Vec<u8>,
 }

@@ -37,7 +37,7 @@ pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u16], width: u32) {
             rest = rest.get(run..).unwrap_or_default();
             continue;
         }
-        // Packs groups of eight numbers until the next eight numbers are equal.
+        // Packs numbers in groups of eight, up to the first group of eight equal numbers.
         let is_run =
             |group: &[u16]| group.len() == LEAST_RUN && group.iter().all(|number| group.first() == Some(number));
         let groups = rest.chunks(8).take_while(|group| !is_run(group)).count().max(1);

@@ -64,8 +64,8 @@ impl Lanes {
         self.rows
     }
 
-    /// Whether the row group is full: it has the maximum number of rows, or a row of the same length as the last row
-    /// would not fit.
+    /// Whether the row group is full. It is full if it has the maximum number of rows, or if it has no space for
+    /// another row of the same length as the last row.
     pub(super) fn is_full(&self) -> bool {
         self.bytes + self.of_row > self.most_bytes || self.rows >= GROUP_ROWS
     }

@@ -8,7 +8,7 @@ pub(super) const LENGTH_BYTES: usize = 4;
 /// The values that are not NULL, one after another. A bit value occupies one byte.
 pub(super) struct Plain {
     pub(super) bytes: Vec<u8>,
-    /// The length of each value in bytes; `None` if each value is preceded by its own length.
+    /// The length of each value in bytes; `None` if the values have variable length and each is preceded by its length.
     pub(super) length: Option<usize>,
 }
 

@@ -83,7 +83,8 @@ fn another(names: &mut BTreeSet<String>, name: &str, end: &str) -> String {
 }
 
 /// The columns that hold a value, with the suffixes of their names. Times are stored in microseconds, because all
-/// readers accept them. If the type has a seventh digit, a second column holds it, so that no precision is lost.
+/// readers accept this unit. If a time has a seventh fractional digit, a second column holds this digit, so that no
+/// precision is lost.
 fn parts_of(kind: Kind) -> Vec<(Part, &'static str)> {
     let with_rest = |part: Part, digits: u8| {
         let mut parts = vec![(part, "")];

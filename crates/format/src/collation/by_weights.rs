@@ -26,9 +26,9 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     if !rules.is_vietnamese {
         return rules.compare(Elements::from(a, shared, rules), Elements::from(b, shared, rules));
     }
-    // In Vietnamese, two letters may count as one letter. In ASCII strings such pairs are certainly joined, except a
-    // small letter before a capital. Other strings are decided only if their order is the same with and without
-    // joining.
+    // In Vietnamese, two letters may count as one letter. In an ASCII string, each such pair certainly counts as one
+    // letter, unless it consists of a small letter and a following capital. If a string is not ASCII, the order is
+    // decided only if it is the same whether the pairs count as one letter or as two.
     let start = rules.start_of_letters(a, shared);
     let compared = |joins: Joins| {
         let elements = |text| Elements::from(text, start, rules).joining(joins);
@@ -36,8 +36,8 @@ pub(super) fn compare(a: Text<'_>, b: Text<'_>, collation: CollationId) -> Compa
     };
     let joined = compared(Joins::Certain);
     let mut others = Vec::new();
-    // The tables list contractions by case. So for a small letter before a capital, either every such pair is joined or
-    // none.
+    // The case of the letters decides whether the tables list a pair. So either all pairs of a small letter and a
+    // following capital count as one letter, or none of these pairs does.
     if element::may_join_oddly(a) || element::may_join_oddly(b) {
         others.push(Joins::All);
     }
@@ -126,8 +126,8 @@ pub(super) fn is_same_character(a: u16, b: u16, collation: CollationId, encoding
     (collation.ignores_case() && rules.folded(a) == rules.folded(b)).then_some(true)
 }
 
-/// Whether a character may change the character before it. Combining marks do. An unknown character may, unless it is
-/// an East Asian letter.
+/// Whether a character may change the character before it. Combining marks do so. An unknown character may do so too,
+/// unless it is an East Asian letter.
 pub(super) fn may_join_previous(unit: u16) -> bool {
     /// Letters of Chinese, Japanese and Korean, without marks that repeat, lengthen or voice the letter before them.
     const EAST_ASIAN: [std::ops::RangeInclusive<u16>; 5] =

@@ -128,8 +128,9 @@ fn compare_binary(
     }
 }
 
-/// A byte that orders characters: of two characters with different bytes, the one with the smaller byte sorts first.
-/// `None` if the place of the character is uncertain, or if characters with this byte would sort differently.
+/// A byte that orders characters: of two characters with different bytes, the character with the smaller byte sorts
+/// first. `None` if the place of the character in the order is uncertain, or if two characters with this byte might
+/// sort differently.
 pub(crate) fn image_of(
     before: Option<u16>,
     unit: u16,
@@ -145,7 +146,7 @@ pub(crate) fn image_of(
         CharClass::Digit(byte) => Some(byte),
         CharClass::Letter(byte) => {
             let is_known = collation.0 != 0 && !collation.is_doubtful() && !alphabet.may_put_case_first();
-            // In Turkish, this may be the dotless or the dotted i.
+            // In Turkish, `byte` may mean the dotless or the dotted i.
             let is_one_letter = byte != b'i' || collation.locale() != TURKISH;
             let is_in_place = || is_one_letter && is_in_place(before, unit, next, collation);
             (is_known && (alphabet.plain || is_in_place())).then_some(byte)

@@ -3,7 +3,8 @@
 use super::CollationId;
 use super::ascii::{CharClass, classify};
 
-/// The index of the locale Latin1_General. This locale and the next ones have special rules in this crate.
+/// The index of the locale Latin1_General. This constant and the constants below it are the locales for which this
+/// crate has special rules.
 pub(super) const LATIN1_GENERAL: u8 = 0x08;
 pub(super) const FRENCH: u8 = 0x0B;
 pub(super) const TURKISH: u8 = 0x1A;

@@ -41,8 +41,8 @@ pub(super) fn compare(a: &[u8], b: &[u8]) -> Comparison {
     Comparison::SameLetters
 }
 
-/// The bytes of letters that count as two letters in Unicode. It is not known which characters a search finds equal to
-/// them.
+/// The bytes of letters that count as two letters in Unicode. It is unknown which characters count as equal to these
+/// letters in a search.
 const DOUBLE: [u16; 7] = [0x8C, 0x9C, 0xC6, 0xDE, 0xDF, 0xE6, 0xFE];
 
 /// Whether two bytes are the same character; false if they differ at the first level. `None` for letters with different

@@ -66,7 +66,7 @@ impl Weights {
         page.and_then(|page| page.get(usize::from(unit & 0xFF))).copied().unwrap_or_default()
     }
 
-    /// The letters as which an expanded character counts.
+    /// The letters that are compared in place of an expanded character.
     pub(super) fn expansion(&self, unit: u16) -> &[u16] {
         let found = self.expansions.binary_search_by_key(&unit, |(unit, _)| *unit);
         found.ok().and_then(|at| self.expansions.get(at)).map_or(&[], |(_, letters)| letters)

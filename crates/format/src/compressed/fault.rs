@@ -44,8 +44,8 @@ pub enum CdTest {
 }
 
 impl CdTest {
-    /// The text of the test in message 5274. The server's texts are not known to the letter. These texts follow the
-    /// style of tests that are known.
+    /// The text of the test in message 5274. The server's exact texts are unknown. These texts follow the style of the
+    /// known texts of other tests.
     pub fn text(self) -> &'static str {
         match self {
             Self::Compressed => "IS_ON (CD_COMPRESSED, hdr->r_tag)",

@@ -8,7 +8,7 @@ const HAS_Z: u8 = 0x1;
 const HAS_M: u8 = 0x2;
 const IS_POINT: u8 = 0x8;
 const IS_LINE: u8 = 0x10;
-/// The version with arcs. Its values have the kinds of segments after the shapes.
+/// The version of values that may contain arcs. In these values, the kinds of the segments follow the shapes.
 const WITH_SEGMENTS: u8 = 2;
 
 /// Whether the lengths of a value's parts add up to its length. If they do not, the value may have an undocumented

@@ -214,7 +214,8 @@ fn a_vector_of_16_bytes_is_no_text_pointer() {
     };
     let vector = [5, 0, 1, 0, 2, 0, 16, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(["id", "count", "columnId", "value"].iter().all(|name| with(vector).contains(name)), "{:?}", with(vector));
-    // If some part of a sparse vector does not fit, the first word is an ordinary number.
+    // If some part of a sparse vector is impossible, the bytes are not a sparse vector, and their first word is an
+    // ordinary number.
     let pointer = [5, 0, 1, 0, 2, 0, 15, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(!with(pointer).contains(&"columnId"), "{:?}", with(pointer));
 }

@@ -28,7 +28,7 @@ const IS_ENCRYPTED: u16 = 4;
 /// The reason why a place does not have a usable log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockFault {
-    /// No block starts here, or the block is longer than the bytes passed.
+    /// No block starts here, or the block is longer than the bytes that the caller passed.
     NoBlock,
     /// A sector belongs to another block, or to an earlier use of the VLF.
     OtherSector,

@@ -26,7 +26,7 @@ const UNEXPLAINED: [(&str, &[usize]); 6] = [
     ),
     // Characters that appear to be leftovers of earlier contents.
     ("SFIN", &[0x400]),
-    // Possibly the difference in seconds between the date in this block and the other dates.
+    // Possibly the difference in seconds between the date in this block and the other dates in the backup.
     ("VOLB", &[0x48]),
     ("TSMP", &[0x50, 0xF8, 0x134]),
 ];

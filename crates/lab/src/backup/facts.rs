@@ -28,13 +28,13 @@ pub(crate) struct FileFacts {
 /// The values in the labels and the configuration of a set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    // The media.
+    // Fields of the media.
     pub(crate) media_set: [u8; 16],
     pub(crate) stripes: u16,
     /// The IDs of the media families, by stripe.
     pub(crate) families: Vec<u32>,
     pub(crate) media_date: [u8; 5],
-    // The set.
+    // Fields of the backup set.
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) machine: String,
@@ -51,19 +51,19 @@ pub(crate) struct Facts {
     /// Finish time in units of 100 ns since 1601.
     pub(crate) finished_at: u64,
     pub(crate) time_zone: u8,
-    // The log.
+    // Fields of the log.
     pub(crate) first_lsn: Lsn,
     pub(crate) last_lsn: Lsn,
     pub(crate) checkpoint_lsn: Lsn,
     /// The checkpoint LSN of the previous full backup.
     pub(crate) full_backup_lsn: Lsn,
     pub(crate) redo_lsn: Lsn,
-    // The full backup on which a differential backup is based. For a full backup, these fields describe the previous
-    // full backup.
+    // Fields of the full backup on which a differential backup is based. In a full backup, these fields describe the
+    // previous full backup.
     pub(crate) base_lsn: Lsn,
     pub(crate) base_set: [u8; 16],
     pub(crate) base_at: u64,
-    // The database.
+    // Fields of the database.
     pub(crate) database: String,
     pub(crate) version: u16,
     pub(crate) compatibility: u8,

@@ -418,8 +418,8 @@ impl Found {
             // together.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
-            // When a backup file is checked, the check itself reports the unused sets in this file. If the restore has
-            // log backups, the check does not report them.
+            // When a backup file is checked, the check itself reports the unused sets in this file. It does not report
+            // them if the restore has log backups.
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();

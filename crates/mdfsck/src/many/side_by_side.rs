@@ -107,7 +107,7 @@ struct Shared<'r> {
     share: CheckArguments,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// A check holds the write lock of this lock if it needs all the memory of the run.
+    /// A check that needs all the memory of the run holds this lock for writing.
     alone: RwLock<()>,
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct Found {
     pub(crate) unusable: Option<String>,
 }
 
-/// The log files that the user named, or else those in the folders of the data files.
+/// Finds the log files to use: the log files that the user named or, if the user named none, the log files in the
+/// folders of the data files.
 pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let logs: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
     if logs.is_empty() { beside(paths, source, database) } else { Found { logs, is_named: true, ..Found::default() } }

@@ -113,7 +113,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageB
     })
 }
 
-/// The expected rows after all commits before the first one for which `is_in` is false.
+/// The expected rows after all commits up to, but not including, the first commit for which `is_in` returns false.
 fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -> Tables {
     let mut tables: Vec<BTreeMap<Values, usize>> = Vec::new();
     for table in &chain.tables {
@@ -216,7 +216,7 @@ fn refused_ends_of_sets(seeds: Range<u64>) -> u32 {
     refused
 }
 
-/// Converts a time in the form of the lab: `2024-03-04T09:02:37.763`.
+/// Parses a time in the format that the lab uses: `2024-03-04T09:02:37.763`.
 fn time(text: &str) -> LogTime {
     let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap();
     let seconds = number(11..13) * 3600 + number(14..16) * 60 + number(17..19);

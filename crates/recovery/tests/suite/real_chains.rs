@@ -276,7 +276,7 @@ impl Story {
 }
 
 /// Restores in memory to a point in time, with a memory grant of `grant_bytes`. If the pages of the backup are already
-/// newer, returns the message of the refusal.
+/// newer than this point in time, returns the message of the refusal.
 fn stopped<T>(
     paths: &[PathBuf],
     moment: LogTime,

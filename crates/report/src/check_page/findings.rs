@@ -96,7 +96,8 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
                 continue;
             }
             messages_left -= 1;
-            // If the short description is empty, the page shows the check's general description of the fault.
+            // If there is no short description, the page instead shows the general description of the fault, which
+            // comes from the check.
             let brief = room.take(&finding.brief(&report.names()), NAME_CHARS).unwrap_or_default();
             found.messages.push(Message { check, follows, brief, count: 0, shown: Vec::new() });
         }

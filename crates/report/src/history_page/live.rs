@@ -30,8 +30,9 @@ pub(super) struct Running {
     is_stopped: bool,
     /// Seconds from the start to the last report.
     seconds: f64,
-    /// The current phase. The three fields after it describe this phase: its duration so far, the pages that it has
-    /// processed, and all of its pages. The last two are 0 if the number of pages is unknown.
+    /// The current phase. The three fields after this field describe the phase: its duration so far, the number of
+    /// pages that it has processed, and the number of all its pages. Both numbers of pages are 0 if the number of all
+    /// pages is unknown.
     phase: &'static str,
     phase_seconds: f64,
     done: u64,

@@ -10,7 +10,7 @@ pub(super) fn write(out: &mut String, bytes: &PageBytes) {
     line(out, format_args!("Protection      {}", text(bytes)));
 }
 
-/// Numbers of the sectors that do not have the bit pattern of the stored torn-bits word.
+/// Numbers of the sectors whose torn bits differ from the pattern in the stored torn-bits word.
 pub(super) fn torn_sectors(stored: u32, actual: u32) -> Vec<u32> {
     (1..16).filter(|sector| actual >> (2 * sector) & 3 != stored & 3).collect()
 }

@@ -147,7 +147,7 @@ pub(crate) fn verdict(report: &Report) -> (Tone, &'static str, String) {
     (Tone::Bad, "NOT SOUND", format!("{errors}{tables}{failed}"))
 }
 
-/// Writes the results of requested checks that CHECKDB does not make.
+/// Writes the results of requested checks that CHECKDB does not perform.
 pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     let identities = &report.beyond.identities;
     let behind: Vec<String> =

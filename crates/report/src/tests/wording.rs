@@ -68,7 +68,7 @@ fn every_template_is_the_text_of_sys_messages() {
         match server_text(number) {
             Some(server) if is_of(server, text) => {}
             Some(server) => wrong.push(format!("{}\n  server {server}\n  here   {text}\n", check.id)),
-            // CHECKDB has no message for a rule that only this program checks.
+            // CHECKDB has no message for a violation of a rule that only this program checks.
             None => assert!(
                 matches!(check.phase, Phase::Constraint | Phase::Log | Phase::Container),
                 "{}: no text of {number}",
@@ -85,8 +85,8 @@ fn every_informational_message_is_the_text_of_sys_messages() {
         // Message 7998 is not compared, because CHECKIDENT's line is in several rows of `sys.messages`.
         if number != 7998 {
             let server = server_text(number).unwrap();
-            // In 8957 a space separates the elapsed time from the text after it. Without that text, the space is
-            // missing.
+            // In message 8957, a space separates the elapsed time from the text after it. The lines of this program may
+            // lack that text and also the space.
             let is_server = is_of(server, &text) || number == 8957 && is_of(server, &format!("{text} "));
             assert!(is_server, "{number}\n  server {server}\n  here   {text}");
         }

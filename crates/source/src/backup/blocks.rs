@@ -32,7 +32,7 @@ const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
 /// The most types of blocks with unknown content that are counted type by type. Blocks of further types are counted
 /// together.
 const MOST_TYPES: usize = 64;
-/// The tag under which the blocks of all other types are counted together.
+/// The tag under which blocks of further types are counted together.
 const OTHER_TYPES: Tag = *b"????";
 
 /// The four letters that name the type of a block or stream.
@@ -187,9 +187,9 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Steps over a block of a type that SQL Server has never been seen to write; the tape format defines more types
-    /// (docs/format/backups.md#tape). The bytes after the header of such a block need not be streams, so damage found
-    /// in them is not reported.
+    /// Skips a block of a type that SQL Server has never been seen to write. The tape format defines more types than
+    /// SQL Server writes (docs/format/backups.md#tape). The bytes after the header of the skipped block need not be
+    /// streams, so damage found in these bytes is not reported.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
         let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
         *self.undescribed.entry(if is_told { tag } else { OTHER_TYPES }).or_default() += 1;
@@ -220,7 +220,8 @@ impl<'a> Walk<'a> {
                 return Ok(streams);
             }
             if header == [0; STREAM_BYTES] {
-                // The checksum of an all-zero header is correct, but a block's streams must end with SPAD.
+                // An all-zero header has a correct checksum. It is damage nevertheless, because the streams of a block
+                // end with a SPAD stream.
                 self.note(at, DamageKind::Lost)?;
                 self.search(at)?;
                 return Ok(streams);
@@ -237,8 +238,8 @@ impl<'a> Walk<'a> {
             let data = at + STREAM_BYTES as u64;
             let length = claimed.min(end.saturating_sub(data));
             let is_encrypted = u16_at(&header, 16) != Some(0);
-            // The stream's data contains lost records, and the lost length is unknown. The stream's length is then
-            // unreliable, so the next block is searched for.
+            // Records within the stream's data are lost, and their total length is unknown. The length in the stream's
+            // header is then unreliable, so the next block is searched for.
             if let Some(lost) = self.media.loss_in(data, length)
                 && !self.is_followed(at, &header)?
             {

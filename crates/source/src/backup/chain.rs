@@ -37,7 +37,8 @@ pub struct Chain {
     /// The sets to restore for the latest point in time, in order: the full backup, the last differential backup, and
     /// then the log backups.
     pub steps: Vec<usize>,
-    /// Number of log backups before the last step that `steps` omits because of [`MOST_STEPS`].
+    /// Number of log backups that `steps` omits because of [`MOST_STEPS`]. They have to be restored before the last
+    /// step.
     pub omitted: usize,
     /// The missing log (first LSN, end LSN), if later log backups exist after the end of the chain.
     pub gap: Option<(Lsn, Lsn)>,

@@ -181,8 +181,8 @@ impl Compressed {
             }
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let (taken, is_bad) = self.with_group(file, number, |held| {
-                // Take the readable or the unreadable sectors from `skip` on, up to the first sector of the opposite
-                // kind.
+                // If the sector at `skip` is readable, takes all sectors up to the next unreadable sector. Otherwise,
+                // takes all sectors up to the next readable sector.
                 let bad = (held.bad.damaged | held.bad.unknown) >> (skip / SECTOR_BYTES);
                 let is_bad = bad & 1 != 0;
                 let sectors = if is_bad { bad.trailing_ones() } else { bad.trailing_zeros() };
@@ -276,11 +276,13 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // The group may have been cached before a call of `BackupPages::forget_seen`, so it is marked again.
+                // The group may have been cached before a call of `BackupPages::forget_seen`, so it is marked as read
+                // again.
                 self.saw(number, held.bad);
                 with(held)
             }
-            // The group is read again: the cell does not keep the error, and a transient error may be gone.
+            // Reading the group failed, and the cell does not keep the error. The group is read again, because the
+            // error may have been transient.
             None => with(&self.held(file, number)?),
         }
     }

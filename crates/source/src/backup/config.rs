@@ -173,8 +173,8 @@ pub struct BackupFile {
     pub logical_name: String,
     /// Path of the file on the server.
     pub physical_name: String,
-    /// The LSN of the checkpoint on which a differential backup is based; the differential contains the changes after
-    /// it.
+    /// The LSN of the checkpoint on which a differential backup is based. The differential backup contains the changes
+    /// after this checkpoint.
     pub differential_base_lsn: Option<Lsn>,
 }
 

@@ -81,15 +81,15 @@ impl Groups {
     }
 
     /// Adds damage that extends from file offset `at` to the next record. The damage counts as one lost record of the
-    /// maximum size. Tape offsets after the damage may therefore be wrong. This does no harm, because pages are
-    /// identified by their own headers.
+    /// maximum size. Tape offsets after the damage may therefore be wrong. Wrong tape offsets do no harm, because pages
+    /// are identified by their own headers.
     pub(super) fn add_loss(&mut self, at: u64) {
         self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
         self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
         self.losses.push(self.length);
     }
 
-    /// Number of entries kept in memory; damage counts twice because it has an entry in two lists.
+    /// Number of entries kept in memory. Each damaged place counts twice, because it has an entry in each of two lists.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.losses.len()
     }

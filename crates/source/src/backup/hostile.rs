@@ -1,5 +1,5 @@
-//! Entry points for fuzz targets and benches that must accept any bytes. They reach code that checksums shield from
-//! most damage when whole backups are read.
+//! Entry points for fuzz targets and benches. The code that they call must accept any bytes. When a whole backup is
+//! read, checksums keep most damaged bytes away from this code.
 
 use format::log::Block;
 

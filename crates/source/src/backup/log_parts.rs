@@ -17,7 +17,7 @@ use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{OpenError, ReadFaults};
 
-/// A backup set with log that can be read.
+/// A backup set that contains readable log.
 #[derive(Clone, Debug)]
 pub struct LogSet {
     /// Path of the file that contains the set's first stripe.

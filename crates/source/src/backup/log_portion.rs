@@ -113,7 +113,7 @@ impl LogPortion {
                         self.changed.insert((transaction, change.page));
                     }
                 }
-                // The record changes a page but does not name it.
+                // The record changes a page, but it does not contain the page ID.
                 None => self.is_unknown |= operation.is_on_a_page(),
             },
         }
@@ -129,7 +129,8 @@ impl LogPortion {
         }
     }
 
-    /// Must be called at the end of the log: the transactions still open will be undone.
+    /// Must be called at the end of the log. Stores the pages that still-open transactions changed in `undone`, because
+    /// a restore rolls these transactions back.
     pub(crate) fn finish(&mut self) {
         self.undone = std::mem::take(&mut self.changed).into_iter().map(|(_, page)| page).collect();
         self.undone.sort_unstable();

@@ -83,8 +83,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Chooses one of the names, because all but one come from old pages. The smallest name that is greater than
-    /// `before` is chosen. `before` is the name of the previous extent.
+    /// Chooses one of the names, because all other names come from old pages. `before` is the name of the previous
+    /// extent. The smallest name that is greater than `before` is chosen.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {

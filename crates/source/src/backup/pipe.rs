@@ -37,7 +37,7 @@ pub(crate) enum Piped {
 
 struct State {
     input: Box<dyn Read + Send>,
-    /// Bytes read from the input (`input_bytes`), the number of them that are already used (`used_bytes`), and the
+    /// The bytes read from the input (`input_bytes`), how many of these bytes are already used (`used_bytes`), and the
     /// input offset of the first unused byte (`raw_at`).
     input_bytes: Vec<u8>,
     used_bytes: usize,

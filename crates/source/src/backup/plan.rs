@@ -1,6 +1,6 @@
-//! Plans the restores for a number of backup files. For each database, a restore consists of the newest full backup,
-//! its newest differential backup and the log backups that follow, or of a single set. If there are file, filegroup and
-//! partial backups, the newest of them form a further restore.
+//! Plans how to restore the databases in some backup files. For each database, a restore consists of the newest full
+//! backup, its newest differential backup and the log backups that follow, or of a single set. If there are file,
+//! filegroup and partial backups, the newest of them form a further restore.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

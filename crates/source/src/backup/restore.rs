@@ -260,8 +260,8 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
             // whether the backup ended early enough.
             (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
-            // The LSN of the mark is known only after the log is read. Only the oldest full backup is certain to end
-            // before the mark.
+            // The LSN of the marked transaction is known only after the log is read. Only the oldest full backup can be
+            // assumed to end before the mark.
             (Until::Mark, SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Mark, SetKind::Differential) => false,
             _ => true,

@@ -256,11 +256,11 @@ fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
 mod tests {
     use super::*;
 
-    /// The test vectors published in [MS-XCA] 3.1.
+    /// Tests the examples published in [MS-XCA] 3.1.
     #[test]
     fn published_vectors_decompress() {
         let mut compressed = vec![0u8; 256];
-        // "abcdefghijklmnopqrstuvwxyz": every letter and symbol 256 have codes.
+        // The compressed form of "abcdefghijklmnopqrstuvwxyz". Only these 26 letters and symbol 256 have codes.
         for (at, byte) in [
             (48, 0x50),
             (49, 0x55),

@@ -1,5 +1,5 @@
-//! Columns and parameters (syscolpars). Their type is checked on its own, against the user type that the row names, and
-//! against the column that the table's rowset stores.
+//! Checks columns and parameters (syscolpars). The type in each row is checked on its own. It is also compared with the
+//! user type that the row names, and with the column that the table's rowset stores.
 
 use std::collections::HashMap;
 
@@ -162,7 +162,7 @@ fn against_rowsets<'a>(
     }
 }
 
-/// Compares a column as its table declares it with the column as a rowset stores it.
+/// Compares the table's declaration of a column with the description of the column in a rowset.
 fn pair(
     tables: &Tables<'_>,
     rowset: &Rowset,
@@ -204,7 +204,7 @@ fn pair(
     }
 }
 
-/// Whether the type with which a rowset stores a column is `wanted`.
+/// Whether a rowset stores a column with the type `wanted`.
 fn is_same_type(wanted: TypeInfo, stored: &RowsetColumn) -> bool {
     const MAX_2005: u16 = 0xFFFF;
     let length = |info: TypeInfo| match info.length {

@@ -49,8 +49,8 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// Offset of the first byte of a column, offset after its last byte, and whether the bytes belong to this column alone:
-/// it is in use and not of type bit.
+/// The offset of the first byte of a column, the offset after its last byte, and whether these bytes belong to this
+/// column alone. They do if the column is in use and is not of type bit.
 type Span = (u32, u32, bool);
 
 /// Checks that the fixed columns fill the fixed part of the record, and that the catalog stores the right length of the

@@ -29,7 +29,8 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
         "AF" | "FN" | "FS" | "FT" | "IF" | "P" | "PC" | "RF" | "S" | "SN" | "SO" | "SQ" | "TF" | "TT" | "U" | "V" | "X"
     );
     if object.parent_id == 0 {
-        // A default that is bound to several columns has no table, and neither has a database trigger.
+        // A default that is bound to several columns belongs to no table. A database trigger belongs to no table
+        // either.
         if matches!(kind, "C" | "EC" | "F" | "PK" | "UQ") {
             verdicts.doubt("sys.sysschobjs, parent", || format!("{} belongs to no table", place()));
         }

@@ -1,5 +1,5 @@
 //! Attributes of columns, parameters and types that the type alone determines. A row that contradicts its type is a
-//! finding (3858).
+//! finding (message 3858).
 
 use std::collections::HashMap;
 

@@ -72,8 +72,9 @@ impl Follower<'_> {
         units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
     }
 
-    /// Checks that each unit has one IAM page per interval (8947), and that the interval is in the unit's filegroup
-    /// (8996). The file header is wrong (5250) if its filegroup contradicts the catalog or all units that use the file.
+    /// Checks that each unit has one IAM page per interval (message 8947), and that the interval is in the unit's
+    /// filegroup (message 8996). The file header is wrong (message 5250) if its filegroup contradicts the catalog or
+    /// all units that use the file.
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
         let agreed = self.filegroups_by_units();

@@ -192,8 +192,8 @@ pub(super) fn may_join(first: u16, second: u16) -> bool {
     counts_last(first) || counts_last(second) || vietnamese(first, second).is_some()
 }
 
-/// Whether the first letter is small and the second letter is a capital. It is uncertain whether such a pair is one
-/// letter.
+/// Whether `first` is a small letter and `second` is a capital. It is uncertain whether a pair of letters with these
+/// cases counts as one letter.
 fn is_odd(first: u16, second: u16) -> bool {
     let is_capital = |unit: u16| (0x41..=0x5A).contains(&unit);
     is_capital(second) && !is_capital(first)
@@ -204,8 +204,9 @@ fn counts_last(unit: u16) -> bool {
     matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
 }
 
-/// Whether an ASCII string has a pair of letters that may or may not be joined. Such a pair is a small letter before a
-/// capital, or has a character between its letters that counts last.
+/// Whether an ASCII string has two letters of which it is uncertain whether they count as one letter. This is so if a
+/// small letter precedes a capital, or if a character that counts only if everything else is equal is between the two
+/// letters.
 pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
     let (mut before, mut is_apart) = (0, false);
     text.raw_units().any(|unit| {

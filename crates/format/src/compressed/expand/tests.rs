@@ -99,8 +99,9 @@ fn a_dumped_page_with_anchor() {
     }
 }
 
-/// Compression information for three int columns. The anchors are none, empty and 1000; the dictionary has 1001, stored
-/// relative to the third anchor, and 707, stored whole.
+/// Compression information for three int columns. The first column has no anchor, the second has an empty anchor, and
+/// the third has the anchor 1000. The dictionary has 1001, stored relative to the third anchor, and 707, stored as a
+/// whole.
 fn dictionary_page() -> Vec<u8> {
     let anchor = [0x01, 3, 0x10, 0x03, 0x83, 0xE8];
     let mut bytes = vec![0x06, 0, 0, 13, 0, 0, 0];
@@ -311,10 +312,10 @@ fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
     let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
     assert!(most(&wide) >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
     assert!(most(&wide) < 14 << 20);
-    // Rows of the int alone, from before the other column was added.
+    // Rows that have only the int, because they were written before the other column was added.
     let narrow = Expansion::new(&[column(xtype::INT, 4)]).unwrap();
     assert!(most(&wide) > most(&narrow));
-    // Unicode text that takes one stored byte for each character.
+    // A Unicode text of which each character is stored in one byte.
     for length in [8000, 0] {
         let text = Expansion::new(&[column(xtype::NVARCHAR, length), column(xtype::NVARCHAR, length)]).unwrap();
         assert!((2 * 8096..1 << 20).contains(&most(&text)));

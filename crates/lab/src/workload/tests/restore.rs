@@ -1,5 +1,5 @@
-//! Reads a chain of backups for a restore by the rules of the format. Pages are identified by their own address, and
-//! log records by their LSN.
+//! Reads the backups of a chain, so that a test can restore them. Uses only the rules of the format: the address in a
+//! page identifies the page, and the LSN of a log record identifies the record.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -11,8 +11,8 @@ pub(super) struct Logs {
     pub(super) sets: Vec<usize>,
     /// First and last LSN of each log backup.
     pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each log backup: the index of the log backup with the greatest last LSN among all log backups up to this
-    /// one. If two are equal, the later one counts.
+    /// For each log backup, the index of the log backup with the greatest last LSN among this one and all earlier ones.
+    /// If two last LSNs are equal, the index of the later log backup.
     farthest: Vec<usize>,
     /// For each log backup, the continuation of a restore that applies this log backup.
     ways: Vec<Way>,

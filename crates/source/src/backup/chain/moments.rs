@@ -25,7 +25,7 @@ pub struct Moment {
     pub after: Option<String>,
 }
 
-/// Why a database cannot be restored to a point in time.
+/// The reason why a database cannot be restored to a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
     /// No full backup ended before that time.
@@ -41,7 +41,7 @@ pub enum Missing {
 /// Length of a time without a fraction, such as `2020-05-12 13:30:00`.
 const SECOND_CHARS: usize = 19;
 
-/// The start of a restore, and the LSN that the log after it reaches.
+/// The start of a restore, and the LSN that the restore reaches with the log backups after the start.
 struct Way {
     start: Start,
     reached: Option<Lsn>,

@@ -45,7 +45,7 @@ pub(super) struct Points {
     pub(super) beside: Vec<Beside>,
     /// The sets that are part of a chain.
     pub(super) used: HashSet<usize>,
-    /// For each log backup that follows no other backup, the missing log before it (first LSN, end LSN).
+    /// For each log backup that continues no other backup, the missing log before it (first LSN, end LSN).
     pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
 }
 
