@@ -19,7 +19,7 @@ pub(crate) struct AuditSummary {
     pub(crate) findings: usize,
     /// Number of pages for which the page LSN was compared with the log records of the page.
     pub(crate) pages_compared: u64,
-    /// Number of compared pages that contain the bytes written by their last log record.
+    /// Number of these pages that contain the bytes written by their last log record.
     pub(crate) images_compared: u64,
     /// Number of pages that were last changed before the oldest record of the log.
     pub(crate) pages_older: u64,

@@ -160,7 +160,7 @@ pub(crate) struct Table<'a> {
     pub(crate) rows_in_catalog: i64,
     /// Number of pages according to the catalog.
     pub(crate) pages_in_catalog: i64,
-    /// The key columns in order, with ` desc` after each descending column. The included columns follow in parentheses.
+    /// The key columns in order, with ` desc` after descending columns; then the included columns in parentheses.
     pub(crate) key: Vec<String>,
     /// The filter of a filtered index.
     pub(crate) filter: Option<&'a str>,
@@ -204,9 +204,8 @@ pub(crate) struct TableStatistics<'a> {
     pub(crate) rows: Option<u64>,
     /// Number of rows with NULL in the first column.
     pub(crate) null_rows: Option<f32>,
-    /// The densities of the column prefixes. The first density is for the first column, the second for the first two
-    /// columns, and so on. The last densities include the columns of the clustering key. A density is 1 divided by the
-    /// number of different values.
+    /// Densities: first for the first column, then for the first two columns, and so on. The last ones include the
+    /// columns of the clustering key. A density is 1 divided by the number of different values.
     pub(crate) densities: Vec<Option<f32>>,
     /// The steps of the histogram of the first column, in order.
     pub(crate) steps: Vec<HistogramStep>,
@@ -220,16 +219,15 @@ pub(crate) struct TableStatistics<'a> {
 pub(crate) struct HistogramStep {
     /// The highest value of the step, as `mdfsck page` shows it; null for NULL.
     pub(crate) value: Option<String>,
-    /// Number of rows with the highest value of the step.
+    /// Number of rows with this value.
     pub(crate) equal_rows: Option<f32>,
-    /// Number of rows with values between the highest value of the previous step and the highest value of this step.
+    /// Number of rows with values between the value of the previous step and this value.
     pub(crate) range_rows: Option<f32>,
-    /// Average number of rows for each different value between the highest value of the previous step and the highest
-    /// value of this step.
+    /// Average number of rows for each different value between the value of the previous step and this value.
     pub(crate) average_range_rows: Option<f32>,
 }
 
-/// A feature of the schema that makes CHECKDB slow, or hides damage from CHECKDB (`mdfsck lint`).
+/// A part of the schema that makes CHECKDB slow, or prevents it from seeing damage (`mdfsck lint`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Lint<'a> {

@@ -31,7 +31,7 @@ pub(crate) struct Chains<'a> {
     pub(crate) newest: Option<usize>,
     /// The points in time that can be restored by any path, according to the backup labels.
     pub(crate) points: Vec<Span<'a>>,
-    /// Points in time on recovery branches that were abandoned when the database was restored to an earlier point.
+    /// Points in time on recovery branches that the database left when it was restored.
     pub(crate) left_points: Vec<Span<'a>>,
     /// Sets that the newest chain does not need but that are needed to restore other points in time.
     pub(crate) beside: Vec<Beside<'a>>,
@@ -143,12 +143,11 @@ pub(crate) struct Span<'a> {
 pub(crate) struct Beside<'a> {
     /// Index of this set in `sets`.
     pub(crate) set: usize,
-    /// The first point in time for which a restore needs the set.
+    /// The first point in time that needs the set.
     pub(crate) from: Option<&'a str>,
-    /// The last point in time for which a restore needs the set.
+    /// The last point in time that needs the set.
     pub(crate) to: Option<&'a str>,
-    /// Whether these points in time are on a recovery branch that was abandoned when the database was restored to an
-    /// earlier point.
+    /// Whether these points in time are on a recovery branch that the database left when it was restored.
     pub(crate) left: bool,
 }
 
@@ -164,8 +163,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) steps: &'a [usize],
     /// Whether the last log backup continues after the requested point in time, so that STOPAT is needed.
     pub(crate) stop_at: bool,
-    /// Whether the requested point in time is on a recovery branch that was abandoned when the database was restored to
-    /// an earlier point.
+    /// Whether the requested point in time is on a recovery branch that the database left when it was restored.
     pub(crate) left: bool,
     /// The missing backups, if there is no path.
     pub(crate) missing: Option<String>,

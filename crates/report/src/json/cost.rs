@@ -42,15 +42,15 @@ pub(crate) struct PhaseCost {
     pub(crate) cpu_user_seconds: Option<f64>,
     /// Processor time spent in the operating system, in seconds.
     pub(crate) cpu_system_seconds: Option<f64>,
-    /// Total time for which threads waited for reads, in seconds.
+    /// Total time that threads waited for reads, in seconds.
     pub(crate) read_wait_seconds: f64,
-    /// Total time for which threads had no work, in seconds.
+    /// Total time that threads had no work, in seconds.
     pub(crate) idle_seconds: f64,
-    /// Total time for which threads waited for each lock, in seconds, by the name of the lock.
+    /// Total time that threads waited for locks, in seconds, by the name of the lock.
     pub(crate) lock_wait_seconds: Named<'static, f64>,
     /// Bytes written to temporary files.
     pub(crate) spilled_bytes: u64,
-    /// Total time for which threads waited for temporary files, in seconds.
+    /// Total time that threads waited for temporary files, in seconds.
     pub(crate) spill_wait_seconds: f64,
     /// Peak memory of the process up to the end of the phase, in bytes.
     pub(crate) memory_peak: Option<u64>,

@@ -65,7 +65,7 @@ pub(crate) struct ExplainedLimit {
     pub(crate) is_note: bool,
     /// The things that are not verified.
     pub(crate) what: &'static str,
-    /// The reason why the things in `what` are not verified, with `<...>` in place of inserted values.
+    /// The reason why they are not verified, with `<...>` in place of inserted values.
     pub(crate) reason: String,
     /// The recommended action.
     pub(crate) action: &'static str,

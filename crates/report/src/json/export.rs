@@ -45,7 +45,7 @@ pub(crate) struct ExportedTable<'a> {
     /// Number of values that are NULL in the file, because they cannot be read, or because the format of the file
     /// cannot express them. A file `.unreadable.csv` lists these values.
     pub(crate) unreadable_values: u64,
-    /// Number of texts in which U+FFFD replaces bytes that do not encode a character.
+    /// Number of texts in which U+FFFD replaces invalid characters.
     pub(crate) altered_texts: u64,
     /// Number of spatial values, CLR values and client-encrypted values that are written as the stored bytes.
     pub(crate) values_as_stored: u64,

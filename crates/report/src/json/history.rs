@@ -115,11 +115,11 @@ pub(crate) struct HistoryRelations<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryEvidence {
-    /// Number of pages that mdfsck itself read.
+    /// Number of pages that mdfsck read.
     pub(crate) read: u64,
     /// Number of pages that belong to an object that was read before and has not changed since.
     pub(crate) object: u64,
-    /// Number of pages that are, according to the chain of backups, identical to pages that were read before.
+    /// Number of pages that, according to the chain of backups, equal pages that were read before.
     pub(crate) chain: u64,
     /// Number of pages that, according to SQL Server, have not changed since they were read.
     pub(crate) vouched: u64,
@@ -168,7 +168,7 @@ pub(crate) struct HistoryRun<'a> {
     pub(crate) not_verified: u64,
     /// Number of pages in use.
     pub(crate) pages_in_use: u64,
-    /// Number of rows that the run read.
+    /// Number of rows that were seen.
     pub(crate) rows: u64,
     /// Number of bytes that were read.
     pub(crate) bytes_read: u64,

@@ -35,7 +35,7 @@ pub(crate) struct LogRecord<'a> {
     pub(crate) previous_lsn: Option<String>,
     /// Whether the record is a compensation record, which undoes another record.
     pub(crate) compensation: bool,
-    /// Id of the data file that contains the page that the record changes; null if the record changes no page.
+    /// Id of the file with the page that the record changes; null if the record changes no page.
     pub(crate) file: Option<u16>,
     /// Number of the page that the record changes.
     pub(crate) page: Option<u32>,
@@ -116,7 +116,7 @@ pub(crate) struct LogTransaction<'a> {
     pub(crate) state: &'static str,
     /// Number of records of the transaction in this log.
     pub(crate) records: u64,
-    /// Total size of the transaction's records in this log, in bytes.
+    /// Size of these records in bytes.
     pub(crate) log_bytes: u64,
     /// LSN of the first record of the transaction; null if the log does not contain this record.
     pub(crate) begin_lsn: Option<String>,
