@@ -144,7 +144,8 @@ macro_rules! check_list {
         pub(crate) struct $name {
             $($(#[$page_doc])* pub(crate) $of_pages: $page_check,)*
             $($(#[$row_doc])* pub(crate) $of_rows: $row_check,)*
-            /// The checks that want the pages and rows of each unit, by unit.
+            /// For each unit, in the order of the units: the checks that need its pages, and the checks that need its
+            /// rows.
             wanted: Vec<$crate::check_list::Wanted>,
         }
 

@@ -90,9 +90,10 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// Determines the owner of a page whose extent several units claim. The owner is the unit in the page's header, if
-    /// this unit is one of the claimants. Otherwise, or if at most one unit claims the extent, the result is
-    /// `Some(None)`. The result is `None` if an IAM page that is needed for the decision could not be read.
+    /// Determines which unit owns a page if several units claim the extent of the page. If the unit that the page
+    /// header names is one of these units, the result is this unit. If it is not, or if the extent is not claimed by
+    /// several units, the result is `Some(None)`. If an IAM page that is needed for the decision could not be read, the
+    /// result is `None`.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),

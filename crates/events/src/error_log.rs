@@ -44,7 +44,7 @@ pub struct Flush {
     pub avg_write_latency_ms: Option<u64>,
 }
 
-/// The begin or end of a checkpoint, as logged by trace flag 3502.
+/// The start or end of a checkpoint, as logged by trace flag 3502.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traced {
     /// Time of the line.

@@ -138,7 +138,7 @@ impl<'a> Record<'a> {
         if !has_status_b {
             return Self::without_columns(space, kind);
         }
-        // The value 1 marks the ghost of a forwarded row, which a record of type 0 (primary) cannot be.
+        // The value 1 marks the ghost of a forwarded row. A record of type 0 (primary) cannot have this value.
         if status_b > GHOST_FORWARDED || status_b == GHOST_FORWARDED && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }

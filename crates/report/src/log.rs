@@ -272,8 +272,9 @@ pub fn write_empty_json(log: &Log, out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 impl LogReport<'_> {
-    /// The LSN from which recovery would need this log: the LSN at which redo starts from the last checkpoint, or the
-    /// first LSN of the oldest open transaction if that LSN is lower. `None` if no checkpoint ended in the log.
+    /// The oldest LSN in this log that recovery would need. This is the LSN at which redo would start after the last
+    /// checkpoint, or the first LSN of the oldest open transaction if that LSN is lower. `None` if no checkpoint ended
+    /// in the log.
     pub fn needed_from(&self) -> Option<Lsn> {
         let redo = self.history.last_checkpoint()?.redo?;
         Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))

@@ -17,8 +17,8 @@ use crate::subject::Subject;
 
 /// The maximum number of bytes of a catalog record in which IDs are searched.
 const RECORD_BYTES: usize = 400;
-/// The maximum distance in bytes between the changed byte and the position that a finding about a backup names. A
-/// record of a compressed backup, or a block, is not longer than this.
+/// The maximum distance in bytes from the changed byte to the position named in a finding about a backup. Neither a
+/// block nor a record of a compressed backup is longer than this.
 const CONTAINER_SLACK: u64 = 128 << 10;
 /// Check IDs of findings about a whole stream or a whole backup set. These findings name the start of the stream or
 /// set.

@@ -48,8 +48,8 @@ impl<'a> CompressionInfo<'a> {
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
             return Self::read(space, columns).map(Some);
         }
-        // Every known page with compression information has the flag. A page that seems to have compression
-        // information, but not the flag, is undecided.
+        // Every known page with compression information has the flag COMPRESSION_INFO in its header. If a page lacks
+        // this flag, but its bytes look like compression information, the result is `Undecided`.
         let seems = |flags: &u8| matches!(*flags, HAS_ANCHOR | 0x06);
         if space.first().is_some_and(seems) && Self::read(space, columns).is_ok() {
             return Err(CdIssue::Undecided("what looks like compression information without its page flag"));

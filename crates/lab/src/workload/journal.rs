@@ -178,7 +178,7 @@ impl Journal {
         let newest = self.vlfs[self.current].sequence;
         let (mut blocks, mut parts) = (Vec::new(), Vec::new());
         let mut in_order: Vec<(usize, &Vlf)> = self.vlfs.iter().enumerate().collect();
-        // The VLFs that contain this log come first, in the order of their sequence numbers.
+        // The VLFs that contain log from the LSN `from` on come first, in the order of their sequence numbers.
         in_order.sort_by_key(|(_, vlf)| if vlf.sequence >= from.0 { vlf.sequence } else { u32::MAX });
         for (number, vlf) in in_order {
             let at = self.place(number);

@@ -82,7 +82,8 @@ fn every_template_is_the_text_of_sys_messages() {
 #[test]
 fn every_informational_message_is_the_text_of_sys_messages() {
     for Message { number, text } in informational() {
-        // Message 7998 is not compared, because CHECKIDENT's line is in several rows of `sys.messages`.
+        // Message 7998 is not compared, because the line that DBCC CHECKIDENT prints is composed of several messages,
+        // each in its own row of `sys.messages`.
         if number != 7998 {
             let server = server_text(number).unwrap();
             // In message 8957, a space separates the elapsed time from the text after it. The lines of this program may

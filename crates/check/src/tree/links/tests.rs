@@ -96,8 +96,8 @@ fn levels_up_to_255_are_compared_without_gaps() {
 
 #[test]
 fn an_only_child_is_the_page_of_the_level_below() {
-    // An only child has no neighbors, so its links cannot show a fault. The check must notice which page the entries
-    // name, and how often.
+    // If a level has only one page, this page has no neighbors, so its links cannot show a fault. The check must
+    // therefore verify that the entries of the parent point to this page, and that they do so exactly once.
     let over_leaf = |children: &'static [u32]| {
         move |context: &Context<'_>| {
             let mut tree = TreeSums::default();

@@ -88,7 +88,8 @@ impl Kinds {
 /// before the last word of the head, and a mask for the last word.
 #[derive(Default)]
 pub(super) struct Layouts {
-    /// The layouts, by a hash of the head. The last entry is for a record with a head that is not compared.
+    /// The layouts. The index of a layout is a hash of its head. The last entry holds the layout of the most recent
+    /// record whose head cannot be compared.
     found: Vec<Layout>,
     /// The places of all layouts, one layout after another; within a layout, by column.
     places: Vec<Place>,
