@@ -32,13 +32,11 @@
 //! * **Errors.** Overflow, division by zero and conversions that fail. SQL Server would have refused the row, or stored
 //!   NULL, depending on the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too,
 //!   because it is not completely documented which spellings fail.
-//! * **Collations.** SQL Server compares strings with tables that are not public. A comparison is certain if the
-//!   strings are equal. It is also certain for printable ASCII characters in locales that have the English pairs of
-//!   letters and no contractions: two such characters differ, or are equal except for case. In other locales, only
-//!   digits, signs and single letters are certain. The order of letters and digits is certain too
-//!   (`format::collation`). In BIN2 collations, all comparisons are certain.
-//! * **Code pages.** Bytes from 0x80 in char values, if characters are counted or if the value is converted to Unicode.
-//!   Also char literals outside ASCII, and surrogate pairs.
+//! * **Collations.** The order of strings is known as far as `format::collation` knows it: in BIN2 collations always, in
+//!   others where the first difference, or the equality at all levels, is proven. A search (LIKE, CHARINDEX, REPLACE) is
+//!   decided if each compared character is the same or another one with certainty, and if no mark follows the match.
+//! * **Code pages.** Char values and literals with characters that the code page of their collation is not known to have,
+//!   and code pages with two bytes per character. Also positions in such texts, and surrogate pairs.
 //! * **Language and session.** Names of months and weekdays, results that depend on DATEFIRST, and dates like
 //!   `2020-01-02` as datetime, because they depend on DATEFORMAT.
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that

@@ -66,7 +66,7 @@ pub const OPERATORS: &[Feature] = &[
         "[NOT] LIKE .. [ESCAPE ..]",
         "'9952' like '99[0-9][0-9]'",
         "1",
-        "% _ [set] [a-z] [^set]; ASCII, or BIN2; no escape inside a set",
+        "% _ [set] [a-z] [^set]; where each compared character is certain in the collation; no escape inside a set",
     ),
     f("[NOT] IN (..)", "(3) in (1,2,3)", "1", "lists only"),
     f("[NOT] BETWEEN .. AND ..", "(2) between (1) and (3)", "1", ""),
@@ -75,7 +75,7 @@ pub const OPERATORS: &[Feature] = &[
         "COLLATE",
         "'a' collate Latin1_General_BIN2<'b'",
         "1",
-        "few comparisons are decided except under _BIN, _BIN2 and four Latin1 collations",
+        "any collation of SQL Server; char is converted to its code page",
     ),
 ];
 
@@ -85,7 +85,12 @@ pub const FUNCTIONS: &[Feature] = &[
     f("ascii", "ascii('A')", "65", "ASCII"),
     f("ceiling", "ceiling(-123.45)", "-123", "any number"),
     f("char", "char(65)", "A", "codes below 128"),
-    f("charindex", "charindex('is','This is a string',(4))", "6", "printable ASCII; case by the collation"),
+    f(
+        "charindex",
+        "charindex('is','This is a string',(4))",
+        "6",
+        "the first difference must be certain in the collation; positions in texts of one code unit per character",
+    ),
     f("coalesce", "coalesce(NULL,NULL,(3))", "3", ""),
     f(
         "concat",
@@ -129,7 +134,12 @@ pub const FUNCTIONS: &[Feature] = &[
     f("nchar", "nchar(65)", "A", "no surrogates"),
     f("nullif", "nullif((4),(5))", "4", ""),
     f("power", "power((2),(4))", "16", "exact results only"),
-    f("replace", "replace('abcdefghicde','cde','xxx')", "abxxxfghixxx", "printable ASCII; case by the collation"),
+    f(
+        "replace",
+        "replace('abcdefghicde','cde','xxx')",
+        "abxxxfghixxx",
+        "the first difference must be certain in the collation; positions in texts of one code unit per character",
+    ),
     f("replicate", "replicate('0',(4))", "0000", ""),
     f("reverse", "reverse('abc')", "cba", ""),
     f("right", "right('abcdefg',(2))", "fg", ""),

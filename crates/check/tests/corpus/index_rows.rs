@@ -338,8 +338,8 @@ fn off_row() -> Result<(), Failed> {
         let room = slot_at(get16(&bytes, 22)).saturating_sub(get16(&bytes, 30).into());
         header.page_type == 3 && header.alloc_unit() == unit.id && header.page_id().page == *page && room >= 40
     });
-    // On most pages, the additional fragment changes the free space so much that the PFS byte of the page is wrong. So
-    // the test searches for a page whose PFS byte is still right.
+    // The additional fragment changes the free space of a page, and on most pages the PFS byte is then wrong. The test
+    // searches for a page whose PFS byte is still right.
     for page in pages {
         let mut moved = image.clone();
         let (at, place) = move_off_row(&mut moved, &subject, page);

@@ -118,5 +118,8 @@ fn a_catalog_that_does_not_fit_is_not_called_damaged_where_the_log_was_not_appli
     assert!(dirty.findings.is_empty(), "{:?}", dirty.findings);
     assert!(!is_damaged);
     let reason = dirty.not_verified.iter().find(|entry| entry.scope == "sys.sysrscols").unwrap();
-    assert!(reason.reason.contains("not shut down cleanly, and its log was not applied"), "{reason:?}");
+    assert!(
+        reason.reason.starts_with("the database was not shut down cleanly, and its log was not applied"),
+        "{reason:?}"
+    );
 }

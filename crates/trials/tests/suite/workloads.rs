@@ -143,6 +143,18 @@ fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_
     }
 }
 
+/// A crashed database, and the log of another database with the same LSNs: those of this number in the campaign of logs.
+fn crashed_and_foreign(number: u64) -> (Crashed, Vec<u8>) {
+    let mut random = Random::new(number);
+    let spec = in_use::spec(&mut random, 40);
+    let workload = in_use::workload(spec);
+    let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
+    let crashed = workload.crash(stop, Flush::Some(random.number()));
+    let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(50), ..spec });
+    let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
+    (crashed, foreign)
+}
+
 /// Recovers a crashed database with the log `log`. Returns two results: the reason why recovery is in doubt or was
 /// refused, and the findings of a check of the recovered database.
 fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>) {
@@ -163,13 +175,7 @@ fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_that_a_log_of_another_copy_changes_prove_nothing() {
-    let mut random = Random::new(203_572);
-    let spec = in_use::spec(&mut random, 40);
-    let workload = in_use::workload(spec);
-    let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
-    let crashed = workload.crash(stop, Flush::Some(random.number()));
-    let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(50), ..spec });
-    let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
+    let (crashed, foreign) = crashed_and_foreign(203_572);
     let mixed = [&crashed.log.1[..8192], &foreign[8192..]].concat();
     let (doubt, findings) = recovered_with(&crashed, &mixed);
     assert!(doubt.as_ref().is_some_and(|doubt| doubt.contains("does not belong to these files")), "{doubt:?}");
@@ -201,13 +207,7 @@ fn checkpoints_that_the_boot_page_does_not_know_leave_recovery_in_doubt() {
 #[ignore = "full tier: takes seconds"]
 fn records_that_do_not_continue_those_before_them_leave_recovery_in_doubt() {
     for (number, at) in [(400_094, 28_160), (400_279, 369_664)] {
-        let mut random = Random::new(number);
-        let spec = in_use::spec(&mut random, 40);
-        let workload = in_use::workload(spec);
-        let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
-        let crashed = workload.crash(stop, Flush::Some(random.number()));
-        let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(50), ..spec });
-        let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
+        let (crashed, foreign) = crashed_and_foreign(number);
         let mut doubtful = 0;
         for end in (at..foreign.len()).step_by(512).skip(1).take(200) {
             let mixed = [&crashed.log.1[..at], &foreign[at..end], &crashed.log.1[end..]].concat();
@@ -225,14 +225,8 @@ fn records_that_do_not_continue_those_before_them_leave_recovery_in_doubt() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_gap_between_the_oldest_open_transaction_and_the_checkpoint_keeps_the_log_out() {
-    let mut random = Random::new(500_479);
-    let spec = in_use::spec(&mut random, 40);
-    let workload = in_use::workload(spec);
-    let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
-    let crashed = workload.crash(stop, Flush::Some(random.number()));
+    let (crashed, foreign) = crashed_and_foreign(500_479);
     let mut damaged = crashed.log.1.clone();
-    let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(50), ..spec });
-    let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
     damaged[139_264..241_664].copy_from_slice(&foreign[139_264..241_664]);
     let (doubt, findings) = recovered_with(&crashed, &damaged);
     assert!(doubt.as_ref().is_some_and(|doubt| doubt.contains("damaged")), "{doubt:?}");

@@ -249,7 +249,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     if seen == 0 { Err("no copy was backed up: the test does not test".into()) } else { Ok(()) }
 }
 
-/// Tests trees with so many non-leaf pages that several threads compare their key bounds.
+/// Tests trees with enough non-leaf pages for several threads to compare the key bounds.
 fn large_trees() -> Result<(), Failed> {
     let mut description = many_tables((Version::V957, PageVerify::Checksum, 1));
     description.tables = vec![Table {
